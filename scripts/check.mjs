@@ -1,0 +1,25 @@
+// The gate before every commit: types, lint, format, dead code, fast tests. Stops at the first red step.
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const bin = (name) => join(root, "node_modules", ".bin", name);
+
+const steps = [
+  ["types", bin("tsc"), ["--noEmit"]],
+  ["format and lint", bin("biome"), ["ci", "--log-level=warn", "."]],
+  ["lint with types", bin("oxlint"), ["--type-aware", "--quiet"]],
+  ["dead code", bin("knip"), ["--no-progress"]],
+  ["build", process.execPath, [join(root, "scripts/build.mjs")]],
+  ["fast tests", process.execPath, [join(root, "scripts/test.mjs"), "--project", "unit"]],
+];
+
+for (const [name, command, args] of steps) {
+  const started = Date.now();
+  const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit" });
+  if (status !== 0) {
+    console.error(`check: ${name} failed`);
+    process.exit(1);
+  }
+  console.log(`check: ${name} ok (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+}

@@ -1,0 +1,29 @@
+// Bad input as a value: which object, which field, what is wrong. Never stops the rest.
+
+export type Problem = {
+  /** What kind of trouble it is; a small closed list, so that it can label a metric. */
+  readonly kind: ProblemKind;
+  /** `Service shop/web`, `EndpointSlice shop/web-x7k2p`, `config`, a file name. */
+  readonly object: string;
+  /** Path inside the object: `spec.externalIPs[2]`; empty for the object as a whole. */
+  readonly field: string;
+  /** What is so, in one sentence without the object's name. Cluster-supplied text is already escaped. */
+  readonly message: string;
+};
+
+export type ProblemKind =
+  | "invalid-address"
+  | "invalid-port"
+  | "invalid-protocol"
+  | "invalid-range"
+  | "missing-field"
+  | "wrong-type"
+  | "conflict"
+  | "ignored"
+  | "refused";
+
+/** Quotes cluster-supplied text so that it cannot break a log line or a terminal. */
+export function quoted(text: string): string {
+  const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  return JSON.stringify(shown).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,107 @@
+// What is known of the cluster at one moment: ServicePorts with their Endpoints, this Node, the ServiceCIDRs.
+import type { Address, Cidr, Family } from "./address.ts";
+import type { Keyed } from "./keyed.ts";
+import type { Problem } from "./problem.ts";
+
+export type Protocol = "tcp" | "udp" | "sctp";
+
+export const protocols: readonly Protocol[] = ["tcp", "udp", "sctp"];
+
+export type TrafficPolicy = "cluster" | "local";
+
+/** `namespace/name` of a Service. */
+export type ServiceName = string;
+
+/** Identity of a ServicePort within its family: `namespace/name/protocol/portName`. */
+export type PortKey = string;
+
+/** ready: takes new traffic. draining: serving while it terminates, a fallback. unready: never chosen. */
+export type EndpointState = "ready" | "draining" | "unready";
+
+/** One address and port that can answer. */
+export type Endpoint = {
+  readonly address: Address;
+  readonly port: number;
+  readonly state: EndpointState;
+  /** The `serving` condition alone: UDP flows to a serving endpoint are kept. */
+  readonly serving: boolean;
+  /** Name of the node it runs on; empty when unknown. */
+  readonly nodeName: string;
+  /** Zones it is hinted for; empty when there is no hint. */
+  readonly zoneHints: readonly string[];
+  /** Nodes it is hinted for; empty when there is no hint. */
+  readonly nodeHints: readonly string[];
+};
+
+/** null: no affinity. */
+export type Affinity = { readonly seconds: number } | null;
+
+/** One port of one Service in one family, with its Endpoints. */
+export type ServicePort = {
+  readonly key: PortKey;
+  readonly family: Family;
+  readonly service: ServiceName;
+  readonly namespace: string;
+  readonly name: string;
+  readonly portName: string;
+  readonly protocol: Protocol;
+  readonly clusterIP: Address;
+  readonly port: number;
+  /** 0: none. */
+  readonly nodePort: number;
+  readonly externalIPs: readonly Address[];
+  readonly loadBalancerIPs: readonly Address[];
+  /** Sources allowed to use the load-balancer addresses; empty means everybody. */
+  readonly sourceRanges: readonly Cidr[];
+  readonly affinity: Affinity;
+  readonly internalPolicy: TrafficPolicy;
+  readonly externalPolicy: TrafficPolicy;
+  /** 0: none. */
+  readonly healthCheckNodePort: number;
+  /** Sorted bytewise by `address:port`, without duplicates. */
+  readonly endpoints: readonly Endpoint[];
+};
+
+/** The Node this proxy runs on, as the cluster describes it; null when the cluster does not know it (yet). */
+export type ClusterNode = {
+  readonly name: string;
+  /** Label `topology.kubernetes.io/zone`; empty when absent. */
+  readonly zone: string;
+  /** InternalIPs, then ExternalIPs: the first, and the first of the other family. */
+  readonly addresses: readonly Address[];
+  readonly podCIDRs: readonly Cidr[];
+  readonly eligibleForLoadBalancers: boolean;
+};
+
+/** The part of a Snapshot that concerns one family. */
+export type FamilySnapshot = {
+  readonly ports: Keyed<ServicePort>;
+  /** Keys whose ServicePort differs from the Snapshot before, including those that are gone. */
+  readonly changed: ReadonlySet<PortKey>;
+  readonly serviceCIDRs: readonly Cidr[];
+};
+
+/** Immutable; parts that did not change are the very same objects as in the Snapshot before. */
+export type Snapshot = {
+  readonly ipv4: FamilySnapshot;
+  readonly ipv6: FamilySnapshot;
+  readonly node: ClusterNode | null;
+  /** Services with a UDP port whose endpoints changed: their stale flows want a look. */
+  readonly udpEndpointsChanged: ReadonlySet<ServiceName>;
+  /** Everything wrong with the objects known now. */
+  readonly problems: readonly Problem[];
+};
+
+/** `namespace/name` or `namespace/name:portName`, as users and logs know a ServicePort. */
+export function portLabel(port: Pick<ServicePort, "service" | "portName">): string {
+  return port.portName === "" ? port.service : `${port.service}:${port.portName}`;
+}
+
+export function portKey(service: ServiceName, protocol: Protocol, portName: string): PortKey {
+  return `${service}/${protocol}/${portName}`;
+}
+
+/** `address:port`, the identity of an Endpoint within its ServicePort. */
+export function endpointKey(endpoint: Pick<Endpoint, "address" | "port">): string {
+  return endpoint.address.includes(":") ? `[${endpoint.address}]:${endpoint.port}` : `${endpoint.address}:${endpoint.port}`;
+}
