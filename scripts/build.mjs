@@ -23,5 +23,7 @@ await build({
   logLevel: "warning",
 });
 if (process.argv.includes("--announce") && existsSync(join(root, "dist/turnout.cjs"))) {
-  console.log("built dist/kube-proxy.cjs and dist/turnout.cjs; start them with bin/kube-proxy and bin/turnout");
+  console.log(
+    "built dist/kube-proxy.cjs and dist/turnout.cjs; start them with bin/kube-proxy and bin/turnout",
+  );
 }

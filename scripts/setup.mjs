@@ -20,9 +20,17 @@ if (process.argv.includes("--host")) installDebianPackages();
 function installNpmPackages() {
   const lock = join(root, "package-lock.json");
   const stamp = join(root, "node_modules", ".turnout-installed");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === String(statSync(lock).size) && statSync(stamp).mtimeMs >= statSync(lock).mtimeMs) return;
+  if (
+    existsSync(stamp) &&
+    readFileSync(stamp, "utf8") === String(statSync(lock).size) &&
+    statSync(stamp).mtimeMs >= statSync(lock).mtimeMs
+  )
+    return;
   console.log("setup: installing npm packages");
-  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: root, stdio: ["ignore", 2, 2] });
+  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: root,
+    stdio: ["ignore", 2, 2],
+  });
   if (status !== 0) fail("npm ci failed; see above. Is the npm registry reachable?");
   writeFileSync(stamp, String(statSync(lock).size));
   const later = new Date();
@@ -34,19 +42,27 @@ function installDebianPackages() {
   if (missing.length === 0) return;
   const packages = missing.map(([, name]) => name);
   if (process.getuid() !== 0 || !isOnPath("apt-get")) {
-    console.log(`setup: not installed (needs root and apt-get): ${packages.join(" ")}; what needs them will be skipped`);
+    console.log(
+      `setup: not installed (needs root and apt-get): ${packages.join(" ")}; what needs them will be skipped`,
+    );
     return;
   }
   console.log(`setup: installing Debian packages ${packages.join(" ")}`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   spawnSync("apt-get", ["update", "-qq"], { stdio: ["ignore", "ignore", "ignore"], env });
-  const { status } = spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], { stdio: ["ignore", "ignore", 2], env });
-  if (status !== 0) console.log(`setup: could not install ${packages.join(" ")}; what needs them will be skipped`);
+  const { status } = spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], {
+    stdio: ["ignore", "ignore", 2],
+    env,
+  });
+  if (status !== 0)
+    console.log(`setup: could not install ${packages.join(" ")}; what needs them will be skipped`);
 }
 
 function isOnPath(command) {
   try {
-    execFileSync("sh", ["-c", 'command -v "$1" >/dev/null', "sh", command], { env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` } });
+    execFileSync("sh", ["-c", 'command -v "$1" >/dev/null', "sh", command], {
+      env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+    });
     return true;
   } catch {
     return false;

@@ -14,7 +14,9 @@ const { status } = spawnSync(
 );
 const results = readReport();
 for (const { name, reason } of skips(results)) console.log(`skipped: ${name}${reason ? ` (${reason})` : ""}`);
-console.log(`${results.numPassedTests} passed, ${results.numFailedTests} failed, ${results.numPendingTests + results.numTodoTests} skipped`);
+console.log(
+  `${results.numPassedTests} passed, ${results.numFailedTests} failed, ${results.numPendingTests + results.numTodoTests} skipped`,
+);
 process.exit(status === 0 && results.numPassedTests > 0 ? 0 : 1);
 
 function readReport() {

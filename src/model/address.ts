@@ -35,7 +35,7 @@ export function parseCidr(text: string): Cidr | null {
 }
 
 /** Family of a canonical address or network. */
-export function familyOf(addressOrCidr: Address | Cidr): Family {
+export function familyOf(addressOrCidr: string): Family {
   return addressOrCidr.includes(":") ? "ipv6" : "ipv4";
 }
 

@@ -21,7 +21,7 @@ export function keyed<V>(entries: Iterable<readonly [string, V]> = []): Keyed<V>
 
 type Buckets<V> = readonly ReadonlyMap<string, V>[];
 
-const emptyBucket: ReadonlyMap<string, never> = new Map();
+const emptyBucket: ReadonlyMap<string, never> = new Map<string, never>();
 const emptyBuckets: Buckets<never> = Array.from({ length: bucketCount }, () => emptyBucket);
 
 function make<V>(buckets: Buckets<V>, size: number): Keyed<V> {
@@ -43,7 +43,11 @@ function make<V>(buckets: Buckets<V>, size: number): Keyed<V> {
 }
 
 /** `undefined` as a value removes the key. */
-function changed<V>(buckets: Buckets<V>, size: number, changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
+function changed<V>(
+  buckets: Buckets<V>,
+  size: number,
+  changes: Iterable<readonly [string, V | undefined]>,
+): Keyed<V> {
   let copy: ReadonlyMap<string, V>[] | null = null;
   const own = new Set<number>();
   let count = size;

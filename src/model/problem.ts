@@ -25,5 +25,8 @@ export type ProblemKind =
 /** Quotes cluster-supplied text so that it cannot break a log line or a terminal. */
 export function quoted(text: string): string {
   const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
-  return JSON.stringify(shown).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(shown).replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

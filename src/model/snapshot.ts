@@ -103,5 +103,7 @@ export function portKey(service: ServiceName, protocol: Protocol, portName: stri
 
 /** `address:port`, the identity of an Endpoint within its ServicePort. */
 export function endpointKey(endpoint: Pick<Endpoint, "address" | "port">): string {
-  return endpoint.address.includes(":") ? `[${endpoint.address}]:${endpoint.port}` : `${endpoint.address}:${endpoint.port}`;
+  return endpoint.address.includes(":")
+    ? `[${endpoint.address}]:${endpoint.port}`
+    : `${endpoint.address}:${endpoint.port}`;
 }
