@@ -13,6 +13,7 @@ export type Problem = {
 
 export type ProblemKind =
   | "invalid-address"
+  | "invalid-name"
   | "invalid-port"
   | "invalid-protocol"
   | "invalid-range"

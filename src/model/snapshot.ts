@@ -81,6 +81,20 @@ export type FamilySnapshot = {
   readonly serviceCIDRs: readonly Cidr[];
 };
 
+/** What came in since the Snapshot before, whether or not it changed anything; metrics tell it. */
+export type Arrivals = {
+  readonly serviceEvents: number;
+  readonly sliceEvents: number;
+  /** Annotation `endpoints.kubernetes.io/last-change-trigger-time` of the slices that changed, in ms since 1970. */
+  readonly triggeredAt: Readonly<Record<Family, readonly number[]>>;
+};
+
+export const noArrivals: Arrivals = {
+  serviceEvents: 0,
+  sliceEvents: 0,
+  triggeredAt: { ipv4: [], ipv6: [] },
+};
+
 /** Immutable; parts that did not change are the very same objects as in the Snapshot before. */
 export type Snapshot = {
   readonly ipv4: FamilySnapshot;
@@ -88,6 +102,7 @@ export type Snapshot = {
   readonly node: ClusterNode | null;
   /** Services with a UDP port whose endpoints changed: their stale flows want a look. */
   readonly udpEndpointsChanged: ReadonlySet<ServiceName>;
+  readonly arrivals: Arrivals;
   /** Everything wrong with the objects known now. */
   readonly problems: readonly Problem[];
 };
