@@ -1,0 +1,250 @@
+// The executable specification: what the first packet of a connection meets, and why.
+import type { FamilySettings } from "../config/settings.ts";
+import { type Address, contains, isLoopback } from "../model/address.ts";
+import { type Endpoint, type PortKey, type Protocol, portLabel } from "../model/snapshot.ts";
+import {
+  type FrontendId,
+  frontendId,
+  type PortRoutes,
+  type Route,
+  type Routes,
+  type Sender,
+  type Target,
+} from "./routes.ts";
+import type { Traits } from "./traits.ts";
+
+/** The first packet of a connection. */
+export type Packet = {
+  readonly from: {
+    /** Where it is sent: in a pod of this node, by this node itself, or anywhere else. */
+    readonly origin: "pod" | "node" | "elsewhere";
+    readonly address: Address;
+  };
+  readonly to: { readonly address: Address; readonly protocol: Protocol | "icmp"; readonly port: number };
+};
+
+export type Decision = {
+  readonly outcome: Outcome;
+  /** How the sender was seen. */
+  readonly sender: Sender;
+  /** The Frontend that was hit, if any. */
+  readonly hit: { readonly key: PortKey; readonly route: Route } | null;
+  /** The way to the outcome, one sentence a step. */
+  readonly because: readonly string[];
+};
+
+export type Outcome =
+  | { readonly kind: "forward"; readonly choices: readonly Choice[] }
+  | { readonly kind: "reject" }
+  | { readonly kind: "drop" }
+  | { readonly kind: "pass" };
+
+/** One Endpoint that may be chosen, all equally likely, and whether it sees this node instead of the sender. */
+export type Choice = { readonly endpoint: Endpoint; readonly masquerade: boolean };
+
+export function decide(routes: Routes, traits: Traits, packet: Packet): Decision {
+  const sender = senderOf(packet, routes.settings);
+  const found = find(routes, traits, packet);
+  const { outcome, because } =
+    found === null
+      ? withoutFrontend(routes, traits, packet)
+      : atFrontend(found, sender.kind, routes.settings, traits, packet);
+  return {
+    outcome,
+    sender: sender.kind,
+    hit: found === null ? null : { key: found.routed.port.key, route: found.route },
+    because: [sender.because, ...(found === null ? [] : [found.because]), because],
+  };
+}
+
+type Verdict = { readonly outcome: Outcome; readonly because: string };
+
+/** How the sender is seen: the detector speaks first, then whether the address is the node's own. */
+function senderOf({ from }: Packet, settings: FamilySettings): { kind: Sender; because: string } {
+  const { detector } = settings;
+  if (detector.kind === "cidr" && contains(detector.cidr, from.address)) {
+    return { kind: "pod", because: `${from.address} is in ${detector.cidr}: traffic of a pod` };
+  }
+  if ((detector.kind === "interface" || detector.kind === "interfacePrefix") && from.origin === "pod") {
+    return { kind: "pod", because: "it comes in through a pod's interface: traffic of a pod" };
+  }
+  if (isNodeAddress(from.address, settings)) {
+    return { kind: "node", because: `${from.address} is an address of this node` };
+  }
+  return { kind: "outside", because: `${from.address} is neither a known pod nor this node` };
+}
+
+type Found = {
+  readonly routed: PortRoutes;
+  readonly route: Route;
+  /** `refusals`: the NodePort exists but does not answer on this address; only its reject or drop holds here. */
+  readonly scope: "everything" | "refusals" | "localhost";
+  readonly because: string;
+};
+
+function find(routes: Routes, traits: Traits, { to }: Packet): Found | null {
+  if (to.protocol === "icmp") return null;
+  const byAddress = holderOf(routes, `${to.address}/${to.protocol}/${to.port}`);
+  if (byAddress !== null) {
+    const because = `${to.address}:${to.port} is a ${byAddress.route.frontend.kind} of ${portLabel(byAddress.routed.port)}`;
+    return { ...byAddress, scope: "everything", because };
+  }
+  if (!isNodeAddress(to.address, routes.settings)) return null;
+  const byNodePort = holderOf(routes, `node/${to.protocol}/${to.port}`);
+  const scope = nodePortScope(to.address, routes.settings, traits);
+  if (byNodePort === null || scope === null) return null;
+  return {
+    ...byNodePort,
+    scope,
+    because: `${to.port} is a NodePort of ${portLabel(byNodePort.routed.port)}`,
+  };
+}
+
+function holderOf(routes: Routes, id: FrontendId): { routed: PortRoutes; route: Route } | null {
+  const claim = routes.claims.get(id)?.[0];
+  if (claim === undefined) return null;
+  const routed = routes.ports.get(claim.key)!;
+  return { routed, route: routed.routes.find((candidate) => frontendId(candidate.frontend) === id)! };
+}
+
+function nodePortScope(address: Address, settings: FamilySettings, traits: Traits): Found["scope"] | null {
+  const { nodePortAddresses: places } = settings;
+  const refusals = traits.refusesOnEveryLocalAddress ? "refusals" : null;
+  if (isLoopback(address)) {
+    if (traits.loopback === "nftLocalhost") return settings.nftLocalhost === "pass" ? null : "localhost";
+    if (!settings.localhostNodePorts) return refusals;
+  }
+  const listed = places.kind === "all" || places.cidrs.some((cidr) => contains(cidr, address));
+  return listed ? "everything" : refusals;
+}
+
+function atFrontend(
+  found: Found,
+  sender: Sender,
+  settings: FamilySettings,
+  traits: Traits,
+  packet: Packet,
+): Verdict {
+  const { routed, route, scope } = found;
+  if (scope === "localhost") return onLocalhost(routed, settings, packet);
+  const target = route.from[sender];
+  const rangesHold = target.kind !== "reject" || traits.firewallWithoutEndpoints;
+  if (
+    route.allowed !== null &&
+    rangesHold &&
+    !route.allowed.some((range) => contains(range, packet.from.address))
+  ) {
+    return {
+      outcome: { kind: "drop" },
+      because: `${packet.from.address} is outside loadBalancerSourceRanges`,
+    };
+  }
+  if (target.kind === "forward" && scope === "refusals") {
+    return { outcome: { kind: "pass" }, because: `NodePorts do not answer on ${packet.to.address}` };
+  }
+  if (target.kind !== "forward" && leavesUnseen(route, traits, packet, settings)) {
+    return {
+      outcome: { kind: "pass" },
+      because: "no endpoint, and this mode does not look at the node's own packets here",
+    };
+  }
+  return {
+    outcome: outcomeOf(target, packet, settings, traits),
+    because: targetReason(target, routed, route, sender),
+  };
+}
+
+/** nftables mode with its gate on: a listener of ours forwards, or the packet is refused and counted. */
+function onLocalhost({ port, pools }: PortRoutes, settings: FamilySettings, { to }: Packet): Verdict {
+  if (settings.nftLocalhost !== "serve" || port.protocol === "sctp") {
+    return { outcome: { kind: "reject" }, because: "NodePorts on loopback are refused" };
+  }
+  const pool = port.externalPolicy === "local" ? pools.local : pools.cluster;
+  if (pool.endpoints.length === 0 || !["127.0.0.1", "::1"].includes(to.address)) {
+    return { outcome: { kind: "pass" }, because: "nothing listens there" };
+  }
+  const choices = pool.endpoints.map((endpoint) => ({ endpoint, masquerade: true }));
+  return {
+    outcome: { kind: "forward", choices },
+    because: `served on loopback by the proxy itself: ${pool.because}`,
+  };
+}
+
+function withoutFrontend(routes: Routes, traits: Traits, { to }: Packet): Verdict {
+  if (isClusterIP(routes, to.address)) {
+    const because = `${to.address} is a cluster IP, but not for this port and protocol`;
+    return { outcome: { kind: traits.undefinedPort }, because };
+  }
+  const cidr = routes.serviceCIDRs.find((range) => contains(range, to.address));
+  if (cidr !== undefined) {
+    const because = `${to.address} is inside ServiceCIDR ${cidr}, but belongs to no Service`;
+    return { outcome: { kind: traits.unallocatedAddress }, because };
+  }
+  return { outcome: { kind: "pass" }, because: "no Service is there" };
+}
+
+function isClusterIP(routes: Routes, address: Address): boolean {
+  for (const { port } of routes.ports.values()) if (port.clusterIP === address) return true;
+  return false;
+}
+
+/** Rows 109 and 125: such a packet leaves the node unless the address is the node's own. */
+function leavesUnseen(
+  { frontend }: Route,
+  traits: Traits,
+  { from }: Packet,
+  settings: FamilySettings,
+): boolean {
+  return (
+    traits.nodeToExternalWithoutEndpoints === "pass" &&
+    from.origin === "node" &&
+    (frontend.kind === "externalIP" || frontend.kind === "loadBalancerIP") &&
+    !isNodeAddress(frontend.address, settings)
+  );
+}
+
+function outcomeOf(target: Target, packet: Packet, settings: FamilySettings, traits: Traits): Outcome {
+  if (target.kind !== "forward") return target;
+  const choices = target.pool.endpoints.map((endpoint) => ({
+    endpoint,
+    masquerade: isMasqueraded(target.masquerade, endpoint, packet, settings, traits),
+  }));
+  return { kind: "forward", choices };
+}
+
+/** A packet that ends on this node meets no postrouting unless it also started here. */
+function isMasqueraded(
+  marked: boolean,
+  endpoint: Endpoint,
+  { from }: Packet,
+  settings: FamilySettings,
+  traits: Traits,
+): boolean {
+  if (from.origin !== "node" && isNodeAddress(endpoint.address, settings)) return false;
+  if (marked) return true;
+  if (from.address !== endpoint.address) return false;
+  return traits.hairpinOfRemoteEndpoints || endpoint.nodeName === settings.nodeName;
+}
+
+function targetReason(target: Target, { port }: PortRoutes, { frontend }: Route, sender: Sender): string {
+  const external = frontend.kind !== "clusterIP";
+  const policy = external
+    ? `externalTrafficPolicy ${port.externalPolicy}`
+    : `internalTrafficPolicy ${port.internalPolicy}`;
+  const shortcut = external && port.externalPolicy === "local" && sender !== "outside";
+  const rule = shortcut
+    ? `${policy}, but traffic that starts on this node may use the whole cluster`
+    : policy;
+  switch (target.kind) {
+    case "forward":
+      return `${rule}: ${target.pool.because}`;
+    case "drop":
+      return `${rule}: no usable endpoint on this node, but elsewhere`;
+    case "reject":
+      return `${rule}: no usable endpoint anywhere`;
+  }
+}
+
+function isNodeAddress(address: Address, settings: FamilySettings): boolean {
+  return isLoopback(address) || settings.localAddresses.includes(address);
+}

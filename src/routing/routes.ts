@@ -1,0 +1,232 @@
+// From a Snapshot to Routes: what happens at every Frontend to traffic from a pod, this node, or outside.
+import type { FamilySettings } from "../config/settings.ts";
+import { type Address, type Cidr, contains, hostCidr } from "../model/address.ts";
+import { type Keyed, keyed } from "../model/keyed.ts";
+import type { Problem } from "../model/problem.ts";
+import {
+  type FamilySnapshot,
+  type PortKey,
+  type Protocol,
+  portLabel,
+  type ServicePort,
+} from "../model/snapshot.ts";
+import { choosePools, type Pool, type Pools } from "./pools.ts";
+
+/** Who sends: a pod of this node (as far as the detector can tell), this node itself, or anybody else. */
+export type Sender = "pod" | "node" | "outside";
+
+/** One place where traffic arrives. */
+export type Frontend =
+  | {
+      readonly kind: "clusterIP";
+      readonly address: Address;
+      readonly protocol: Protocol;
+      readonly port: number;
+    }
+  | {
+      readonly kind: "loadBalancerIP";
+      readonly address: Address;
+      readonly protocol: Protocol;
+      readonly port: number;
+    }
+  | {
+      readonly kind: "externalIP";
+      readonly address: Address;
+      readonly protocol: Protocol;
+      readonly port: number;
+    }
+  | { readonly kind: "nodePort"; readonly protocol: Protocol; readonly port: number };
+
+/** `172.30.0.1/tcp/80`, or for a NodePort `node/tcp/30080`. */
+export type FrontendId = string;
+
+export type Target =
+  | { readonly kind: "forward"; readonly pool: Pool; readonly masquerade: boolean }
+  | { readonly kind: "reject" }
+  | { readonly kind: "drop" };
+
+/** What happens at one Frontend. */
+export type Route = {
+  readonly frontend: Frontend;
+  readonly from: { readonly [sender in Sender]: Target };
+  /** Sources that may use it; null: everybody. Others are dropped. */
+  readonly allowed: readonly Cidr[] | null;
+};
+
+/** All Routes of one ServicePort. */
+export type PortRoutes = {
+  readonly port: ServicePort;
+  readonly pools: Pools;
+  readonly routes: readonly Route[];
+  /** Frontends this ServicePort asks for but another one holds. */
+  readonly lost: readonly { readonly frontend: Frontend; readonly holder: PortKey }[];
+};
+
+/** All Routes of a family; immutable, shares what did not change with the Routes before. */
+export type Routes = {
+  readonly settings: FamilySettings;
+  readonly serviceCIDRs: readonly Cidr[];
+  readonly ports: Keyed<PortRoutes>;
+  /** Who asks for each Frontend, the holder first. */
+  readonly claims: Keyed<readonly Claim[]>;
+  /** Keys whose PortRoutes differ from the Routes before. */
+  readonly changed: ReadonlySet<PortKey>;
+};
+
+export type Claim = { readonly key: PortKey; readonly kind: Frontend["kind"] };
+
+/**
+ * Routes of a Snapshot. `before` must be the Routes of the Snapshot before: then only changed keys are visited;
+ * without it, or when the settings differ, everything is.
+ */
+export function route(before: Routes | null, snapshot: FamilySnapshot, settings: FamilySettings): Routes {
+  const known = before !== null && before.settings === settings ? before : null;
+  const visited = known === null ? allKeys(before, snapshot) : snapshot.changed;
+  const { claims, dirty } = stakeClaims(known, snapshot, visited, settings);
+  const updates = [...dirty].map((key) => {
+    const port = snapshot.ports.get(key);
+    return [key, port === undefined ? undefined : routePort(port, settings, claims)] as const;
+  });
+  const ports = (known?.ports ?? keyed<PortRoutes>()).with(updates);
+  return { settings, serviceCIDRs: snapshot.serviceCIDRs, ports, claims, changed: dirty };
+}
+
+/** Every Frontend a ServicePort asks for; an address that is both external and a load balancer's counts once. */
+export function frontendsOf(port: ServicePort, settings: FamilySettings): readonly Frontend[] {
+  const { protocol } = port;
+  const wanted: Frontend[] = [{ kind: "clusterIP", address: port.clusterIP, protocol, port: port.port }];
+  for (const address of port.loadBalancerIPs)
+    wanted.push({ kind: "loadBalancerIP", address, protocol, port: port.port });
+  for (const address of settings.externalIPsAllowed ? port.externalIPs : []) {
+    wanted.push({ kind: "externalIP", address, protocol, port: port.port });
+  }
+  if (port.nodePort !== 0) wanted.push({ kind: "nodePort", protocol, port: port.nodePort });
+  if (wanted.length === 1) return wanted;
+  const byId = new Map<FrontendId, Frontend>();
+  for (const frontend of wanted.reverse()) byId.set(frontendId(frontend), frontend);
+  return [...byId.values()].reverse();
+}
+
+export function frontendId(frontend: Frontend): FrontendId {
+  const place = frontend.kind === "nodePort" ? "node" : frontend.address;
+  return `${place}/${frontend.protocol}/${frontend.port}`;
+}
+
+/** A Problem for every Frontend that another ServicePort holds. */
+export function conflicts(routes: PortRoutes): Problem[] {
+  return routes.lost.map(({ frontend, holder }) => ({
+    kind: "conflict",
+    object: `Service ${routes.port.service}`,
+    field: frontend.kind,
+    message: `${frontendId(frontend)} is held by ${holder}; ${portLabel(routes.port)} is not served there`,
+  }));
+}
+
+function routePort(port: ServicePort, settings: FamilySettings, claims: Keyed<readonly Claim[]>): PortRoutes {
+  const pools = choosePools(port, settings);
+  const routes: Route[] = [];
+  const lost: { frontend: Frontend; holder: PortKey }[] = [];
+  for (const frontend of frontendsOf(port, settings)) {
+    const holder = claims.get(frontendId(frontend))![0]!.key;
+    if (holder === port.key) routes.push(routeFrontend(frontend, port, pools, settings));
+    else lost.push({ frontend, holder });
+  }
+  return { port, pools, routes, lost };
+}
+
+function routeFrontend(frontend: Frontend, port: ServicePort, pools: Pools, settings: FamilySettings): Route {
+  switch (frontend.kind) {
+    case "clusterIP":
+      return { frontend, from: internalTargets(port, pools, settings), allowed: null };
+    case "loadBalancerIP":
+      return {
+        frontend,
+        from: externalTargets(port, pools, settings),
+        allowed: allowedSources(port, settings),
+      };
+    case "externalIP":
+    case "nodePort":
+      return { frontend, from: externalTargets(port, pools, settings), allowed: null };
+  }
+}
+
+/** Cluster IP: the internal policy picks the pool; whoever is not a known pod is masqueraded. */
+function internalTargets(port: ServicePort, pools: Pools, settings: FamilySettings): Route["from"] {
+  const pool = port.internalPolicy === "local" ? pools.local : pools.cluster;
+  const detects = settings.detector.kind !== "none";
+  const others = targetOf(pool, pools, settings.masqueradeAll || detects);
+  return { pod: targetOf(pool, pools, settings.masqueradeAll), node: others, outside: others };
+}
+
+/** From outside the external policy rules; pods of this node and the node itself reach the whole cluster. */
+function externalTargets(port: ServicePort, pools: Pools, settings: FamilySettings): Route["from"] {
+  if (port.externalPolicy === "cluster") {
+    const target = targetOf(pools.cluster, pools, true);
+    return { pod: target, node: target, outside: target };
+  }
+  const here = targetOf(pools.local, pools, false);
+  const detects = settings.detector.kind !== "none";
+  return {
+    pod: detects ? targetOf(pools.cluster, pools, false) : here,
+    node: targetOf(pools.cluster, pools, true),
+    outside: here,
+  };
+}
+
+function targetOf(pool: Pool, { anyUsable }: Pools, masquerade: boolean): Target {
+  if (pool.endpoints.length > 0) return { kind: "forward", pool, masquerade };
+  return anyUsable ? { kind: "drop" } : { kind: "reject" };
+}
+
+/** A node inside a range reaches a load-balancer address that it holds itself from that very address. */
+function allowedSources(port: ServicePort, settings: FamilySettings): readonly Cidr[] | null {
+  if (port.sourceRanges.length === 0) return null;
+  const nodeAllowed = port.sourceRanges.some((range) => contains(range, settings.nodeIP));
+  return nodeAllowed ? [...port.sourceRanges, ...port.loadBalancerIPs.map(hostCidr)] : port.sourceRanges;
+}
+
+function allKeys(before: Routes | null, snapshot: FamilySnapshot): ReadonlySet<PortKey> {
+  return new Set([...(before?.ports.keys() ?? []), ...snapshot.ports.keys()]);
+}
+
+/** Brings the claims up to date; a ServicePort whose Frontend changes hands must be routed anew as well. */
+function stakeClaims(
+  before: Routes | null,
+  snapshot: FamilySnapshot,
+  visited: ReadonlySet<PortKey>,
+  settings: FamilySettings,
+): { claims: Keyed<readonly Claim[]>; dirty: ReadonlySet<PortKey> } {
+  const touched = new Map<FrontendId, readonly Claim[]>();
+  const claimsOf = (id: FrontendId) => touched.get(id) ?? before?.claims.get(id) ?? [];
+  for (const key of visited) {
+    const old = before?.ports.get(key)?.port;
+    for (const frontend of old === undefined ? [] : frontendsOf(old, settings)) {
+      const id = frontendId(frontend);
+      const others = claimsOf(id).filter((claim) => claim.key !== key);
+      touched.set(id, others);
+    }
+    const now = snapshot.ports.get(key);
+    for (const frontend of now === undefined ? [] : frontendsOf(now, settings)) {
+      const id = frontendId(frontend);
+      const claims = [...claimsOf(id), { key, kind: frontend.kind }].sort(byRightToHold);
+      touched.set(id, claims);
+    }
+  }
+  const dirty = new Set(visited);
+  for (const [id, claims] of touched) {
+    if (before?.claims.get(id)?.[0]?.key === claims[0]?.key) continue;
+    for (const claim of claims) dirty.add(claim.key);
+  }
+  const updates = [...touched].map(([id, claims]) => [id, claims.length === 0 ? undefined : claims] as const);
+  return { claims: (before?.claims ?? keyed<readonly Claim[]>()).with(updates), dirty };
+}
+
+/** A cluster IP cannot be taken over by somebody's external IP; among equals the key decides, not the arrival. */
+function byRightToHold(a: Claim, b: Claim): number {
+  return rank[a.kind] - rank[b.kind] || (a.key < b.key ? -1 : 1);
+}
+
+const rank = { clusterIP: 0, nodePort: 0, loadBalancerIP: 1, externalIP: 2 } as const satisfies Record<
+  Frontend["kind"],
+  number
+>;
