@@ -1,0 +1,31 @@
+// Time as an argument: the wall clock that may jump, a steady one that only grows, and a timer.
+
+export type Clock = {
+  /** Milliseconds since 1970; jumps when somebody sets the clock. */
+  wall(): number;
+  /** Milliseconds since some moment; never goes back, so ages are measured with it. */
+  steady(): number;
+  /** Runs `run` once after `ms`, unless the returned function is called before. Keeps no process alive. */
+  after(ms: number, run: () => void): () => void;
+};
+
+/** One moment on both clocks: `wall` to show, `steady` to measure with. */
+export type Moment = { readonly wall: number; readonly steady: number };
+
+export const systemClock: Clock = {
+  wall: () => Date.now(),
+  steady: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+export function momentOf(clock: Clock): Moment {
+  return { wall: clock.wall(), steady: clock.steady() };
+}
+
+/** RFC 3339 in UTC as Go prints a time: no fraction when it is zero, no trailing zeros. */
+export function timeText(wallMs: number): string {
+  return new Date(wallMs).toISOString().replace(/\.?0*Z$/, "Z");
+}
