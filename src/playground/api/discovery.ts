@@ -1,0 +1,44 @@
+// What `kubectl` asks first: which groups and kinds there are, the version, and whether the server is well.
+import { apiVersionOf, resources } from "./resources.ts";
+
+const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/** The answer to a path that is about the server itself; null when the path is about objects. */
+export function discoveryAnswer(path: string): unknown {
+  const groups = [...new Set(resources.map(({ group }) => group))].filter((group) => group !== "");
+  if (path === "/version") return { major: "1", minor: "37", gitVersion: "v1.37.0", platform: "linux/amd64" };
+  if (path === "/api") return { kind: "APIVersions", apiVersion: "v1", versions: ["v1"] };
+  if (path === "/apis") return { kind: "APIGroupList", apiVersion: "v1", groups: groups.map(groupOf) };
+  const group = groups.find((name) => path === `/apis/${name}`);
+  if (group) return { kind: "APIGroup", apiVersion: "v1", ...groupOf(group) };
+  const version = path === "/api/v1" ? "v1" : /^\/apis\/([^/]+\/[^/]+)$/.exec(path)?.[1];
+  const found = resources.filter((resource) => apiVersionOf(resource) === version);
+  if (found.length === 0) return null;
+  return {
+    kind: "APIResourceList",
+    apiVersion: "v1",
+    groupVersion: version,
+    resources: found.flatMap(describe),
+  };
+}
+
+export function isHealthPath(path: string): boolean {
+  return path === "/healthz" || path === "/livez" || path === "/readyz";
+}
+
+function groupOf(name: string) {
+  const version = { groupVersion: `${name}/v1`, version: "v1" };
+  return { name, versions: [version], preferredVersion: version };
+}
+
+function describe({ plural, kind, namespaced, hasStatus, shortNames }: (typeof resources)[number]) {
+  const main = { name: plural, singularName: kind.toLowerCase(), namespaced, kind, verbs, shortNames };
+  const status = {
+    name: `${plural}/status`,
+    singularName: "",
+    namespaced,
+    kind,
+    verbs: ["get", "patch", "update"],
+  };
+  return hasStatus ? [main, status] : [main];
+}

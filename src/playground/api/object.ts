@@ -1,0 +1,54 @@
+// The shape every stored object has, and small readers for the parts that are plain data.
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+export type JsonMap = { readonly [key: string]: Json };
+
+/** An object as the API stores it. Never changed in place: a write stores a new one. */
+export type ApiObject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Metadata;
+  readonly [field: string]: unknown;
+};
+
+export type Metadata = {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+};
+
+/** What a writer hands in: everything the server fills in may be missing. */
+export type Draft = {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+};
+
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value at a dotted path; undefined when something on the way is missing. */
+export function dig(value: unknown, path: string): unknown {
+  let at = value;
+  for (const name of path.split(".")) {
+    if (!isMap(at)) return undefined;
+    at = at[name];
+  }
+  return at;
+}
+
+/** Identity within its resource: `namespace/name`, or `/name` where there are no namespaces. */
+export function keyOf(object: {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}): string {
+  return `${object.metadata.namespace ?? ""}/${object.metadata.name}`;
+}

@@ -1,0 +1,159 @@
+// The four ways to change part of an object: JSON patch, merge patch, strategic merge (lite), server-side apply (lite).
+import { badRequest, Failure } from "./failure.ts";
+import { isMap } from "./object.ts";
+import type { Resource } from "./resources.ts";
+
+/** Merge patch (RFC 7386): null removes, maps merge, everything else replaces. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isMap(patch)) return patch;
+  const result: Record<string, unknown> = isMap(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete result[name];
+    else result[name] = mergePatch(result[name], value);
+  }
+  return result;
+}
+
+/** Like a merge patch, but lists with a merge key are merged by it. */
+export function strategicPatch(resource: Resource, target: unknown, patch: unknown): unknown {
+  if (!isMap(patch)) return patch;
+  if (patch.$patch === "delete") return undefined;
+  const { $patch, $retainKeys: _retained, ...fields } = patch;
+  const result: Record<string, unknown> = isMap(target) && $patch !== "replace" ? { ...target } : {};
+  for (const [name, value] of Object.entries(fields)) {
+    // Hints about the order of lists and about removals from lists of plain values are not needed here.
+    if (name.startsWith("$setElementOrder/") || name.startsWith("$deleteFromPrimitiveList/")) continue;
+    const key = resource.mergeKeys[name];
+    if (value === null) delete result[name];
+    else if (Array.isArray(value) && key !== undefined)
+      result[name] = mergeList(resource, result[name], value, key);
+    else result[name] = strategicPatch(resource, result[name], value);
+  }
+  return result;
+}
+
+function mergeList(resource: Resource, target: unknown, patch: readonly unknown[], key: string): unknown[] {
+  if (patch.some((entry) => isMap(entry) && entry.$patch === "replace")) {
+    return patch.filter((entry) => !(isMap(entry) && entry.$patch === "replace"));
+  }
+  const result: unknown[] = Array.isArray(target) ? [...target] : [];
+  for (const entry of patch) {
+    const at = result.findIndex((old) => isMap(old) && isMap(entry) && old[key] === entry[key]);
+    const merged = strategicPatch(resource, at < 0 ? undefined : result[at], entry);
+    if (at < 0 && merged !== undefined) result.push(merged);
+    else if (at >= 0) result.splice(at, 1, ...(merged === undefined ? [] : [merged]));
+  }
+  return result;
+}
+
+/** Apply: what this manager applied before and leaves out now is removed, the rest is merged; lists are replaced. */
+export function applyPatch(target: unknown, before: unknown, applied: unknown): unknown {
+  return mergePatch(without(target, before, applied), applied);
+}
+
+function without(target: unknown, before: unknown, applied: unknown): unknown {
+  if (!isMap(target) || !isMap(before)) return target;
+  const result = { ...target };
+  for (const name of Object.keys(before)) {
+    const next = isMap(applied) ? applied[name] : undefined;
+    if (next !== undefined) result[name] = without(result[name], before[name], next);
+    else if (isMap(before[name]) && isMap(result[name])) {
+      const rest = without(result[name], before[name], {});
+      if (Object.keys(rest as object).length === 0) delete result[name];
+      else result[name] = rest;
+    } else delete result[name];
+  }
+  return result;
+}
+
+type Operation = {
+  readonly op: string;
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+};
+
+/** JSON patch (RFC 6902). A failed test or a missing path refuses the whole patch. */
+export function jsonPatch(target: unknown, operations: unknown): unknown {
+  if (!Array.isArray(operations)) throw badRequest("a JSON patch must be a list of operations");
+  return (operations as Operation[]).reduce(applyOperation, structuredClone(target));
+}
+
+function applyOperation(document: unknown, { op, path, from, value }: Operation): unknown {
+  switch (op) {
+    case "add":
+      return write(document, pointer(path), value, "add");
+    case "replace":
+      read(document, pointer(path));
+      return write(document, pointer(path), value, "replace");
+    case "remove":
+      return remove(document, pointer(path));
+    case "move": {
+      const moved = read(document, pointer(from ?? ""));
+      return write(remove(document, pointer(from ?? "")), pointer(path), moved, "add");
+    }
+    case "copy":
+      return write(document, pointer(path), structuredClone(read(document, pointer(from ?? ""))), "add");
+    case "test":
+      if (JSON.stringify(read(document, pointer(path))) !== JSON.stringify(value)) {
+        throw unprocessable(`testing path ${path} failed`);
+      }
+      return document;
+    default:
+      throw badRequest(`unexpected kind of operation: ${op}`);
+  }
+}
+
+function pointer(path: string): string[] {
+  if (path === "") return [];
+  if (!path.startsWith("/")) throw badRequest(`not a JSON pointer: ${JSON.stringify(path)}`);
+  return path
+    .slice(1)
+    .split("/")
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function read(document: unknown, path: readonly string[]): unknown {
+  let at = document;
+  for (const part of path) {
+    const next = Array.isArray(at) ? at[indexIn(at, part)] : isMap(at) ? at[part] : undefined;
+    if (next === undefined) throw unprocessable(`missing path /${path.join("/")}`);
+    at = next;
+  }
+  return at;
+}
+
+function write(document: unknown, path: readonly string[], value: unknown, how: "add" | "replace"): unknown {
+  if (path.length === 0) return value;
+  const parent = read(document, path.slice(0, -1));
+  const last = path.at(-1)!;
+  if (Array.isArray(parent)) {
+    const at = last === "-" ? parent.length : indexIn(parent, last);
+    parent.splice(at, how === "replace" ? 1 : 0, value);
+  } else if (isMap(parent)) parent[last] = value;
+  else throw unprocessable(`missing path /${path.join("/")}`);
+  return document;
+}
+
+function remove(document: unknown, path: readonly string[]): unknown {
+  const parent = read(document, path.slice(0, -1));
+  read(document, path);
+  const last = path.at(-1)!;
+  if (Array.isArray(parent)) parent.splice(indexIn(parent, last), 1);
+  else if (isMap(parent)) delete parent[last];
+  return document;
+}
+
+function indexIn(list: readonly unknown[], part: string): number {
+  const index = /^(0|[1-9][0-9]*)$/.test(part) ? Number(part) : -1;
+  if (index < 0 || index > list.length) throw unprocessable(`no index ${JSON.stringify(part)} in the list`);
+  return index;
+}
+
+function unprocessable(message: string): Failure {
+  return new Failure(
+    422,
+    "Invalid",
+    `the server rejected our request due to an error in our request: ${message}`,
+  );
+}

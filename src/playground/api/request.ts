@@ -1,0 +1,69 @@
+// Reads what a request asks for: which resource, namespace, name, verb and options.
+import type { IncomingMessage } from "node:http";
+import { noSuchPath } from "./failure.ts";
+import type { Verb } from "./faults.ts";
+import { type Resource, resources } from "./resources.ts";
+
+export type ApiRequest = {
+  readonly verb: Verb;
+  readonly resource: Resource;
+  /** Empty: all namespaces, or a resource without them. */
+  readonly namespace: string;
+  /** Empty for a collection. */
+  readonly name: string;
+  readonly subresource: "" | "status";
+  readonly query: URLSearchParams;
+};
+
+/** Throws Failure 404 for a path that is served by nobody. */
+export function parseRequest(message: IncomingMessage): ApiRequest {
+  const url = new URL(message.url ?? "/", "http://server");
+  const parts = url.pathname
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decodeURIComponent);
+  const [group, version, rest] =
+    parts[0] === "api" ? ["", parts[1], parts.slice(2)] : [parts[1], parts[2], parts.slice(3)];
+  if (parts[0] !== "api" && parts[0] !== "apis") throw noSuchPath();
+  const inNamespace = rest[0] === "namespaces" && rest.length > 2 && rest[2] !== "status";
+  const [plural, name = "", subresource = ""] = inNamespace ? rest.slice(2) : rest;
+  const namespace = inNamespace ? rest[1]! : "";
+  const resource = resources.find(
+    (candidate) => candidate.group === group && candidate.version === version && candidate.plural === plural,
+  );
+  if (!resource || (namespace !== "" && !resource.namespaced)) throw noSuchPath();
+  if (subresource !== "" && (subresource !== "status" || !resource.hasStatus)) throw noSuchPath();
+  const query = url.searchParams;
+  return {
+    verb: verbOf(message.method ?? "GET", name, query),
+    resource,
+    namespace,
+    name,
+    subresource,
+    query,
+  };
+}
+
+/** A query flag is on when it is present and not false. */
+export function isOn(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && value !== "false" && value !== "0";
+}
+
+function verbOf(method: string, name: string, query: URLSearchParams): Verb {
+  switch (method) {
+    case "GET":
+      if (isOn(query, "watch")) return "watch";
+      return name === "" ? "list" : "get";
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return name === "" ? "deletecollection" : "delete";
+    default:
+      throw noSuchPath();
+  }
+}

@@ -1,0 +1,221 @@
+// A small Kubernetes API over HTTP or HTTPS, in this process: for the playground, and to be told to misbehave in tests.
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { acceptsGzip, answerFailure, answerJson, interrupts } from "./answer.ts";
+import { discoveryAnswer, isHealthPath } from "./discovery.ts";
+import { Failure } from "./failure.ts";
+import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb } from "./faults.ts";
+import { listObjects } from "./list.ts";
+import type { ApiObject, Draft } from "./object.ts";
+import { type ApiRequest, parseRequest } from "./request.ts";
+import { type Resource, resourceOfKind } from "./resources.ts";
+import { Store } from "./store.ts";
+import { checkWatch, type OpenWatch, serveWatch } from "./watch.ts";
+import { openWire } from "./wire.ts";
+import { type Applied, writeObject } from "./write.ts";
+
+export type ApiServerOptions = {
+  readonly host?: string;
+  /** 0: any free port; a restart keeps it. */
+  readonly port?: number;
+  /** PEM text; without it the server speaks plain HTTP. */
+  readonly tls?: { readonly key: string; readonly cert: string; readonly clientCA?: string };
+  /** The bearer token every request must carry; checked anew for each, so it can rotate. */
+  readonly token?: () => string;
+  readonly bookmarkMs?: number;
+  readonly now?: () => number;
+};
+
+/** One request as it arrived. */
+export type Seen = {
+  readonly at: number;
+  readonly verb: Verb | "other";
+  readonly resource: string;
+  readonly url: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+};
+
+const seenLimit = 10_000;
+
+export class ApiServer {
+  readonly store: Store;
+  readonly faults = new Faults();
+  /** The latest requests, oldest first. */
+  readonly seen: Seen[] = [];
+  readonly #options: ApiServerOptions;
+  readonly #now: () => number;
+  readonly #applied: Applied = new Map();
+  readonly #watches = new Set<OpenWatch>();
+  readonly #sockets = new Set<Socket>();
+  #server: Server | null = null;
+  #port: number;
+
+  constructor(options: ApiServerOptions = {}) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#port = options.port ?? 0;
+    this.store = new Store({ now: this.#now, uid: randomUUID });
+  }
+
+  get url(): string {
+    const host = this.#options.host ?? "127.0.0.1";
+    return `${this.#options.tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${this.#port}`;
+  }
+
+  /** Sockets that are open now. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  async listen(): Promise<void> {
+    const { tls, host = "127.0.0.1" } = this.#options;
+    const listener = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#answer(request, response);
+    const server = tls
+      ? createTlsServer(
+          { key: tls.key, cert: tls.cert, ...(tls.clientCA ? { ca: tls.clientCA, requestCert: true } : {}) },
+          listener,
+        )
+      : createServer(listener);
+    server.keepAliveTimeout = 60_000;
+    server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(this.#port, host, resolve);
+    });
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  /** Cuts every connection and refuses new ones; objects stay. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    if (!server) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    this.dropConnections();
+    await closed;
+  }
+
+  async restart(): Promise<void> {
+    await this.close();
+    await this.listen();
+  }
+
+  dropConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** The watches being answered now. */
+  watches(match: RequestMatch = {}): OpenWatch[] {
+    return [...this.#watches].filter(({ request }) => matches(match, request.verb, request.resource));
+  }
+
+  /** Creates or replaces an object, status included. */
+  put(object: Draft & { readonly kind: string }): ApiObject {
+    const resource = kindOf(object.kind);
+    const namespace = resource.namespaced ? (object.metadata?.namespace ?? "default") : "";
+    const exists = this.store.has(resource, namespace, object.metadata?.name ?? "");
+    return exists ? this.store.update(resource, object) : this.store.create(resource, object);
+  }
+
+  remove(kind: string, namespace: string, name: string): void {
+    this.store.delete(kindOf(kind), namespace, name);
+  }
+
+  /** Everything of a kind, as a client that is up to date knows it. */
+  list(kind: string): ApiObject[] {
+    return this.store.list(kindOf(kind));
+  }
+
+  async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const path = new URL(message.url ?? "/", "http://server").pathname;
+      if (isHealthPath(path)) return void response.writeHead(200).end("ok");
+      this.#authenticate(message);
+      const described = message.method === "GET" ? discoveryAnswer(path) : null;
+      if (described !== null) return answerJson(message, response, 200, described);
+      const request = parseRequest(message);
+      this.#note(message, request);
+      const fault = this.faults.take(request.verb, request.resource);
+      if (fault && interrupts(response, fault)) return;
+      if (request.verb === "watch") return this.#watch(message, response, request, fault);
+      const { code, body } = await this.#outcome(message, request);
+      answerJson(message, response, code, body, fault);
+    } catch (error) {
+      answerFailure(response, error);
+    }
+  }
+
+  async #outcome(message: IncomingMessage, request: ApiRequest): Promise<{ code: number; body: unknown }> {
+    if (request.verb === "list") return { code: 200, body: listObjects(this.store, request) };
+    if (request.verb === "get") {
+      return { code: 200, body: this.store.get(request.resource, request.namespace, request.name) };
+    }
+    const text = await textOf(message);
+    const contentType = message.headers["content-type"] ?? "application/json";
+    return writeObject(this.store, request, { contentType, text }, this.#applied);
+  }
+
+  #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {
+    const options = {
+      bookmarkMs: this.#options.bookmarkMs ?? 60_000,
+      knowsInitialEvents: fault?.kind !== "ignore-initial-events",
+      refusesInitialEvents: this.faults.refuseStreamingLists,
+    };
+    checkWatch(this.store, request, options);
+    // Of all watches only streaming lists are compressed (v1.37).
+    const gzip = request.query.get("sendInitialEvents") === "true" && acceptsGzip(message);
+    response.writeHead(200, {
+      "content-type": "application/json",
+      "cache-control": "no-cache, private",
+      ...(gzip ? { "content-encoding": "gzip" } : {}),
+    });
+    response.flushHeaders();
+    const wire = openWire(response, gzip);
+    if (isByteFault(fault)) wire.arm(fault);
+    if (fault?.kind === "prelude") wire.send(fault.text);
+    const watch = serveWatch(this.store, request, wire, options);
+    this.#watches.add(watch);
+    wire.onClose(() => this.#watches.delete(watch));
+  }
+
+  #authenticate(message: IncomingMessage): void {
+    const { token, tls } = this.#options;
+    if (token && message.headers.authorization === `Bearer ${token()}`) return;
+    const certified =
+      tls?.clientCA !== undefined && (message.socket as Socket & { authorized?: boolean }).authorized;
+    if ((!token && !tls?.clientCA) || certified) return;
+    throw new Failure(401, "Unauthorized", "Unauthorized");
+  }
+
+  #note(message: IncomingMessage, { verb, resource, query }: ApiRequest): void {
+    this.seen.push({
+      at: this.#now(),
+      verb,
+      resource: resource.plural,
+      url: message.url ?? "/",
+      query,
+      headers: message.headers,
+    });
+    if (this.seen.length > seenLimit) this.seen.shift();
+  }
+}
+
+function kindOf(kind: string): Resource {
+  const resource = resourceOfKind(kind);
+  if (!resource) throw new Failure(404, "NotFound", `no kind ${kind}`);
+  return resource;
+}
+
+async function textOf(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}

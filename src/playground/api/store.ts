@@ -1,0 +1,201 @@
+// The objects behind the API and their history: one version counter, a log of changes, and compaction.
+import { isDeepStrictEqual } from "node:util";
+import { alreadyExists, conflict, expired, Failure, invalid, notFound } from "./failure.ts";
+import { type ApiObject, type Draft, keyOf, type Metadata } from "./object.ts";
+import { apiVersionOf, type Resource } from "./resources.ts";
+
+export type Change = {
+  readonly resource: Resource;
+  readonly version: number;
+  /** null: it did not exist before. */
+  readonly before: ApiObject | null;
+  /** null: it is gone. */
+  readonly after: ApiObject | null;
+};
+
+export type StoreWorld = {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly uid: () => string;
+};
+
+const historyLimit = 10_000;
+
+export class Store {
+  readonly #world: StoreWorld;
+  readonly #objects = new Map<Resource, Map<string, ApiObject>>();
+  readonly #listeners = new Set<(change: Change) => void>();
+  #history: Change[] = [];
+  #version = 1;
+  #compacted = 0;
+
+  constructor(world: StoreWorld) {
+    this.#world = world;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get(resource: Resource, namespace: string, name: string): ApiObject {
+    const found = this.#of(resource).get(`${namespace}/${name}`);
+    if (!found) throw notFound(resource.plural, name);
+    return found;
+  }
+
+  has(resource: Resource, namespace: string, name: string): boolean {
+    return this.#of(resource).has(`${namespace}/${name}`);
+  }
+
+  /** All objects now, or as they were at an earlier version; sorted by key. */
+  list(resource: Resource, at: number = this.#version): ApiObject[] {
+    this.#mustRemember(at);
+    const objects = new Map(this.#of(resource));
+    for (let i = this.#history.length - 1; i >= 0 && this.#history[i]!.version > at; i--) {
+      const change = this.#history[i]!;
+      if (change.resource !== resource) continue;
+      const key = keyOf((change.after ?? change.before)!);
+      if (change.before) objects.set(key, change.before);
+      else objects.delete(key);
+    }
+    return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  }
+
+  /** The changes after a version, oldest first; throws 410 when they are no longer known. */
+  since(resource: Resource, version: number): Change[] {
+    this.#mustRemember(version);
+    return this.#history.filter((change) => change.resource === resource && change.version > version);
+  }
+
+  /** Whether the state at a version can still be told. */
+  remembers(version: number): boolean {
+    return version >= this.#compacted;
+  }
+
+  create(resource: Resource, draft: Draft): ApiObject {
+    const name = draft.metadata?.name;
+    if (!name)
+      throw invalid(
+        resource.kind,
+        "",
+        "metadata.name: Required value: name or generateName is required",
+        "metadata.name",
+      );
+    const namespace = resource.namespaced ? (draft.metadata?.namespace ?? "default") : undefined;
+    if (this.#of(resource).has(`${namespace ?? ""}/${name}`)) throw alreadyExists(resource.plural, name);
+    const { managedFields: _, ...metadata } = draft.metadata ?? {};
+    const created: Metadata = {
+      ...metadata,
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: this.#world.uid(),
+      resourceVersion: this.#next(),
+      creationTimestamp: new Date(this.#world.now()).toISOString().replace(/\.\d+Z$/, "Z"),
+    };
+    return this.#commit(resource, null, typed(resource, draft, created))!;
+  }
+
+  /** Replaces an object. An empty resourceVersion in the draft means: whatever is there. */
+  update(resource: Resource, draft: Draft): ApiObject {
+    const name = draft.metadata?.name ?? "";
+    const before = this.get(
+      resource,
+      resource.namespaced ? (draft.metadata?.namespace ?? "default") : "",
+      name,
+    );
+    const expected = draft.metadata?.resourceVersion;
+    if (typeof expected === "string" && expected !== "" && expected !== before.metadata.resourceVersion) {
+      throw conflict(
+        resource.plural,
+        name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+      );
+    }
+    const { managedFields: _, ...metadata } = draft.metadata ?? {};
+    const { uid, creationTimestamp, resourceVersion } = before.metadata;
+    const kept: Metadata = { ...metadata, ...namesOf(before), uid, creationTimestamp, resourceVersion };
+    const after = typed(resource, draft, kept);
+    if (isDeepStrictEqual(after, before)) return before;
+    return this.#commit(resource, before, {
+      ...after,
+      metadata: { ...kept, resourceVersion: this.#next() },
+    })!;
+  }
+
+  /** The object as it was, carrying the version of its deletion. */
+  delete(resource: Resource, namespace: string, name: string, expectedUid?: string): ApiObject {
+    const before = this.get(resource, namespace, name);
+    if (expectedUid !== undefined && expectedUid !== before.metadata.uid) {
+      throw conflict(resource.plural, name, `the UID in the precondition (${expectedUid}) does not match`);
+    }
+    this.#next();
+    this.#commit(resource, before, null);
+    return withVersion(before, this.#version);
+  }
+
+  /** Forgets all changes up to a version: watches from before it are told 410. */
+  compact(version: number = this.#version): void {
+    this.#compacted = Math.max(this.#compacted, Math.min(version, this.#version));
+    this.#history = this.#history.filter((change) => change.version > this.#compacted);
+  }
+
+  /** Goes back to an earlier version, as a restored backup does: the counter goes back too. */
+  restore(version: number): void {
+    for (const change of this.#history.filter((candidate) => candidate.version > version).reverse()) {
+      const key = keyOf((change.after ?? change.before)!);
+      if (change.before) this.#of(change.resource).set(key, change.before);
+      else this.#of(change.resource).delete(key);
+    }
+    this.#history = this.#history.filter((change) => change.version <= version);
+    this.#version = version;
+  }
+
+  /** Calls back on every change until the returned function is called. */
+  follow(listener: (change: Change) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #of(resource: Resource): Map<string, ApiObject> {
+    let objects = this.#objects.get(resource);
+    if (!objects) {
+      objects = new Map();
+      this.#objects.set(resource, objects);
+    }
+    return objects;
+  }
+
+  #next(): string {
+    return `${++this.#version}`;
+  }
+
+  #commit(resource: Resource, before: ApiObject | null, after: ApiObject | null): ApiObject | null {
+    const change: Change = { resource, version: this.#version, before, after };
+    const key = keyOf((after ?? before)!);
+    if (after) this.#of(resource).set(key, after);
+    else this.#of(resource).delete(key);
+    this.#history.push(change);
+    if (this.#history.length > 2 * historyLimit) this.compact(this.#history.at(-historyLimit)!.version);
+    for (const listener of [...this.#listeners]) listener(change);
+    return after;
+  }
+
+  #mustRemember(version: number): void {
+    if (!this.remembers(version)) throw expired(`${version}`, this.#compacted);
+    if (!Number.isSafeInteger(version)) throw new Failure(400, "BadRequest", "invalid resource version");
+  }
+}
+
+export function withVersion(object: ApiObject, version: number): ApiObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: `${version}` } };
+}
+
+function namesOf(object: ApiObject) {
+  const { name, namespace } = object.metadata;
+  return namespace === undefined ? { name } : { name, namespace };
+}
+
+function typed(resource: Resource, draft: Draft, metadata: Metadata): ApiObject {
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = draft;
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, ...rest };
+}

@@ -1,0 +1,110 @@
+// Answers a watch: past changes, live changes, bookmarks, and the streaming list that starts with all objects.
+import { Failure, invalid, statusOf } from "./failure.ts";
+import { requestedVersion, selectionOf } from "./list.ts";
+import type { ApiObject } from "./object.ts";
+import { type ApiRequest, isOn } from "./request.ts";
+import { apiVersionOf } from "./resources.ts";
+import type { Matcher } from "./selectors.ts";
+import { type Change, type Store, withVersion } from "./store.ts";
+import type { Wire } from "./wire.ts";
+
+export type WatchOptions = {
+  readonly bookmarkMs: number;
+  /** Whether `sendInitialEvents` is known at all; an old server passes over it. */
+  readonly knowsInitialEvents: boolean;
+  readonly refusesInitialEvents: boolean;
+};
+
+/** A watch that is being answered; tests reach into it. */
+export type OpenWatch = {
+  readonly request: ApiRequest;
+  readonly wire: Wire;
+  /** Sends a bookmark now, of this version or an invented one. */
+  bookmark(version?: number): void;
+};
+
+type WatchEvent = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: ApiObject };
+
+/** Checks the options; what is wrong with them must be answered before the stream opens. */
+export function checkWatch(store: Store, { query }: ApiRequest, options: WatchOptions): void {
+  if (!query.has("sendInitialEvents") || !options.knowsInitialEvents) return;
+  const forbid = (why: string) =>
+    invalid("ListOptions", "", `sendInitialEvents: Forbidden: ${why}`, "sendInitialEvents");
+  if (options.refusesInitialEvents) {
+    throw forbid("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
+  }
+  if (query.get("resourceVersionMatch") !== "NotOlderThan") {
+    throw forbid("resourceVersionMatch NotOlderThan is required with sendInitialEvents");
+  }
+  if (isOn(query, "sendInitialEvents")) requestedVersion(store, query);
+}
+
+/** Streams until the client goes or the time is up. */
+export function serveWatch(store: Store, request: ApiRequest, wire: Wire, options: WatchOptions): OpenWatch {
+  const { resource, namespace, query } = request;
+  const selected = selectionOf(request);
+  const matches: Matcher = (object) =>
+    (namespace === "" || object.metadata.namespace === namespace) && selected(object);
+  const emit = (type: string, object: unknown) => wire.send(`${JSON.stringify({ type, object })}\n`);
+  const bookmark = (version: number = store.version, annotations?: Record<string, string>) =>
+    emit("BOOKMARK", {
+      kind: resource.kind,
+      apiVersion: apiVersionOf(resource),
+      metadata: {
+        resourceVersion: `${version}`,
+        creationTimestamp: null,
+        ...(annotations ? { annotations } : {}),
+      },
+    });
+
+  const streaming = options.knowsInitialEvents && isOn(query, "sendInitialEvents");
+  const from = Number(query.get("resourceVersion") ?? "");
+  try {
+    if (streaming || from === 0) {
+      wire.send(store.list(resource).filter(matches).map(addedLine).join(""));
+      if (streaming) bookmark(store.version, { "k8s.io/initial-events-end": "true" });
+    } else {
+      for (const change of store.since(resource, from)) send(change);
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // A version that is too old is told inside the stream, not as the HTTP status.
+    emit("ERROR", statusOf(error));
+    wire.end();
+    return { request, wire, bookmark };
+  }
+
+  const unfollow = store.follow(
+    (change) => change.resource === resource && change.version > from && send(change),
+  );
+  const bookmarks = isOn(query, "allowWatchBookmarks");
+  const ticking = setInterval(() => bookmarks && bookmark(), options.bookmarkMs);
+  const timeoutMs = Number(query.get("timeoutSeconds") ?? 1800) * 1000;
+  const ending = setTimeout(() => {
+    if (bookmarks) bookmark();
+    wire.end();
+  }, timeoutMs);
+  wire.onClose(() => {
+    unfollow();
+    clearInterval(ticking);
+    clearTimeout(ending);
+  });
+  return { request, wire, bookmark };
+
+  function send(change: Change): void {
+    const event = eventOf(change, matches);
+    if (event) emit(event.type, event.object);
+  }
+}
+
+/** What a change is to a watcher with selectors: an object that stops matching is deleted for it. */
+function eventOf({ before, after, version }: Change, matches: Matcher): WatchEvent | null {
+  const was = before !== null && matches(before);
+  const is = after !== null && matches(after);
+  if (is) return { type: was ? "MODIFIED" : "ADDED", object: after };
+  return was ? { type: "DELETED", object: withVersion(before, version) } : null;
+}
+
+function addedLine(object: ApiObject): string {
+  return `${JSON.stringify({ type: "ADDED", object })}\n`;
+}

@@ -1,0 +1,83 @@
+// The way of an answer's bytes to the client, on which faults can be laid.
+import type { ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+import type { ByteFault } from "./faults.ts";
+
+export type Wire = {
+  /** Writes and flushes; with gzip, each call is one gzip member, as kube-apiserver flushes its streams. */
+  send(text: string): void;
+  end(): void;
+  /** Cuts the connection. */
+  destroy(): void;
+  /** Lays a fault on everything sent from now on. */
+  arm(fault: ByteFault): void;
+  /** Called once, when either side has ended. */
+  onClose(listener: () => void): void;
+};
+
+export function openWire(response: ServerResponse, gzip: boolean): Wire {
+  let path: Path = plainPath(response);
+  return {
+    send(text) {
+      if (!response.writableEnded && !response.destroyed)
+        path.write(gzip ? gzipSync(text) : Buffer.from(text));
+    },
+    end: () => path.end(),
+    destroy: () => void response.socket?.resetAndDestroy(),
+    arm(fault) {
+      path = faultyPath(response, fault);
+    },
+    onClose: (listener) => void response.once("close", listener),
+  };
+}
+
+type Path = { write(bytes: Buffer): void; end(): void };
+
+function plainPath(response: ServerResponse): Path {
+  return { write: (bytes) => void response.write(bytes), end: () => void response.end() };
+}
+
+function faultyPath(response: ServerResponse, fault: ByteFault): Path {
+  switch (fault.kind) {
+    case "silent":
+      return { write() {}, end() {} };
+    case "reset":
+      return cutPath(response, fault.afterBytes, () => void response.socket?.resetAndDestroy());
+    case "truncate":
+      return cutPath(response, fault.afterBytes, () => void response.end());
+    case "drip":
+      return dripPath(response, fault.bytes, fault.everyMs);
+  }
+}
+
+function cutPath(response: ServerResponse, afterBytes: number, cut: () => void): Path {
+  let left = afterBytes;
+  return {
+    write(bytes) {
+      const part = bytes.subarray(0, left);
+      left -= part.length;
+      // The cut waits until the bytes before it have left, else the client would not see the half line.
+      response.write(part, () => left === 0 && cut());
+    },
+    end: () => void response.end(),
+  };
+}
+
+function dripPath(response: ServerResponse, size: number, everyMs: number): Path {
+  let waiting = Buffer.alloc(0);
+  let ended = false;
+  const timer = setInterval(() => {
+    if (waiting.length > 0) response.write(waiting.subarray(0, size));
+    waiting = waiting.subarray(size);
+    if (ended && waiting.length === 0) response.end();
+  }, everyMs);
+  response.once("close", () => clearInterval(timer));
+  return {
+    write(bytes) {
+      waiting = Buffer.concat([waiting, bytes]);
+    },
+    end() {
+      ended = true;
+    },
+  };
+}
