@@ -1,0 +1,207 @@
+// Provides the real Kubernetes programs that Turnout is measured against: builds them once into a cache.
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+const usage = `usage: npm run assets [-- PROGRAM…]
+
+Provides ${"kube-proxy, kube-apiserver, kube-controller-manager, kubectl and etcd"} for the cluster,
+differential and side-by-side tests. Takes them from the folder named by KUBEBUILDER_ASSETS when that is
+set; otherwise builds the Kubernetes programs from the Go module registry into
+\${XDG_CACHE_HOME:-~/.cache}/turnout/assets (needs Go 1.26 or newer and some minutes, once) and takes etcd
+from the machine or from Debian's etcd-server.`;
+
+// Newest first. Written down because the registry's own list of versions is incomplete.
+const releases = ["1.37.2", "1.37.1", "1.37.0"];
+const built = ["kube-proxy", "kube-apiserver", "kube-controller-manager", "kubectl"];
+const home = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout", "assets");
+
+await main(process.argv.slice(2));
+
+async function main(args) {
+  if (args.includes("--help") || args.includes("-h")) return console.log(usage);
+  const unknown = args.find((name) => ![...built, "etcd"].includes(name));
+  if (unknown) fail(`no such program: ${unknown}\n\n${usage}`);
+  const wanted = args.length > 0 ? args : [...built, "etcd"];
+  if (process.env.KUBEBUILDER_ASSETS) return checkGiven(process.env.KUBEBUILDER_ASSETS, wanted);
+
+  mkdirSync(home, { recursive: true });
+  const missing = wanted.filter((name) => name !== "etcd" && !existsSync(join(home, name)));
+  if (missing.length > 0) await buildAll(missing);
+  if (wanted.includes("etcd")) provideEtcd();
+  for (const name of wanted) say(`${name}: ${versionOf(pathOf(name))}  ${pathOf(name)}`);
+}
+
+function checkGiven(folder, wanted) {
+  const missing = wanted.filter((name) => !existsSync(join(folder, name)));
+  if (missing.length > 0)
+    fail(`KUBEBUILDER_ASSETS is ${folder}, which lacks ${missing.join(", ")}; unset it to build them`);
+  say(`using the programs in ${folder} (KUBEBUILDER_ASSETS)`);
+}
+
+async function buildAll(names) {
+  requireGo();
+  const release = findRelease();
+  const module = join(home, "module");
+  writeModule(module, release);
+  for (const name of names) await buildOne(module, release, name);
+  rmSync(module, { recursive: true, force: true });
+}
+
+function requireGo() {
+  const { status, stdout } = spawnSync("go", ["env", "GOVERSION"], { encoding: "utf8" });
+  if (status !== 0)
+    fail("cannot build: Go is not installed. Install Go 1.26 or newer, or set KUBEBUILDER_ASSETS.");
+  const [, major, minor] = stdout.match(/^go(\d+)\.(\d+)/) ?? [];
+  if (Number(major) === 1 && Number(minor) < 26)
+    fail(`cannot build: Go 1.26 or newer is needed, ${stdout.trim()} is installed.`);
+}
+
+function findRelease() {
+  const refusals = [];
+  for (const release of releases) {
+    say(`asking the Go module registry for Kubernetes ${release}`);
+    const { stdout } = spawnSync("go", ["mod", "download", "-json", `k8s.io/kubernetes@v${release}`], {
+      cwd: home,
+      encoding: "utf8",
+      env: goEnvironment(),
+    });
+    const { Dir: folder, Error: error } = JSON.parse(stdout || "{}");
+    if (folder) return { version: release, folder };
+    refusals.push(`  ${release}: ${(error ?? "no answer").split("\n").at(-1).trim()}`);
+  }
+  return fail(`cannot build: the Go module registry has no release we know:\n${refusals.join("\n")}`);
+}
+
+// k8s.io/kubernetes points at its staging modules by relative path, which only works inside its own
+// repository: this module points at their releases instead, which carry the same number as v0.x.
+function writeModule(folder, { version, folder: source }) {
+  const upstream = readFileSync(join(source, "go.mod"), "utf8");
+  const staging = [...upstream.matchAll(/^\s*(k8s\.io\/\S+) => \.\//gm)].map(([, path]) => path);
+  const go = upstream.match(/^go \S+$/m)?.[0] ?? "go 1.26.0";
+  const debug = upstream.match(/^godebug .+$/m)?.[0] ?? "";
+  mkdirSync(folder, { recursive: true });
+  const replaces = staging.map((path) => `replace ${path} => ${path} v0${version.slice(1)}`);
+  writeFileSync(
+    join(folder, "go.mod"),
+    ["module assets", go, debug, `require k8s.io/kubernetes v${version}`, ...replaces, ""].join("\n"),
+  );
+  copySums(source, folder);
+}
+
+function copySums(source, folder) {
+  const sums = join(source, "go.sum");
+  if (existsSync(sums)) writeFileSync(join(folder, "go.sum"), readFileSync(sums));
+}
+
+async function buildOne(module, { version }, name) {
+  const started = Date.now();
+  const partial = join(home, `.${name}.partial`);
+  const args = ["build", "-mod=mod", "-trimpath", "-v", `-ldflags=${versionFlags(version)}`, "-o", partial];
+  let packages = 0;
+  const show = progress(() => `building ${name} ${version}: ${packages} packages, ${seconds(started)} s`);
+  const child = spawn("nice", ["-n", "15", "go", ...args, `k8s.io/kubernetes/cmd/${name}`], {
+    cwd: module,
+    env: { ...goEnvironment(), CGO_ENABLED: "0" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const lastLines = [];
+  child.stderr.setEncoding("utf8").on("data", (chunk) => {
+    const lines = chunk.split("\n").filter(Boolean);
+    packages += lines.length;
+    lastLines.push(...lines);
+    lastLines.splice(0, lastLines.length - 20);
+  });
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  show.stop();
+  if (code !== 0) fail(`cannot build ${name}: go exited with ${code}\n${lastLines.join("\n")}`);
+  renameSync(partial, join(home, name));
+  say(`built ${name} ${version} in ${seconds(started)} s`);
+}
+
+// What upstream's own build stamps into its binaries, so that `--version` and /version tell the truth.
+function versionFlags(version) {
+  const [major, minor] = version.split(".");
+  const stamps = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor, gitTreeState: "archive" };
+  return Object.entries(stamps)
+    .flatMap(([key, value]) =>
+      ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].map(
+        (at) => `-X ${at}.${key}=${value}`,
+      ),
+    )
+    .concat("-s", "-w")
+    .join(" ");
+}
+
+function goEnvironment() {
+  return { ...process.env, GOFLAGS: "", GOWORK: "off" };
+}
+
+function provideEtcd() {
+  if (existsSync(join(home, "etcd")) || onPath("etcd")) return;
+  if (process.getuid() !== 0 || !onPath("apt-get"))
+    fail("no etcd here: install it (Debian: apt-get install etcd-server), then run this again");
+  say("installing Debian's etcd-server (its service is not started)");
+  fetchEtcd();
+  if (!existsSync(join(home, "etcd"))) fail("could not get etcd: apt-get download etcd-server failed");
+}
+
+// Unpacked rather than installed: installing would start an etcd on this machine's own addresses.
+function fetchEtcd() {
+  const folder = join(home, "debian");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const quiet = { cwd: folder, stdio: ["ignore", "ignore", "inherit"] };
+  if (spawnSync("apt-get", ["download", "etcd-server"], quiet).status !== 0) {
+    spawnSync("apt-get", ["update", "-qq"], quiet);
+    spawnSync("apt-get", ["download", "etcd-server"], quiet);
+  }
+  spawnSync("sh", ["-c", "for deb in *.deb; do dpkg-deb -x $deb .; done"], quiet);
+  const binary = join(folder, "usr/bin/etcd");
+  if (existsSync(binary)) renameSync(binary, join(home, "etcd"));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function pathOf(name) {
+  const cached = join(home, name);
+  return existsSync(cached)
+    ? cached
+    : execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
+}
+
+function onPath(command) {
+  return spawnSync("sh", ["-c", 'command -v "$1"', "sh", command]).status === 0;
+}
+
+function versionOf(path) {
+  const args = path.endsWith("kubectl") ? ["version", "--client"] : ["--version"];
+  const { stdout } = spawnSync(path, args, { encoding: "utf8" });
+  return (stdout ?? "").split("\n")[0].replace(/^.*?v?(\d+\.\d+\.\d+\S*).*$/, "$1");
+}
+
+// On a terminal one line that changes; elsewhere a line every 15 seconds.
+function progress(text) {
+  const live = process.stderr.isTTY;
+  const print = () => process.stderr.write(live ? `\r\x1b[Kassets: ${text()}` : `assets: ${text()}\n`);
+  const timer = setInterval(print, live ? 500 : 15_000);
+  return {
+    stop() {
+      clearInterval(timer);
+      if (live) process.stderr.write("\r\x1b[K");
+    },
+  };
+}
+
+function seconds(since) {
+  return Math.round((Date.now() - since) / 1000);
+}
+
+function say(text) {
+  console.log(`assets: ${text}`);
+}
+
+function fail(text) {
+  console.error(`assets: ${text}`);
+  process.exit(1);
+}

@@ -1,0 +1,23 @@
+// The recorded corpus stays readable and stays what its seeds generate.
+import { describe, expect, it } from "vitest";
+import { generateCase } from "./cases.ts";
+import { corpusSeeds, readCorpus } from "./corpus.ts";
+
+describe("the corpus of recorded iptables rules", () => {
+  const corpus = readCorpus();
+
+  it("holds every seed, with rules for both families", () => {
+    expect(corpus.map(({ seed }) => seed)).toEqual(corpusSeeds);
+    for (const { rules } of corpus) {
+      expect(rules["iptables-save"]).toContain("-A KUBE-SERVICES ");
+      expect(rules["ip6tables-save"]).toContain("-A KUBE-SERVICES ");
+    }
+  });
+
+  it("holds the states that the generator gives for these seeds", () => {
+    for (const { seed, configuration, objects } of corpus)
+      expect({ seed, configuration, objects }).toEqual(
+        JSON.parse(JSON.stringify(generateCase(seed, "iptables"))),
+      );
+  });
+});

@@ -1,0 +1,114 @@
+// Runs one kube-proxy, the real one or ours, in a namespace of its own on cluster objects that the test supplies.
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Api, type KubeObject, serveApi } from "./api.ts";
+import type { Namespace } from "./namespace.ts";
+
+export type Mode = "nftables" | "iptables";
+
+/** Fields of KubeProxyConfiguration that a case sets; the rest is filled in so that nothing machine-wide is touched. */
+export type Configuration = { readonly mode: Mode; readonly [field: string]: unknown };
+
+export type Proxy = {
+  readonly api: Api;
+  /** Resolves after the first sync of both families. */
+  ready(): Promise<void>;
+  log(): string;
+  stop(): Promise<void>;
+};
+
+const apiAddress = { host: "127.0.0.1", port: 6443 };
+const metricsAddress = "127.0.0.1:10249";
+
+export async function startProxy(
+  namespace: Namespace,
+  program: string,
+  configuration: Configuration,
+  nodeName: string,
+  objects: readonly KubeObject[],
+): Promise<Proxy> {
+  const folder = mkdtempSync(join(tmpdir(), "turnout-reference-"));
+  const file = (name: string, content: unknown): string => {
+    writeFileSync(join(folder, name), JSON.stringify(content));
+    return join(folder, name);
+  };
+  const kubeconfig = file("kubeconfig.json", kubeconfigFor(`http://${apiAddress.host}:${apiAddress.port}`));
+  const config = file("config.json", completed(configuration, kubeconfig, nodeName));
+  const api = serveApi(await namespace.listen(apiAddress.host, apiAddress.port));
+  api.replace(objects);
+  const output = openSync(join(folder, "log"), "a");
+  const child = namespace.start(program, [`--config=${config}`, "-v=2"], output);
+  closeSync(output);
+  const log = (): string => readFileSync(join(folder, "log"), "utf8");
+  return {
+    api,
+    log,
+    async ready() {
+      const deadline = Date.now() + 60_000;
+      while (!(await hasSynced(namespace))) {
+        if (child.exitCode !== null || Date.now() > deadline)
+          throw new Error(`${program} did not sync:\n${log().split("\n").slice(-30).join("\n")}`);
+        await sleep(20);
+      }
+    },
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) {
+        const gone = new Promise((resolve) => child.once("exit", resolve));
+        child.kill("SIGTERM");
+        await gone;
+      }
+      api.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function completed(configuration: Configuration, kubeconfig: string, nodeName: string): object {
+  const periods = { syncPeriod: "1h", minSyncPeriod: "10ms" };
+  const { mode, iptables, nftables, ...others } = configuration;
+  return {
+    apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+    kind: "KubeProxyConfiguration",
+    mode,
+    hostnameOverride: nodeName,
+    clientConnection: { kubeconfig, contentType: "application/json", qps: -1 },
+    healthzBindAddress: "127.0.0.1:10256",
+    metricsBindAddress: metricsAddress,
+    // Zeros leave nf_conntrack_max, the hash size and the time-outs of this machine alone.
+    conntrack: {
+      maxPerCore: 0,
+      min: 0,
+      tcpEstablishedTimeout: "0s",
+      tcpCloseWaitTimeout: "0s",
+      udpTimeout: "0s",
+      udpStreamTimeout: "0s",
+    },
+    oomScoreAdj: 0,
+    iptables: { ...periods, ...(iptables as object) },
+    nftables: { ...periods, ...(nftables as object) },
+    ...others,
+  };
+}
+
+function kubeconfigFor(server: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "test", cluster: { server } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "" } }],
+    "current-context": "test",
+  };
+}
+
+async function hasSynced(namespace: Namespace): Promise<boolean> {
+  const metrics = (await namespace.get(`http://${metricsAddress}/metrics`)) ?? "";
+  return ["IPv4", "IPv6"].every((family) => {
+    const stamp = new RegExp(
+      `^kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="${family}"} (.*)$`,
+      "m",
+    );
+    return Number(metrics.match(stamp)?.[1] ?? 0) > 0;
+  });
+}
