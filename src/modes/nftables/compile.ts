@@ -1,0 +1,30 @@
+// Routes → the nftables Plan: constant rules, and elements for everything that changes.
+import type { FamilySettings } from "../../config/settings.ts";
+import type { Cidr } from "../../model/address.ts";
+import { emptyPlan, withFragments } from "../../plan/nftables/plan.ts";
+import type { Foundation, NftPlan } from "../../plan/nftables/types.ts";
+import type { Routes } from "../../routing/routes.ts";
+import { foundation } from "./foundation.ts";
+import { compilePort } from "./port.ts";
+
+/** `before` must be the Plan of the Routes before: then only changed keys are visited; without it everything is. */
+export function compile(before: NftPlan | null, routes: Routes): NftPlan {
+  const base = foundationFor(before, routes);
+  const keys = before === null ? routes.ports.keys() : routes.changed;
+  const changes = [...keys].map((key) => {
+    const port = routes.ports.get(key);
+    return [key, port === undefined ? undefined : compilePort(port, routes.settings)] as const;
+  });
+  return withFragments(before ?? emptyPlan(base), base, changes);
+}
+
+/** The foundation before, if nothing it depends on changed: its identity says that it need not be compared. */
+function foundationFor(before: NftPlan | null, { settings, serviceCIDRs }: Routes): Foundation {
+  const known = before === null ? undefined : sources.get(before.foundation);
+  if (known?.settings === settings && known.serviceCIDRs === serviceCIDRs) return before!.foundation;
+  const made = foundation(settings, serviceCIDRs);
+  sources.set(made, { settings, serviceCIDRs });
+  return made;
+}
+
+const sources = new WeakMap<Foundation, { settings: FamilySettings; serviceCIDRs: readonly Cidr[] }>();

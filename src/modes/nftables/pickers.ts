@@ -1,0 +1,91 @@
+// The shared chains that pick an endpoint: one for each protocol, kind of frontend and number of endpoints.
+import type { FamilySettings } from "../../config/settings.ts";
+import type { Protocol } from "../../model/snapshot.ts";
+import type { Chain, Rule, Statement } from "../../plan/nftables/types.ts";
+import { byAddress, byNodePort, commented, fromPod, rule } from "./foundation.ts";
+import { type PickerKind, pickerName } from "./names.ts";
+
+/** The picker and the chains it leads to, the picker first; the same objects for the same arguments. */
+export function picker(
+  kind: PickerKind,
+  protocol: Protocol,
+  slots: number,
+  settings: FamilySettings,
+): readonly Chain[] {
+  let made = known.get(settings);
+  if (made === undefined) {
+    made = new Map();
+    known.set(settings, made);
+  }
+  const name = pickerName(kind, protocol, slots);
+  let chains = made.get(name);
+  if (chains === undefined) {
+    chains = make(kind, protocol, slots, settings);
+    made.set(name, chains);
+  }
+  return chains;
+}
+
+const known = new WeakMap<FamilySettings, Map<string, readonly Chain[]>>();
+
+function make(
+  kind: PickerKind,
+  protocol: Protocol,
+  slots: number,
+  settings: FamilySettings,
+): readonly Chain[] {
+  const chain = (rules: readonly Rule[]): Chain => ({
+    name: pickerName(kind, protocol, slots),
+    hook: null,
+    rules,
+    comment: null,
+  });
+  const masquerade = commented("masquerade", { kind: "set mark", how: "or", mark: settings.masqueradeMark });
+  switch (kind) {
+    case "pick":
+    case "pick-local":
+    case "pick-nodeport":
+    case "pick-nodeport-local":
+      return [chain([dnat(kind, protocol, slots)])];
+    case "external":
+      return [chain([masquerade, dnat("pick", protocol, slots)])];
+    case "nodeport":
+      return [chain([masquerade, dnat("pick-nodeport", protocol, slots)])];
+    case "external-local":
+    case "nodeport-local": {
+      const inside = picker(kind === "external-local" ? "pick" : "pick-nodeport", protocol, slots, settings);
+      const outside: Statement =
+        kind === "external-local"
+          ? { kind: "vmap", fields: byAddress, map: "local-service-ips" }
+          : { kind: "vmap", fields: byNodePort, map: "local-nodeports" };
+      return [chain([...shortCircuit(inside[0]!.name, settings), rule(outside)]), ...inside];
+    }
+  }
+}
+
+/** Policy Local looks at the sender: what starts on this node may use the whole cluster. */
+export function shortCircuit(chain: string, settings: FamilySettings): readonly Rule[] {
+  const pod = fromPod(settings.detector, false);
+  const local: Statement = { kind: "fib local", field: "saddr" };
+  const whole: Statement = { kind: "goto", chain };
+  return [
+    ...(pod === null ? [] : [commented("short-circuit pod traffic", pod, whole)]),
+    commented("masquerade local traffic", local, {
+      kind: "set mark",
+      how: "or",
+      mark: settings.masqueradeMark,
+    }),
+    commented("short-circuit local traffic", local, whole),
+  ];
+}
+
+const slotMaps = {
+  pick: { map: "endpoints", fields: byAddress },
+  "pick-local": { map: "local-endpoints", fields: byAddress },
+  "pick-nodeport": { map: "nodeport-endpoints", fields: byNodePort },
+  "pick-nodeport-local": { map: "local-nodeport-endpoints", fields: byNodePort },
+} as const;
+
+function dnat(from: keyof typeof slotMaps, protocol: Protocol, slots: number): Rule {
+  return rule({ kind: "dnat by slot", protocol, slots, ...slotMaps[from] });
+}

@@ -1,0 +1,178 @@
+// One ServicePort's contribution to the table: elements that point to shared pickers, or chains of its own if sticky.
+import type { FamilySettings } from "../../config/settings.ts";
+import { type Endpoint, portLabel, type ServicePort } from "../../model/snapshot.ts";
+import type { Chain, Element, Fragment, NftSet, Spread, Verdict } from "../../plan/nftables/types.ts";
+import { isLocal } from "../../routing/pools.ts";
+import type { Frontend, PortRoutes, Route } from "../../routing/routes.ts";
+import { localhostRejectChain, refusedOnLoopback } from "./foundation.ts";
+import { shortComment } from "./names.ts";
+import { withoutNested } from "./networks.ts";
+import { picker } from "./pickers.ts";
+import { stickyChains, stickyName } from "./sticky.ts";
+
+export function compilePort(routed: PortRoutes, settings: FamilySettings): Fragment {
+  const { port } = routed;
+  const fragment = new FragmentBuilder();
+  fragment.element("cluster-ips", port.clusterIP);
+  for (const endpoint of reachable(routed)) {
+    if (isLocal(endpoint, settings)) fragment.element("hairpin-connections", hairpinKey(endpoint, port));
+  }
+  const compileRoute = port.affinity === null ? plainRoute : stickyRoute;
+  for (const route of routed.routes) {
+    compileRoute(route, port, settings, fragment);
+    refusal(route, port, fragment);
+    firewall(route, fragment);
+    localhost(route, port, settings, fragment);
+  }
+  if (port.affinity !== null) fragment.own(stickyChains(routed, settings));
+  return fragment.done();
+}
+
+class FragmentBuilder {
+  readonly #shared = new Set<Chain>();
+  readonly #elements: (Element & { set: string })[] = [];
+  readonly #spreads: (Spread & { map: string })[] = [];
+  #chains: readonly Chain[] = [];
+  #sets: readonly NftSet[] = [];
+
+  element(set: string, key: string, data: Verdict | null = null, comment: string | null = null): void {
+    this.#elements.push({ set, key, data, comment });
+  }
+
+  spread(map: string, key: string, endpoints: readonly Endpoint[]): void {
+    this.#spreads.push({ map, key, backends: endpoints });
+  }
+
+  shared(chains: readonly Chain[]): void {
+    for (const chain of chains) this.#shared.add(chain);
+  }
+
+  own({ chains, sets }: { chains: readonly Chain[]; sets: readonly NftSet[] }): void {
+    this.#chains = chains;
+    this.#sets = sets;
+  }
+
+  done(): Fragment {
+    return {
+      shared: [...this.#shared],
+      chains: this.#chains,
+      sets: this.#sets,
+      elements: this.#elements,
+      spreads: this.#spreads,
+    };
+  }
+}
+
+/** Without affinity: the frontend's key leads to a picker for its number of endpoints, and to that many slots. */
+function plainRoute(
+  route: Route,
+  port: ServicePort,
+  settings: FamilySettings,
+  fragment: FragmentBuilder,
+): void {
+  const { frontend, from } = route;
+  const key = keyOf(frontend);
+  const at = places[frontend.kind === "nodePort" ? "nodePort" : "address"];
+  const everybody = from.node;
+  if (everybody.kind === "forward") {
+    const kind =
+      frontend.kind === "clusterIP"
+        ? "pick"
+        : port.externalPolicy === "cluster"
+          ? at.external
+          : at.externalLocal;
+    const chains = picker(kind, port.protocol, everybody.pool.endpoints.length, settings);
+    fragment.shared(chains);
+    fragment.element(at.verdicts, key, `goto ${chains[0]!.name}`);
+    fragment.spread(at.slots, key, everybody.pool.endpoints);
+  }
+  const splits = frontend.kind !== "clusterIP" && port.externalPolicy === "local";
+  if (splits && from.outside.kind === "forward") {
+    const chains = picker(at.pickLocal, port.protocol, from.outside.pool.endpoints.length, settings);
+    fragment.shared(chains);
+    fragment.element(at.localVerdicts, key, `goto ${chains[0]!.name}`);
+    fragment.spread(at.localSlots, key, from.outside.pool.endpoints);
+  }
+}
+
+const places = {
+  address: {
+    verdicts: "service-ips",
+    slots: "endpoints",
+    localVerdicts: "local-service-ips",
+    localSlots: "local-endpoints",
+    external: "external",
+    externalLocal: "external-local",
+    pickLocal: "pick-local",
+  },
+  nodePort: {
+    verdicts: "service-nodeports",
+    slots: "nodeport-endpoints",
+    localVerdicts: "local-nodeports",
+    localSlots: "local-nodeport-endpoints",
+    external: "nodeport",
+    externalLocal: "nodeport-local",
+    pickLocal: "pick-nodeport-local",
+  },
+} as const;
+
+/** With affinity: the frontend's key leads to a chain of the ServicePort's own. */
+function stickyRoute(
+  { frontend, from }: Route,
+  port: ServicePort,
+  _: FamilySettings,
+  fragment: FragmentBuilder,
+): void {
+  if (from.node.kind !== "forward") return;
+  const verdicts = places[frontend.kind === "nodePort" ? "nodePort" : "address"].verdicts;
+  fragment.element(verdicts, keyOf(frontend), `goto ${stickyName(frontend, port)}`);
+}
+
+/** What cannot be forwarded for everybody is refused; where only outsiders are refused, both elements stand. */
+function refusal({ frontend, from }: Route, port: ServicePort, fragment: FragmentBuilder): void {
+  if (from.outside.kind === "forward") return;
+  const set = frontend.kind === "nodePort" ? "no-endpoint-nodeports" : "no-endpoint-services";
+  const verdict = from.outside.kind === "reject" ? "goto reject-chain" : "drop";
+  fragment.element(set, keyOf(frontend), verdict, shortComment(portLabel(port)));
+}
+
+function firewall({ frontend, allowed }: Route, fragment: FragmentBuilder): void {
+  if (allowed === null) return;
+  const key = keyOf(frontend);
+  fragment.element("firewall-ips", key, "goto firewall-source-check");
+  for (const network of withoutNested(allowed))
+    fragment.element("firewall-allowed", `${key} . ${elementNetwork(network)}`);
+}
+
+function localhost(
+  { frontend }: Route,
+  port: ServicePort,
+  settings: FamilySettings,
+  fragment: FragmentBuilder,
+): void {
+  if (frontend.kind !== "nodePort" || !refusedOnLoopback(settings).includes(port.protocol)) return;
+  const verdict = `goto ${localhostRejectChain(port.protocol)}`;
+  fragment.element("localhost-nodeport-reject-ports", keyOf(frontend), verdict);
+}
+
+function keyOf(frontend: Frontend): string {
+  const port = `${frontend.protocol} . ${frontend.port}`;
+  return frontend.kind === "nodePort" ? port : `${frontend.address} . ${port}`;
+}
+
+function hairpinKey({ address, port }: Endpoint, { protocol }: ServicePort): string {
+  return `${address} . ${address} . ${protocol} . ${port}`;
+}
+
+/** nft writes a network of one address without its prefix. */
+function elementNetwork(network: string): string {
+  return network.replace(/\/(32|128)$/, (suffix) =>
+    (suffix === "/128") === network.includes(":") ? "" : suffix,
+  );
+}
+
+/** Endpoints that some frontend forwards to. */
+function reachable({ pools }: PortRoutes): Iterable<Endpoint> {
+  if (pools.local.endpoints.length === 0) return pools.cluster.endpoints;
+  return new Set([...pools.cluster.endpoints, ...pools.local.endpoints]);
+}

@@ -1,0 +1,261 @@
+// The least operations that lead from one table to another, ordered so that no packet meets a half-built Service.
+import { endpointKey } from "../../model/snapshot.ts";
+import {
+  type Backend,
+  type Chain,
+  type Element,
+  isSlotMap,
+  type NftSet,
+  type NftTable,
+  type Spread,
+} from "./types.ts";
+
+/** One element of any set or map, as an operation names it. */
+export type Item = {
+  readonly key: string;
+  /** Of a slot map. */
+  readonly slot: number | null;
+  readonly data: string | Backend | null;
+  readonly comment: string | null;
+};
+
+export type Operation =
+  | { readonly kind: "add table" }
+  | { readonly kind: "delete table" }
+  | { readonly kind: "add set"; readonly set: NftSet }
+  | { readonly kind: "delete set"; readonly name: string }
+  | { readonly kind: "add counter"; readonly name: string }
+  | { readonly kind: "delete counter"; readonly name: string }
+  | { readonly kind: "add chain"; readonly chain: Chain }
+  | { readonly kind: "flush chain"; readonly name: string }
+  | { readonly kind: "add rules"; readonly chain: Chain }
+  | { readonly kind: "delete chain"; readonly name: string }
+  | { readonly kind: "add elements"; readonly set: NftSet; readonly items: readonly Item[] }
+  | { readonly kind: "delete elements"; readonly set: NftSet; readonly items: readonly Item[] };
+
+/**
+ * Operations from one table to the other; in this order any prefix that ends between two operations is safe, except
+ * that a delete and the add of the same key behind it belong together. `have` null: there is no table.
+ */
+export function diff(have: NftTable | null, want: NftTable): readonly Operation[] {
+  if (have === null) return [{ kind: "add table" }, ...between(emptyTable(want), want)];
+  if (!canBeChangedInto(have, want)) {
+    return [{ kind: "delete table" }, { kind: "add table" }, ...between(emptyTable(want), want)];
+  }
+  return between(have, want);
+}
+
+/** Slots of `want` rearranged so that as many Backends as possible stay where `have` has them. */
+export function arrange(
+  have: readonly (Backend | undefined)[],
+  want: readonly (Backend | undefined)[],
+): readonly Backend[] {
+  const waiting = new Map<string, Backend>();
+  for (const backend of want) if (backend !== undefined) waiting.set(endpointKey(backend), backend);
+  const slots: (Backend | undefined)[] = Array.from({ length: waiting.size });
+  for (let i = 0; i < slots.length; i++) {
+    const settled = have[i] === undefined ? undefined : waiting.get(endpointKey(have[i]!));
+    if (settled === undefined) continue;
+    slots[i] = settled;
+    waiting.delete(endpointKey(settled));
+  }
+  const rest = waiting.values();
+  return slots.map((backend) => backend ?? (rest.next().value as Backend));
+}
+
+/** How many kernel objects a Patch touches. */
+export function countOperations(patch: readonly Operation[]): number {
+  let count = 0;
+  for (const operation of patch) {
+    if (operation.kind === "add elements" || operation.kind === "delete elements")
+      count += operation.items.length;
+    else if (operation.kind === "add rules") count += operation.chain.rules.length;
+    else count++;
+  }
+  return count;
+}
+
+function between(have: NftTable, want: NftTable): readonly Operation[] {
+  const chains = chainChanges(have, want);
+  const slots = slotChanges(have, want);
+  const elements = elementChanges(have, want);
+  return [
+    ...setsToWrite(have, want).map((set): Operation => ({ kind: "add set", set })),
+    ...[...want.counters]
+      .filter((name) => !have.counters.has(name))
+      .map((name): Operation => ({ kind: "add counter", name })),
+    ...chains.grow,
+    ...slots.grow,
+    ...elements.grow,
+    ...elements.shrink,
+    ...slots.shrink,
+    ...chains.shrink,
+    ...missing(want.sets, have.sets).map(({ name }): Operation => ({ kind: "delete set", name })),
+    ...[...have.counters]
+      .filter((name) => !want.counters.has(name))
+      .map((name): Operation => ({ kind: "delete counter", name })),
+  ];
+}
+
+/** New sets, and those whose time-out changed: adding an existing set again updates it. */
+function setsToWrite(have: NftTable, want: NftTable): NftSet[] {
+  return [...want.sets.values()].filter((set) => {
+    const old = have.sets.get(set.name);
+    return old === undefined || old.timeout !== set.timeout;
+  });
+}
+
+type Changes = { readonly grow: readonly Operation[]; readonly shrink: readonly Operation[] };
+
+function chainChanges(have: NftTable, want: NftTable): Changes {
+  const added = missing(have.chains, want.chains);
+  const gone = missing(want.chains, have.chains);
+  const rewritten = [...want.chains.values()].filter((chain) => {
+    const old = have.chains.get(chain.name);
+    return old !== undefined && old !== chain && !sameRules(old, chain);
+  });
+  return {
+    grow: [
+      ...added.map((chain): Operation => ({ kind: "add chain", chain })),
+      ...rewritten.map(({ name }): Operation => ({ kind: "flush chain", name })),
+      ...[...added, ...rewritten]
+        .filter(({ rules }) => rules.length > 0)
+        .map((chain): Operation => ({ kind: "add rules", chain })),
+    ],
+    shrink: [
+      ...gone.map(({ name }): Operation => ({ kind: "flush chain", name })),
+      ...gone.map(({ name }): Operation => ({ kind: "delete chain", name })),
+    ],
+  };
+}
+
+function slotChanges(have: NftTable, want: NftTable): Changes {
+  return collect(have, want, isSlotMap, (set, into) => {
+    const old = have.spreads.get(set.name);
+    const now = want.spreads.get(set.name);
+    for (const spread of now?.values() ?? []) changeSlots(old?.get(spread.key)?.backends ?? [], spread, into);
+    for (const spread of old?.values() ?? []) {
+      if (!now?.has(spread.key)) changeSlots(spread.backends, { key: spread.key, backends: [] }, into);
+    }
+  });
+}
+
+function changeSlots(old: readonly (Backend | undefined)[], want: Spread, into: ItemChanges): void {
+  const now = arrange(old, want.backends);
+  const item = (slot: number, data: Backend): Item => ({ key: want.key, slot, data, comment: null });
+  for (let slot = 0; slot < now.length; slot++) {
+    const before = old[slot];
+    if (before !== undefined && sameBackend(before, now[slot]!)) continue;
+    if (before !== undefined) into.replaced.push(item(slot, before));
+    into.added.push(item(slot, now[slot]!));
+  }
+  for (let slot = now.length; slot < old.length; slot++) {
+    if (old[slot] !== undefined) into.removed.push(item(slot, old[slot]!));
+  }
+}
+
+function elementChanges(have: NftTable, want: NftTable): Changes {
+  return collect(
+    have,
+    want,
+    (set) => !isSlotMap(set) && set.timeout === null,
+    (set, into) => {
+      const old = have.elements.get(set.name);
+      const now = want.elements.get(set.name);
+      for (const element of now?.values() ?? []) {
+        const before = old?.get(element.key);
+        if (before?.data === element.data) continue;
+        if (before !== undefined) into.replaced.push(itemOf(before));
+        into.added.push(itemOf(element));
+      }
+      for (const element of old?.values() ?? [])
+        if (!now?.has(element.key)) into.removed.push(itemOf(element));
+    },
+  );
+}
+
+type ItemChanges = { replaced: Item[]; added: Item[]; removed: Item[] };
+
+/** Runs `change` for each set of the right kind and makes operations of what it finds. */
+function collect(
+  have: NftTable,
+  want: NftTable,
+  concerns: (set: NftSet) => boolean,
+  change: (set: NftSet, into: ItemChanges) => void,
+): Changes {
+  const grow: Operation[] = [];
+  const shrink: Operation[] = [];
+  const names = new Set([
+    ...want.spreads.keys(),
+    ...want.elements.keys(),
+    ...have.spreads.keys(),
+    ...have.elements.keys(),
+  ]);
+  for (const name of names) {
+    const set = want.sets.get(name) ?? have.sets.get(name);
+    if (set === undefined || !concerns(set)) continue;
+    const into: ItemChanges = { replaced: [], added: [], removed: [] };
+    change(set, into);
+    if (into.replaced.length > 0) grow.push({ kind: "delete elements", set, items: into.replaced });
+    if (into.added.length > 0) grow.push({ kind: "add elements", set, items: into.added });
+    if (into.removed.length > 0) shrink.push({ kind: "delete elements", set, items: into.removed });
+  }
+  return { grow, shrink };
+}
+
+function itemOf({ key, data, comment }: Element): Item {
+  return { key, slot: null, data, comment };
+}
+
+function missing<V extends { readonly name: string }>(
+  here: ReadonlyMap<string, V>,
+  there: ReadonlyMap<string, V>,
+): V[] {
+  return [...there.values()].filter(({ name }) => !here.has(name));
+}
+
+/** A set's type and a base chain's hook cannot be changed in place; the table is then replaced as a whole. */
+function canBeChangedInto(have: NftTable, want: NftTable): boolean {
+  for (const set of want.sets.values()) {
+    const old = have.sets.get(set.name);
+    if (old !== undefined && old !== set && !sameType(old, set)) return false;
+  }
+  for (const chain of want.chains.values()) {
+    const old = have.chains.get(chain.name);
+    if (old !== undefined && !sameHook(old, chain)) return false;
+  }
+  return true;
+}
+
+function sameType(a: NftSet, b: NftSet): boolean {
+  return (
+    a.key.join() === b.key.join() &&
+    String(a.data) === String(b.data) &&
+    a.interval === b.interval &&
+    (a.timeout === null) === (b.timeout === null)
+  );
+}
+
+function sameHook({ hook: a }: Chain, { hook: b }: Chain): boolean {
+  if (a === null || b === null) return a === b;
+  return a.type === b.type && a.hook === b.hook && a.priority === b.priority;
+}
+
+function sameRules(a: Chain, b: Chain): boolean {
+  return a.rules.length === b.rules.length && JSON.stringify(a.rules) === JSON.stringify(b.rules);
+}
+
+function sameBackend(a: Backend, b: Backend): boolean {
+  return a.port === b.port && a.address === b.address;
+}
+
+function emptyTable({ family }: NftTable): NftTable {
+  return {
+    family,
+    sets: new Map(),
+    counters: new Set(),
+    chains: new Map(),
+    elements: new Map(),
+    spreads: new Map(),
+  };
+}

@@ -1,0 +1,157 @@
+// Putting Fragments together: an NftPlan changes one Fragment at a time, and unfolds into a table.
+import { keyed } from "../../model/keyed.ts";
+import type { PortKey } from "../../model/snapshot.ts";
+import { arrange } from "./diff.ts";
+import type { Chain, Element, Foundation, Fragment, NftPlan, NftSet, NftTable, Spread } from "./types.ts";
+
+export function emptyPlan(foundation: Foundation): NftPlan {
+  return { foundation, fragments: keyed<Fragment>(), uses: keyed<number>(), changed: new Set() };
+}
+
+/** The Plan with other Fragments; `undefined` removes one. */
+export function withFragments(
+  plan: NftPlan,
+  foundation: Foundation,
+  changes: readonly (readonly [PortKey, Fragment | undefined])[],
+): NftPlan {
+  const uses = new Map<string, number>();
+  const count = (fragment: Fragment | undefined, by: number) => {
+    for (const id of fragment === undefined ? [] : sharedIds(fragment)) {
+      uses.set(id, (uses.get(id) ?? plan.uses.get(id) ?? 0) + by);
+    }
+  };
+  for (const [key, fragment] of changes) {
+    count(plan.fragments.get(key), -1);
+    count(fragment, 1);
+  }
+  return {
+    foundation,
+    fragments: plan.fragments.with(changes),
+    uses: plan.uses.with([...uses].map(([id, n]) => [id, n === 0 ? undefined : n] as const)),
+    changed: new Set(changes.map(([key]) => key)),
+  };
+}
+
+/** The whole table of a Plan. */
+export function unfold(plan: NftPlan): NftTable {
+  return unfoldFragments(plan, plan.fragments.values());
+}
+
+/**
+ * What two Plans have of the given keys, each as a small table: all that can differ between them when only those
+ * Fragments do. What other Fragments still use is in both.
+ */
+export function unfoldChanged(
+  have: NftPlan,
+  want: NftPlan,
+  keys: Iterable<PortKey>,
+): { have: NftTable; want: NftTable } {
+  const old: Fragment[] = [];
+  const now: Fragment[] = [];
+  for (const key of keys) {
+    const before = have.fragments.get(key);
+    const after = want.fragments.get(key);
+    if (before !== undefined) old.push(before);
+    if (after !== undefined) now.push(after);
+  }
+  const tables = { have: unfoldFragments(have, old), want: unfoldFragments(want, now) };
+  keepShared(have, now, tables.have);
+  keepShared(want, old, tables.want);
+  return tables;
+}
+
+/** The Plan as it stands on a host after its Patch: the given Fragments' slots arranged as `diff` arranged them. */
+export function settled(plan: NftPlan, keys: Iterable<PortKey>, have: NftTable | null): NftPlan {
+  const changes: [PortKey, Fragment][] = [];
+  for (const key of keys) {
+    const fragment = plan.fragments.get(key);
+    if (fragment === undefined) continue;
+    const spreads = fragment.spreads.map((spread) => settledSpread(spread, have));
+    if (spreads.some((spread, i) => spread !== fragment.spreads[i]))
+      changes.push([key, { ...fragment, spreads }]);
+  }
+  return { ...plan, fragments: plan.fragments.with(changes) };
+}
+
+function settledSpread(
+  spread: Fragment["spreads"][number],
+  have: NftTable | null,
+): Fragment["spreads"][number] {
+  const old = have?.spreads.get(spread.map)?.get(spread.key);
+  if (old === undefined) return spread;
+  const backends = arrange(old.backends, spread.backends);
+  return backends.every((backend, slot) => backend === spread.backends[slot])
+    ? spread
+    : { ...spread, backends };
+}
+
+type MutableTable = {
+  family: NftTable["family"];
+  sets: Map<string, NftSet>;
+  counters: Set<string>;
+  chains: Map<string, Chain>;
+  elements: Map<string, Map<string, Element>>;
+  spreads: Map<string, Map<string, Spread>>;
+};
+
+function unfoldFragments({ foundation }: NftPlan, fragments: Iterable<Fragment>): MutableTable {
+  const table: MutableTable = {
+    family: foundation.family,
+    sets: new Map(foundation.sets.map((set) => [set.name, set])),
+    counters: new Set(foundation.counters),
+    chains: new Map(foundation.chains.map((chain) => [chain.name, chain])),
+    elements: new Map(),
+    spreads: new Map(),
+  };
+  for (const element of foundation.elements) put(table.elements, element.set, element);
+  for (const fragment of fragments) {
+    for (const set of fragment.sets) table.sets.set(set.name, set);
+    for (const chain of fragment.shared) table.chains.set(chain.name, chain);
+    for (const chain of fragment.chains) table.chains.set(chain.name, chain);
+    for (const element of fragment.elements) put(table.elements, element.set, element);
+    for (const spread of fragment.spreads) put(table.spreads, spread.map, spread);
+  }
+  return table;
+}
+
+/** Adds to a partial table what the other side's Fragments share with Fragments that are not looked at. */
+function keepShared(plan: NftPlan, others: readonly Fragment[], table: MutableTable): void {
+  for (const fragment of others) {
+    for (const chain of fragment.shared) {
+      if (plan.uses.has(chainId(chain))) table.chains.set(chain.name, chain);
+    }
+    for (const element of fragment.elements) {
+      if (isSharable(element) && plan.uses.has(elementId(element))) put(table.elements, element.set, element);
+    }
+  }
+}
+
+function sharedIds(fragment: Fragment): string[] {
+  return [...fragment.shared.map(chainId), ...fragment.elements.filter(isSharable).map(elementId)];
+}
+
+/** Elements of plain sets state a fact that several ServicePorts may share; a map's key has one holder. */
+function isSharable(element: Element): boolean {
+  return element.data === null;
+}
+
+function chainId(chain: Chain): string {
+  return `chain ${chain.name}`;
+}
+
+function elementId(element: Element & { readonly set: string }): string {
+  return `${element.set} ${element.key}`;
+}
+
+function put<V extends { readonly key: string }>(
+  into: Map<string, Map<string, V>>,
+  name: string,
+  value: V,
+): void {
+  let inner = into.get(name);
+  if (inner === undefined) {
+    inner = new Map();
+    into.set(name, inner);
+  }
+  inner.set(value.key, value);
+}

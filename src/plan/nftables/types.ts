@@ -1,0 +1,142 @@
+// An nf_tables table as plain data: sets, chains, rules and elements, as the nftables mode wants them.
+import type { Address, Cidr } from "../../model/address.ts";
+import type { Keyed } from "../../model/keyed.ts";
+import type { PortKey, Protocol } from "../../model/snapshot.ts";
+
+export type NftFamily = "ip" | "ip6";
+
+/** What one part of a set's key, or of a map's data, holds. `slot` numbers the Endpoints of a Frontend from 0. */
+export type Part = "address" | "protocol" | "port" | "slot";
+
+/** A named set or map. */
+export type NftSet = {
+  readonly name: string;
+  readonly key: readonly Part[];
+  /** null: a set. A map's data are parts, or a verdict. */
+  readonly data: readonly Part[] | "verdict" | null;
+  /** Elements are networks (in their last part). */
+  readonly interval: boolean;
+  /** Filled by packets; elements expire after so many seconds. */
+  readonly timeout: number | null;
+  readonly comment: string | null;
+};
+
+/** Fields of a packet that make up a key. */
+export type Field = "saddr" | "daddr" | "l4proto" | "dport";
+
+export type Statement =
+  | { readonly kind: "ct state new" }
+  | { readonly kind: "ct status dnat" }
+  | {
+      readonly kind: "address";
+      readonly field: "saddr" | "daddr";
+      readonly not: boolean;
+      readonly network: Cidr;
+    }
+  | { readonly kind: "iifname"; readonly not: boolean; readonly name: string; readonly prefix: boolean }
+  | { readonly kind: "fib local"; readonly field: "saddr" | "daddr" }
+  | { readonly kind: "in set"; readonly fields: readonly Field[]; readonly set: string }
+  | { readonly kind: "vmap"; readonly fields: readonly Field[]; readonly map: string }
+  | { readonly kind: "marked"; readonly mark: number }
+  | { readonly kind: "set mark"; readonly how: "or" | "xor"; readonly mark: number }
+  | { readonly kind: "dnat"; readonly protocol: Protocol; readonly address: Address; readonly port: number }
+  | {
+      readonly kind: "dnat by slot";
+      readonly protocol: Protocol;
+      readonly fields: readonly Field[];
+      readonly slots: number;
+      readonly map: string;
+    }
+  | { readonly kind: "goto by slot"; readonly chains: readonly string[] }
+  | { readonly kind: "remember sender"; readonly set: string }
+  | { readonly kind: "masquerade" }
+  | { readonly kind: "return" }
+  | { readonly kind: "count"; readonly counter: string }
+  | { readonly kind: "jump"; readonly chain: string }
+  | { readonly kind: "goto"; readonly chain: string }
+  | { readonly kind: "drop" }
+  | { readonly kind: "reject" };
+
+export type Rule = { readonly statements: readonly Statement[]; readonly comment: string | null };
+
+/** Where a base chain is hooked; null for a chain that is only jumped to. */
+export type Hook = {
+  readonly type: "filter" | "nat";
+  readonly hook: "prerouting" | "input" | "forward" | "output" | "postrouting";
+  readonly priority: number;
+};
+
+export type Chain = {
+  readonly name: string;
+  readonly hook: Hook | null;
+  readonly rules: readonly Rule[];
+  readonly comment: string | null;
+};
+
+/** `drop`, or `goto` and a chain's name. */
+export type Verdict = string;
+
+/** One element. `key` is nft's text, parts joined by ` . `; `data` is the verdict of a verdict map. */
+export type Element = {
+  readonly key: string;
+  readonly data: Verdict | null;
+  readonly comment: string | null;
+};
+
+/** An address and port to send to. */
+export type Backend = { readonly address: Address; readonly port: number };
+
+/** All slots of one key of a slot map: slot i holds backends[i]. Which Backend has which slot does not matter. */
+export type Spread = { readonly key: string; readonly backends: readonly (Backend | undefined)[] };
+
+/** The whole of one table as it stands on a host, or should. */
+export type NftTable = {
+  readonly family: NftFamily;
+  readonly sets: ReadonlyMap<string, NftSet>;
+  readonly counters: ReadonlySet<string>;
+  readonly chains: ReadonlyMap<string, Chain>;
+  /** By set name, then by key. */
+  readonly elements: ReadonlyMap<string, ReadonlyMap<string, Element>>;
+  /** By the name of the slot map, then by key. */
+  readonly spreads: ReadonlyMap<string, ReadonlyMap<string, Spread>>;
+};
+
+/** What one ServicePort contributes. */
+export type Fragment = {
+  /** Chains that several ServicePorts use; equal names mean equal chains. */
+  readonly shared: readonly Chain[];
+  readonly chains: readonly Chain[];
+  readonly sets: readonly NftSet[];
+  readonly elements: readonly (Element & { readonly set: string })[];
+  readonly spreads: readonly (Spread & { readonly map: string })[];
+};
+
+/** What does not depend on Services: changes only with settings, node addresses and ServiceCIDRs. */
+export type Foundation = {
+  readonly family: NftFamily;
+  readonly sets: readonly NftSet[];
+  readonly counters: readonly string[];
+  readonly chains: readonly Chain[];
+  readonly elements: readonly (Element & { readonly set: string })[];
+};
+
+/** The complete table a Mode wants, kept so that one changed ServicePort costs one Fragment. */
+export type NftPlan = {
+  readonly foundation: Foundation;
+  readonly fragments: Keyed<Fragment>;
+  /** How many Fragments use each shared chain and each element, by `sharedId`; only those used more than once, or sharable. */
+  readonly uses: Keyed<number>;
+  /** Keys whose Fragment differs from the Plan before. */
+  readonly changed: ReadonlySet<PortKey>;
+};
+
+/** How many clients a set that packets fill remembers; nft's own default. */
+export const dynamicSetSize = 65535;
+
+export const tableName = "kube-proxy";
+export const tableComment = "rules for kube-proxy";
+
+/** A slot map's key ends in the slot; such maps hold Spreads, all others Elements. */
+export function isSlotMap(set: NftSet): boolean {
+  return set.key.at(-1) === "slot";
+}
