@@ -12,9 +12,15 @@ export type Cidr = string;
 
 /** Reads an address; null if it is none. An IPv4-mapped IPv6 address is IPv4. */
 export function parseAddress(text: string): Address | null {
+  // Most addresses are already canonical: then the text itself is the answer, and nothing is allocated.
+  if (canonicalIPv4.test(text)) return text;
   const bytes = addressBytes(text);
-  return bytes === null ? null : formatAddress(bytes);
+  if (bytes === null) return null;
+  const canonical = formatAddress(bytes);
+  return canonical === text ? text : canonical;
 }
+
+const canonicalIPv4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?!$)|$)){4}$/;
 
 /** Reads a network and masks it: `10.1.2.3/8` is `10.0.0.0/8`. */
 export function parseCidr(text: string): Cidr | null {

@@ -25,11 +25,11 @@ const emptyBucket: ReadonlyMap<string, never> = new Map<string, never>();
 const emptyBuckets: Buckets<never> = Array.from({ length: bucketCount }, () => emptyBucket);
 
 function make<V>(buckets: Buckets<V>, size: number): Keyed<V> {
-  return {
+  const map: Keyed<V> = {
     size,
     get: (key) => buckets[bucketOf(key)]!.get(key),
     has: (key) => buckets[bucketOf(key)]!.has(key),
-    with: (changes) => changed(buckets, size, changes),
+    with: (changes) => changed(map, buckets, changes),
     *keys() {
       for (const bucket of buckets) yield* bucket.keys();
     },
@@ -40,17 +40,18 @@ function make<V>(buckets: Buckets<V>, size: number): Keyed<V> {
       for (const bucket of buckets) yield* bucket.entries();
     },
   };
+  return map;
 }
 
-/** `undefined` as a value removes the key. */
+/** `undefined` as a value removes the key. Changes that change nothing give the very same map. */
 function changed<V>(
+  map: Keyed<V>,
   buckets: Buckets<V>,
-  size: number,
   changes: Iterable<readonly [string, V | undefined]>,
 ): Keyed<V> {
   let copy: ReadonlyMap<string, V>[] | null = null;
   const own = new Set<number>();
-  let count = size;
+  let count = map.size;
   for (const [key, value] of changes) {
     const at = bucketOf(key);
     const before = (copy ?? buckets)[at]!;
@@ -69,7 +70,7 @@ function changed<V>(
       bucket.set(key, value);
     }
   }
-  return make(copy ?? buckets, count);
+  return copy === null ? map : make(copy, count);
 }
 
 function bucketOf(key: string): number {

@@ -1,0 +1,370 @@
+import { describe, expect, it } from "vitest";
+import { endpoint, node, service, serviceCIDR, slice } from "../../test/objects.ts";
+import type { Family } from "../model/address.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { Cluster } from "./cluster.ts";
+import type { Kind } from "./objects.ts";
+
+const http = "shop/web/tcp/http";
+
+function cluster(...objects: readonly (readonly [Kind, unknown])[]): Cluster {
+  const made = new Cluster("node-a");
+  for (const [kind, object] of objects) made.upsert(kind, object);
+  return made;
+}
+
+function portKeys(snapshot: Snapshot, family: Family = "ipv4"): string[] {
+  return [...snapshot[family].ports.keys()].sort();
+}
+
+function addresses(snapshot: Snapshot, key = http): string[] {
+  return snapshot.ipv4.ports.get(key)!.endpoints.map(({ address, port }) => `${address}:${port}`);
+}
+
+describe("Services", () => {
+  it("04/1 headless, ExternalName and address-less Services give no ports and nothing pending", () => {
+    for (const spec of [
+      { clusterIP: "None" },
+      { type: "ExternalName" },
+      { type: "ExternalName", clusterIP: "" },
+    ]) {
+      const followed = new Cluster("node-a");
+      expect(followed.upsert("Service", service(spec))).toBe(false);
+      expect(followed.take().ipv4.ports.size).toBe(0);
+    }
+    // An empty cluster IP is worth a Problem, because a file may well lack it; but it changes no port.
+    const followed = new Cluster("node-a");
+    followed.upsert("Service", service({ clusterIP: "", clusterIPs: ["172.30.0.10"] }));
+    const { ipv4, problems } = followed.take();
+    expect([ipv4.ports.size, ipv4.changed.size]).toEqual([0, 0]);
+    expect(problems).toMatchObject([
+      { kind: "ignored", object: "Service shop/web", field: "spec.clusterIP" },
+    ]);
+  });
+
+  it("02/20 a Service of another proxy is unknown until its label goes, and again when it comes back", () => {
+    const followed = cluster(["Service", service()]);
+    followed.take();
+    const labelled = service(
+      {},
+      { metadata: { labels: { "service.kubernetes.io/service-proxy-name": "" } } },
+    );
+    expect(followed.upsert("Service", labelled)).toBe(true);
+    expect([...followed.take().ipv4.changed]).toEqual([http]);
+    expect(followed.upsert("Service", service())).toBe(true);
+    expect(portKeys(followed.take())).toEqual([http]);
+  });
+
+  it("04/10 a Service added and deleted before the Snapshot leaves nothing", () => {
+    const followed = new Cluster("node-a");
+    expect(followed.upsert("Service", service())).toBe(true);
+    expect(followed.remove("Service", "shop", "web")).toBe(false);
+    expect(followed.take().ipv4.changed.size).toBe(0);
+  });
+
+  it("04/11 what is pending for one Service is pending when another one comes unchanged", () => {
+    const other = service({}, { metadata: { name: "other" } });
+    const followed = cluster(["Service", other]);
+    followed.take();
+    expect(followed.upsert("Service", service())).toBe(true);
+    expect(followed.upsert("Service", other)).toBe(true);
+    expect([...followed.take().ipv4.changed]).toEqual([http]);
+  });
+
+  it("04/12 a renamed port is gone under its old name and there under the new one", () => {
+    const followed = cluster(["Service", service({ ports: [{ name: "a", port: 80 }] })]);
+    followed.take();
+    followed.upsert("Service", service({ ports: [{ name: "b", port: 80 }] }));
+    const snapshot = followed.take();
+    expect(portKeys(snapshot)).toEqual(["shop/web/tcp/b"]);
+    expect([...snapshot.ipv4.changed].sort()).toEqual(["shop/web/tcp/a", "shop/web/tcp/b"]);
+  });
+
+  it("04/13 an update of labels alone, and A→B→A, leave nothing pending", () => {
+    const followed = cluster(["Service", service()]);
+    const before = followed.take().ipv4.ports.get(http);
+    expect(followed.upsert("Service", service({}, { metadata: { labels: { team: "x" } } }))).toBe(false);
+    expect(followed.upsert("Service", service({ clusterIP: "172.30.0.99" }))).toBe(true);
+    expect(followed.upsert("Service", service())).toBe(false);
+    expect(followed.take().ipv4.ports.get(http)).toBe(before);
+  });
+
+  it("a Service that changes keeps the list of its Endpoints", () => {
+    const followed = cluster(["Service", service()], ["EndpointSlice", slice([endpoint("10.0.1.1")])]);
+    const before = followed.take().ipv4.ports.get(http)!;
+    followed.upsert("Service", service({ sessionAffinity: "ClientIP" }));
+    const after = followed.take().ipv4.ports.get(http)!;
+    expect(after).not.toBe(before);
+    expect(after.endpoints).toBe(before.endpoints);
+  });
+});
+
+describe("EndpointSlices", () => {
+  it("04/14 FQDN slices change nothing; slices without a Service name only leave a Problem", () => {
+    const followed = cluster(["Service", service()]);
+    followed.take();
+    expect(followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")], { addressType: "FQDN" }))).toBe(
+      false,
+    );
+    followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")], { metadata: { labels: {} } }));
+    const snapshot = followed.take();
+    expect(snapshot.ipv4.changed.size).toBe(0);
+    expect(snapshot.problems).toMatchObject([{ kind: "missing-field", object: "EndpointSlice shop/web-1" }]);
+  });
+
+  it("a headless slice is unknown", () => {
+    const labels = { "kubernetes.io/service-name": "web", "service.kubernetes.io/headless": "" };
+    const followed = cluster(["Service", service()]);
+    followed.take();
+    expect(followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")], { metadata: { labels } }))).toBe(
+      false,
+    );
+  });
+
+  it("04/15 the same slice again is no change; another order is one, though not for any ServicePort", () => {
+    const [a, b] = [endpoint("10.0.1.1"), endpoint("10.0.1.2")];
+    const followed = cluster(["Service", service()], ["EndpointSlice", slice([a, b])]);
+    followed.take();
+    expect(followed.upsert("EndpointSlice", slice([a, b]))).toBe(false);
+    expect(followed.upsert("EndpointSlice", slice([b, a]))).toBe(true);
+    expect(followed.take().ipv4.changed.size).toBe(0);
+  });
+
+  it("04/16 a slice added and removed before the Snapshot leaves nothing", () => {
+    const followed = cluster(["Service", service()]);
+    followed.take();
+    followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")]));
+    followed.remove("EndpointSlice", "shop", "web-1");
+    const snapshot = followed.take();
+    expect(snapshot.ipv4.ports.get(http)!.endpoints).toEqual([]);
+    expect(snapshot.ipv4.changed.size).toBe(0);
+  });
+
+  it("04/17 removing a slice that nobody knows changes nothing", () => {
+    const followed = cluster(["Service", service()]);
+    followed.take();
+    expect(followed.remove("EndpointSlice", "shop", "web-1")).toBe(false);
+  });
+
+  it("endpoints wait for their Service", () => {
+    const followed = cluster(["EndpointSlice", slice([endpoint("10.0.1.1")])]);
+    expect(followed.take().ipv4.ports.size).toBe(0);
+    followed.upsert("Service", service());
+    expect(addresses(followed.take())).toEqual(["10.0.1.1:8080"]);
+  });
+
+  it("a slice can move to another Service", () => {
+    const followed = cluster(
+      ["Service", service()],
+      ["Service", service({}, { metadata: { name: "other" } })],
+      ["EndpointSlice", slice([endpoint("10.0.1.1")])],
+    );
+    followed.take();
+    followed.upsert(
+      "EndpointSlice",
+      slice([endpoint("10.0.1.1")], { metadata: { labels: { "kubernetes.io/service-name": "other" } } }),
+    );
+    const snapshot = followed.take();
+    expect(addresses(snapshot)).toEqual([]);
+    expect(addresses(snapshot, "shop/other/tcp/http")).toEqual(["10.0.1.1:8080"]);
+    expect(snapshot.ipv4.changed.size).toBe(2);
+  });
+
+  it("04/22 of one address and port the running entry counts, whatever the order", () => {
+    const running = endpoint("10.0.1.1");
+    const leaving = endpoint("10.0.1.1", { conditions: { ready: false, serving: true, terminating: true } });
+    const name = (n: string) => ({ metadata: { name: n } });
+    for (const [one, two, three] of [
+      [leaving, running, leaving],
+      [running, leaving, leaving],
+      [leaving, leaving, running],
+    ] as const) {
+      for (const order of [
+        [0, 1, 2],
+        [2, 1, 0],
+      ]) {
+        const slices = [
+          slice([one], name("web-1")),
+          slice([two], name("web-2")),
+          slice([three], name("web-3")),
+        ];
+        const followed = cluster(["Service", service()]);
+        for (const i of order) followed.upsert("EndpointSlice", slices[i]);
+        expect(followed.take().ipv4.ports.get(http)!.endpoints).toMatchObject([{ state: "ready" }]);
+      }
+      expect(
+        cluster(["Service", service()], ["EndpointSlice", slice([one, two, three])])
+          .take()
+          .ipv4.ports.get(http)!.endpoints,
+      ).toMatchObject([{ state: "ready" }]);
+    }
+  });
+
+  it("of two slices that claim one running endpoint the one with the last name counts, whatever arrives first", () => {
+    const first = slice([endpoint("10.0.1.1", { nodeName: "node-a" })], { metadata: { name: "web-1" } });
+    const last = slice([endpoint("10.0.1.1", { nodeName: "node-b" })], { metadata: { name: "web-2" } });
+    for (const slices of [
+      [first, last],
+      [last, first],
+    ]) {
+      const followed = cluster(["Service", service()], ...slices.map((s) => ["EndpointSlice", s] as const));
+      expect(followed.take().ipv4.ports.get(http)!.endpoints).toMatchObject([{ nodeName: "node-b" }]);
+    }
+  });
+
+  it("04/23 one port name may have different numbers in different slices", () => {
+    const followed = cluster(
+      ["Service", service()],
+      [
+        "EndpointSlice",
+        slice([endpoint("10.0.1.1")], { ports: [{ name: "http", protocol: "TCP", port: 80 }] }),
+      ],
+      ["EndpointSlice", slice([endpoint("10.0.1.1")], { metadata: { name: "web-2" } })],
+    );
+    expect(addresses(followed.take())).toEqual(["10.0.1.1:80", "10.0.1.1:8080"]);
+  });
+
+  it("04/24 Endpoints are sorted bytewise by address and port", () => {
+    const ports = [{ name: "http", protocol: "TCP", port: 80 }];
+    const pods = ["10.0.1.1", "10.0.1.2", "10.0.1.10"].map((address) => endpoint(address));
+    const followed = cluster(["Service", service()], ["EndpointSlice", slice(pods, { ports })]);
+    expect(addresses(followed.take())).toEqual(["10.0.1.10:80", "10.0.1.1:80", "10.0.1.2:80"]);
+  });
+
+  it("04/25 ports of different protocols are not joined", () => {
+    const ports = [{ name: "http", protocol: "UDP", port: 8080 }];
+    const followed = cluster(
+      ["Service", service()],
+      ["EndpointSlice", slice([endpoint("10.0.1.1")], { ports })],
+    );
+    expect(addresses(followed.take())).toEqual([]);
+  });
+
+  it("04/44 UDP and TCP ports of one name are different ServicePorts with their own Endpoints", () => {
+    const both = (port: number) => [
+      { name: "dns", protocol: "UDP", port },
+      { name: "dns", protocol: "TCP", port },
+    ];
+    const followed = cluster(
+      ["Service", service({ ports: both(53) })],
+      ["EndpointSlice", slice([endpoint("10.0.1.1")], { ports: [both(5353)[0]] })],
+      [
+        "EndpointSlice",
+        slice([endpoint("10.0.1.2")], { ports: [both(5353)[1]], metadata: { name: "web-2" } }),
+      ],
+    );
+    const snapshot = followed.take();
+    expect(addresses(snapshot, "shop/web/udp/dns")).toEqual(["10.0.1.1:5353"]);
+    expect(addresses(snapshot, "shop/web/tcp/dns")).toEqual(["10.0.1.2:5353"]);
+  });
+
+  it("names the Services whose UDP slices changed, for their stale flows", () => {
+    const udp = { ports: [{ name: "dns", protocol: "UDP", port: 53 }] };
+    const followed = cluster(
+      ["Service", service(udp)],
+      ["EndpointSlice", slice([endpoint("10.0.1.1")], udp)],
+    );
+    expect([...followed.take().udpEndpointsChanged]).toEqual(["shop/web"]);
+    followed.upsert("Service", service({ ...udp, clusterIP: "172.30.0.11" }));
+    expect(followed.take().udpEndpointsChanged.size).toBe(0);
+    followed.remove("EndpointSlice", "shop", "web-1");
+    expect([...followed.take().udpEndpointsChanged]).toEqual(["shop/web"]);
+  });
+});
+
+describe("the node, the ServiceCIDRs, relists", () => {
+  it("knows its own Node only, and keeps it while it does not change", () => {
+    const followed = cluster(["Node", node("node-b")], ["Node", node("node-a")]);
+    const known = followed.take().node;
+    expect(known?.name).toBe("node-a");
+    expect(followed.upsert("Node", node("node-a", { metadata: { labels: { other: "1" } } }))).toBe(false);
+    expect(followed.take().node).toBe(known);
+    expect(followed.remove("Node", "", "node-a")).toBe(true);
+    expect(followed.take().node).toBeNull();
+  });
+
+  it("keeps a ServiceCIDR while any object declares it", () => {
+    const followed = cluster(
+      ["ServiceCIDR", serviceCIDR("kubernetes", "172.30.0.0/16", "fd00:30::/112")],
+      ["ServiceCIDR", serviceCIDR("again", "172.30.0.0/16", "172.29.0.0/16")],
+    );
+    const both = followed.take();
+    expect(both.ipv4.serviceCIDRs).toEqual(["172.29.0.0/16", "172.30.0.0/16"]);
+    expect(both.ipv6.serviceCIDRs).toEqual(["fd00:30::/112"]);
+    followed.remove("ServiceCIDR", "", "kubernetes");
+    const one = followed.take();
+    expect(one.ipv4).toBe(both.ipv4);
+    expect(one.ipv6.serviceCIDRs).toEqual([]);
+  });
+
+  it("a relist removes what it does not hold, Problems too", () => {
+    const bad = service({ clusterIP: 7 }, { metadata: { name: "bad" } });
+    const followed = cluster(["Service", service()], ["Service", bad], ["Service", 5]);
+    expect(followed.take().problems).toHaveLength(2);
+    const other = service({}, { metadata: { name: "other" } });
+    expect(followed.replace("Service", [other])).toBe(true);
+    const snapshot = followed.take();
+    expect(portKeys(snapshot)).toEqual(["shop/other/tcp/http"]);
+    expect(snapshot.problems).toEqual([]);
+    expect(followed.replace("Service", [other])).toBe(false);
+  });
+
+  it("a Snapshot taken before stays what it was", () => {
+    const followed = cluster(["Service", service()], ["EndpointSlice", slice([endpoint("10.0.1.1")])]);
+    const before = followed.take();
+    followed.remove("Service", "shop", "web");
+    followed.take();
+    expect(addresses(before)).toEqual(["10.0.1.1:8080"]);
+  });
+});
+
+describe("what metrics want to know", () => {
+  const at = (time: string) => ({
+    metadata: { annotations: { "endpoints.kubernetes.io/last-change-trigger-time": time } },
+  });
+
+  it("counts events, and keeps the trigger times of changed slices", () => {
+    const followed = cluster(
+      ["Service", service()],
+      ["EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:05.678901234Z"))],
+    );
+    followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:09Z")));
+    const triggered = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+    expect(followed.take().arrivals).toEqual({
+      serviceEvents: 1,
+      sliceEvents: 2,
+      triggeredAt: { ipv4: [triggered], ipv6: [] },
+    });
+    expect(followed.take().arrivals.sliceEvents).toBe(0);
+  });
+
+  it("forgets the trigger times of a Service when one of its slices goes", () => {
+    const followed = cluster(["EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:05Z"))]);
+    followed.remove("EndpointSlice", "shop", "web-1");
+    expect(followed.take().arrivals.triggeredAt.ipv4).toEqual([]);
+  });
+});
+
+describe("cost", () => {
+  it("one changed slice among 10,000 Services visits exactly one of them", () => {
+    const followed = new Cluster("node-a");
+    for (let i = 0; i < 10_000; i++) {
+      const metadata = { name: `s${i}` };
+      const clusterIP = `172.30.${i >> 8}.${i & 255}`;
+      followed.upsert("Service", service({ clusterIP }, { metadata }));
+      followed.upsert("EndpointSlice", sliceOf(i, 10));
+    }
+    const all = followed.take();
+    expect([all.ipv4.ports.size, followed.visits]).toEqual([10_000, 10_000]);
+    followed.upsert("EndpointSlice", sliceOf(4711, 9));
+    const one = followed.take();
+    expect(followed.visits).toBe(10_001);
+    expect([...one.ipv4.changed]).toEqual(["shop/s4711/tcp/http"]);
+    expect(one.ipv4.ports.get("shop/s4712/tcp/http")).toBe(all.ipv4.ports.get("shop/s4712/tcp/http"));
+  });
+
+  function sliceOf(i: number, count: number): unknown {
+    const pods = Array.from({ length: count }, (_, j) => endpoint(`10.${j}.${i >> 8}.${i & 255}`));
+    return slice(pods, { metadata: { name: `s${i}-x`, labels: { "kubernetes.io/service-name": `s${i}` } } });
+  }
+});

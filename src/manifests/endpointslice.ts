@@ -1,0 +1,153 @@
+// An EndpointSlice becomes the ports and endpoints it brings to its Service.
+import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
+import { quoted } from "../model/problem.ts";
+import type { EndpointState, ServiceName } from "../model/snapshot.ts";
+import { describe, hasLegalNames, type Identity } from "./identity.ts";
+import { labels, type Raw, triggerAnnotation } from "./objects.ts";
+import { type SlicePort, slicePortsOf } from "./ports.ts";
+import {
+  complain,
+  fields,
+  flag,
+  isName,
+  list,
+  nameOrNothing,
+  type Parsed,
+  parsed,
+  type Report,
+  reportOn,
+  text,
+} from "./read.ts";
+
+/** Every endpoint answers on every port. */
+export type Slice = {
+  readonly owner: ServiceName;
+  readonly family: Family;
+  readonly ports: readonly SlicePort[];
+  readonly endpoints: readonly SliceEndpoint[];
+};
+
+export type SliceEndpoint = {
+  readonly address: Address;
+  readonly state: EndpointState;
+  readonly serving: boolean;
+  /** Decides which of two entries for the same address and port counts. */
+  readonly terminating: boolean;
+  readonly nodeName: string;
+  readonly zoneHints: readonly string[];
+  readonly nodeHints: readonly string[];
+};
+
+/** A slice, and when the change that it brings was triggered (ms since 1970, null when it does not say). */
+export type ParsedSlice = Parsed<Slice> & { readonly triggeredAt: number | null };
+
+/** Value null: not for this proxy (headless, FQDN, no Service named), or refused. */
+export function parseEndpointSlice(who: Identity, object: unknown): ParsedSlice {
+  const report = reportOn(describe(who));
+  const raw = fields(report, object, "", "");
+  const metadata = fields(report, raw.metadata, "", "metadata");
+  const label = fields(report, metadata.labels, "metadata", "labels");
+  const family = addressFamilies[text(report, raw.addressType, "", "addressType")];
+  const concernsUs = !report.refused && family !== undefined && label[labels.headless] === undefined;
+  const owner = concernsUs && hasLegalNames(report, who) ? ownerOf(report, who, label) : null;
+  if (!concernsUs || owner === null) return { ...parsed<Slice>(report, null), triggeredAt: null };
+  const slice: Slice = {
+    owner,
+    family,
+    ports: slicePortsOf(report, raw),
+    endpoints: endpointsOf(report, raw, family),
+  };
+  const triggeredAt = triggerTime(report, metadata);
+  return { ...parsed(report, slice), triggeredAt };
+}
+
+const addressFamilies: Readonly<Record<string, Family>> = { IPv4: "ipv4", IPv6: "ipv6" };
+
+function ownerOf(report: Report, who: Identity, label: Raw): ServiceName | null {
+  const field = `metadata.labels["${labels.serviceName}"]`;
+  const name = text(report, label[labels.serviceName], "", field);
+  if (isName(name)) return `${who.namespace}/${name}`;
+  if (name === "") complain(report, "missing-field", field, "is missing; the slice belongs to no Service");
+  else complain(report, "invalid-name", field, `is ${quoted(name)}, not a legal name; the slice is ignored`);
+  return null;
+}
+
+function endpointsOf(report: Report, raw: Raw, family: Family): readonly SliceEndpoint[] {
+  const endpoints: SliceEndpoint[] = [];
+  for (const [i, item] of list(report, raw.endpoints, "", "endpoints").entries()) {
+    const at = `endpoints[${i}]`;
+    const endpoint = endpointOf(report, fields(report, item, "", at), at, family);
+    if (endpoint !== null) endpoints.push(endpoint);
+  }
+  return endpoints;
+}
+
+function endpointOf(report: Report, raw: Raw, at: string, family: Family): SliceEndpoint | null {
+  const conditions = fields(report, raw.conditions, at, "conditions");
+  const ready = flag(report, conditions.ready, true, at, "conditions.ready");
+  const serving = flag(report, conditions.serving, true, at, "conditions.serving");
+  const terminating = flag(report, conditions.terminating, false, at, "conditions.terminating");
+  const hints = fields(report, raw.hints, at, "hints");
+  const nodeName = nameOrNothing(report, raw.nodeName, at, "nodeName");
+  const zoneHints = hintsOf(report, hints.forZones, at, "hints.forZones");
+  const nodeHints = hintsOf(report, hints.forNodes, at, "hints.forNodes");
+  const address = addressOf(report, raw.addresses, at, family);
+  if (address === null) return null;
+  const state = ready ? "ready" : serving && terminating ? "draining" : "unready";
+  return { address, state, serving, terminating, nodeName, zoneHints, nodeHints };
+}
+
+/** Only the first address counts; the others are the same pod's, and nobody ever defined what to do with them. */
+function addressOf(report: Report, value: unknown, at: string, family: Family): Address | null {
+  const [first] = list(report, value, at, "addresses");
+  if (first === undefined) {
+    complain(report, "missing-field", `${at}.addresses`, "is empty; the endpoint is ignored");
+    return null;
+  }
+  const written = text(report, first, at, "addresses[0]");
+  const address = parseAddress(written);
+  if (address !== null && familyOf(address) === family) return address;
+  const wrong = address === null ? "an IP address" : `of the family the slice says`;
+  const message = `is ${quoted(written)}, not ${wrong}; the endpoint is ignored`;
+  complain(report, "invalid-address", `${at}.addresses[0]`, message);
+  return null;
+}
+
+const noHints: readonly string[] = [];
+
+/** Sorted and without duplicates. Endpoints with the same hints share one list. */
+function hintsOf(report: Report, value: unknown, at: string, field: string): readonly string[] {
+  const items = list(report, value, at, field);
+  if (items.length === 0) return noHints;
+  const names = items.map((item, i) => {
+    const raw = fields(report, item, at, `${field}[${i}]`);
+    return nameOrNothing(report, raw.name, at, `${field}[${i}].name`);
+  });
+  return sharedList([...new Set(names)].filter((name) => name !== "").sort());
+}
+
+const sharedLists = new Map<string, readonly string[]>();
+const sharedAtMost = 10_000;
+
+function sharedList(names: readonly string[]): readonly string[] {
+  if (names.length === 0) return noHints;
+  const key = names.join(" ");
+  const known = sharedLists.get(key);
+  if (known !== undefined) return known;
+  if (sharedLists.size >= sharedAtMost) sharedLists.clear();
+  sharedLists.set(key, names);
+  return names;
+}
+
+function triggerTime(report: Report, metadata: Raw): number | null {
+  const field = `metadata.annotations["${triggerAnnotation}"]`;
+  const annotations = fields(report, metadata.annotations, "metadata", "annotations");
+  const written = text(report, annotations[triggerAnnotation], "", field);
+  if (written === "") return null;
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(written)
+    ? Date.parse(written)
+    : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  complain(report, "ignored", field, `is ${quoted(written)}, not a time; this change is not measured`);
+  return null;
+}

@@ -1,0 +1,76 @@
+// Port entries of Services and EndpointSlices: a name, a protocol, a number.
+import { quoted } from "../model/problem.ts";
+import type { Protocol } from "../model/snapshot.ts";
+import type { Raw } from "./objects.ts";
+import { complain, fields, isName, list, portNumber, type Report, text } from "./read.ts";
+
+/** One entry of `spec.ports`. */
+export type Port = {
+  readonly portName: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly nodePort: number;
+};
+
+/** Of two ports with the same name and protocol the last one counts. */
+export function servicePortsOf(report: Report, spec: Raw): readonly Port[] {
+  const ports = new Map<string, Port>();
+  for (const [i, item] of list(report, spec.ports, "spec", "ports").entries()) {
+    const at = `spec.ports[${i}]`;
+    const port = portOf(report, fields(report, item, "", at), at);
+    if (port === null) continue;
+    const key = `${port.protocol}/${port.portName}`;
+    if (ports.has(key)) {
+      complain(report, "conflict", at, "repeats the name and protocol of an earlier port and replaces it");
+    }
+    ports.set(key, port);
+  }
+  return [...ports.values()];
+}
+
+function portOf(report: Report, raw: Raw, at: string): Port | null {
+  const portName = portNameOf(report, raw.name, at);
+  const protocol = protocolOf(report, raw.protocol, at);
+  const port = portNumber(report, raw.port ?? 0, at, "port");
+  const nodePort = raw.nodePort === 0 ? 0 : (portNumber(report, raw.nodePort, at, "nodePort") ?? 0);
+  return portName === null || protocol === null || port === null
+    ? null
+    : { portName, protocol, port, nodePort };
+}
+
+/** One entry of `ports` of a slice. */
+export type SlicePort = Omit<Port, "nodePort">;
+
+/** Several entries may have the same name and protocol: all their numbers count. */
+export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
+  return list(report, slice.ports, "", "ports").flatMap((item, i) => {
+    const at = `ports[${i}]`;
+    const raw = fields(report, item, "", at);
+    const portName = portNameOf(report, raw.name, at);
+    const protocol = protocolOf(report, raw.protocol, at);
+    // A port without a number does not mean "all ports".
+    const port = portNumber(report, raw.port ?? 0, at, "port");
+    return portName === null || protocol === null || port === null ? [] : [{ portName, protocol, port }];
+  });
+}
+
+/** Absent means the empty name, as the API server fills in; null, with a Problem, when it is illegal. */
+function portNameOf(report: Report, value: unknown, at: string): string | null {
+  const name = text(report, value, at, "name");
+  if (name === "" || isName(name)) return name;
+  complain(report, "invalid-name", `${at}.name`, `is ${quoted(name)}, not a legal name; the port is ignored`);
+  return null;
+}
+
+const protocolNames: Readonly<Record<string, Protocol>> = { TCP: "tcp", UDP: "udp", SCTP: "sctp" };
+
+/** Absent means TCP, as the API server fills in; null, with a Problem, when it is none we know. */
+function protocolOf(report: Report, value: unknown, at: string): Protocol | null {
+  const written = text(report, value, at, "protocol") || "TCP";
+  const protocol = Object.hasOwn(protocolNames, written) ? protocolNames[written]! : null;
+  if (protocol === null) {
+    const message = `is ${quoted(written)}, not TCP, UDP or SCTP; the port is ignored`;
+    complain(report, "invalid-protocol", `${at}.protocol`, message);
+  }
+  return protocol;
+}

@@ -1,0 +1,122 @@
+// Reads fields of JSON that may hold anything: what is wrong becomes a Problem, never an exception.
+import { type Problem, type ProblemKind, quoted } from "../model/problem.ts";
+import type { Raw } from "./objects.ts";
+
+/** What was found wrong with one object. A field of the wrong type refuses the whole object, as Go's decoder would. */
+export type Report = {
+  readonly object: string;
+  readonly problems: Problem[];
+  unlisted: number;
+  refused: boolean;
+};
+
+/** An object in the words of the model; null when it does not concern us or was refused. */
+export type Parsed<T> = { readonly value: T | null; readonly problems: readonly Problem[] };
+
+/** More than this of one object would not be read by anyone, and a hostile one could fill the memory. */
+const listedAtMost = 20;
+
+export function reportOn(object: string): Report {
+  return { object, problems: [], unlisted: 0, refused: false };
+}
+
+export function complain(report: Report, kind: ProblemKind, field: string, message: string): void {
+  if (report.problems.length >= listedAtMost) report.unlisted++;
+  else report.problems.push({ kind, object: report.object, field, message });
+}
+
+/** Closes the report: `value` counts only if nothing in the object had the wrong type. */
+export function parsed<T>(report: Report, value: T | null): Parsed<T> {
+  if (report.unlisted > 0) {
+    const message = `has ${report.unlisted} more problems that are not listed`;
+    report.problems.push({ kind: "ignored", object: report.object, field: "", message });
+  }
+  return { value: report.refused ? null : value, problems: report.problems };
+}
+
+// In all of these, null counts as absent, as it does in Go.
+
+/** Text; empty when absent. */
+export function text(report: Report, value: unknown, at: string, field: string): string {
+  if (typeof value === "string") return value;
+  if (value !== undefined && value !== null) refuse(report, "text", value, at, field);
+  return "";
+}
+
+/** A whole number of 32 bits; null when absent. */
+export function integer(report: Report, value: unknown, at: string, field: string): number | null {
+  if (typeof value === "number" && (value | 0) === value) return value;
+  if (value !== undefined && value !== null) refuse(report, "a whole number", value, at, field);
+  return null;
+}
+
+/** True or false; `absent` when there is nothing. */
+export function flag(report: Report, value: unknown, absent: boolean, at: string, field: string): boolean {
+  if (typeof value === "boolean") return value;
+  if (value !== undefined && value !== null) refuse(report, "true or false", value, at, field);
+  return absent;
+}
+
+/** A list; empty when absent. */
+export function list(report: Report, value: unknown, at: string, field: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (value !== undefined && value !== null) refuse(report, "a list", value, at, field);
+  return nothing;
+}
+
+/** An object; without fields when absent. */
+export function fields(report: Report, value: unknown, at: string, field: string): Raw {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Raw;
+  if (value !== undefined && value !== null) refuse(report, "an object", value, at, field);
+  return noFields;
+}
+
+/** A list of texts, with their indices in Problems. */
+export function texts(report: Report, value: unknown, at: string, field: string): readonly string[] {
+  return list(report, value, at, field).map((item, i) => text(report, item, at, `${field}[${i}]`));
+}
+
+/** A port number 1–65535; null, with a Problem, when it is another number; null when absent. */
+export function portNumber(report: Report, value: unknown, at: string, field: string): number | null {
+  const port = integer(report, value, at, field);
+  if (port === null || (port >= 1 && port <= 65535)) return port;
+  complain(report, "invalid-port", path(at, field), `is ${port}, not a port between 1 and 65535`);
+  return null;
+}
+
+/** A superset of every name Kubernetes allows; what gets past it can stand in rules, logs and terminals as it is. */
+export function isName(name: string): boolean {
+  return name.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name);
+}
+
+/** A name; empty, with a Problem, when it is illegal; empty when absent. */
+export function nameOrNothing(report: Report, value: unknown, at: string, field: string): string {
+  const name = text(report, value, at, field);
+  if (name === "" || isName(name)) return name;
+  complain(report, "invalid-name", path(at, field), `is ${quoted(name)}, not a legal name`);
+  return "";
+}
+
+const nothing: readonly unknown[] = [];
+const noFields: Raw = {};
+
+function refuse(report: Report, wanted: string, value: unknown, at: string, field: string): void {
+  report.refused = true;
+  complain(
+    report,
+    "wrong-type",
+    path(at, field),
+    `is ${typeName(value)}, not ${wanted}; the object is ignored`,
+  );
+}
+
+function path(at: string, field: string): string {
+  return at === "" ? field : `${at}.${field}`;
+}
+
+function typeName(value: unknown): string {
+  if (typeof value === "string") return `the text ${quoted(value)}`;
+  if (typeof value === "number") return `the number ${value}`;
+  if (typeof value === "boolean") return String(value);
+  return Array.isArray(value) ? "a list" : "an object";
+}

@@ -1,0 +1,205 @@
+// A Service becomes its ServicePorts in both families, still without Endpoints.
+import { type Address, type Family, familyOf, parseAddress, prefixLength } from "../model/address.ts";
+import { quoted } from "../model/problem.ts";
+import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
+import { addressesOf, type ByFamily, cidrsOf } from "./addresses.ts";
+import { describe, hasLegalNames, type Identity } from "./identity.ts";
+import { labels, type Raw } from "./objects.ts";
+import { type Port, servicePortsOf } from "./ports.ts";
+import {
+  complain,
+  fields,
+  integer,
+  list,
+  type Parsed,
+  parsed,
+  portNumber,
+  type Report,
+  reportOn,
+  text,
+  texts,
+} from "./read.ts";
+
+/** The ServicePorts of one Service with empty `endpoints`; the slices bring those. */
+export type Service = ByFamily<readonly ServicePort[]>;
+
+/** Value null: not for this proxy (another one's, headless, ExternalName), or refused. */
+export function parseService(who: Identity, object: unknown): Parsed<Service> {
+  const report = reportOn(describe(who));
+  const raw = fields(report, object, "", "");
+  if (report.refused || !hasLegalNames(report, who) || isOfAnotherProxy(report, raw)) {
+    return parsed<Service>(report, null);
+  }
+  const spec = fields(report, raw.spec, "", "spec");
+  const type = text(report, spec.type, "spec", "type") || "ClusterIP";
+  const clusterIP = text(report, spec.clusterIP, "spec", "clusterIP");
+  if (!hasAddress(report, type, clusterIP)) return parsed<Service>(report, null);
+  const common = commonOf(report, type, clusterIP, spec, fields(report, raw.status, "", "status"));
+  const ports = servicePortsOf(report, spec);
+  const build = (family: Family) => ports.flatMap((port) => servicePort(who, family, port, common) ?? []);
+  return parsed(report, { ipv4: build("ipv4"), ipv6: build("ipv6") });
+}
+
+/** Null: the Service has no address in the family. */
+function servicePort(who: Identity, family: Family, port: Port, common: Common): ServicePort | null {
+  const clusterIP = common.clusterIPs[family];
+  if (clusterIP === null) return null;
+  return {
+    key: portKey(who.key, port.protocol, port.portName),
+    family,
+    service: who.key,
+    namespace: who.namespace,
+    name: who.name,
+    portName: port.portName,
+    protocol: port.protocol,
+    clusterIP,
+    port: port.port,
+    nodePort: port.nodePort,
+    externalIPs: common.externalIPs[family],
+    loadBalancerIPs: common.loadBalancerIPs[family],
+    sourceRanges: common.sourceRanges[family],
+    affinity: common.affinity,
+    internalPolicy: common.internalPolicy,
+    externalPolicy: common.externalPolicy,
+    healthCheckNodePort: common.healthCheckNodePort,
+    endpoints: noEndpoints,
+  };
+}
+
+const noEndpoints: readonly never[] = [];
+
+/** What all ports of a Service have in common. */
+type Common = {
+  readonly clusterIPs: ByFamily<Address | null>;
+  readonly externalIPs: ByFamily<readonly Address[]>;
+  readonly loadBalancerIPs: ByFamily<readonly Address[]>;
+  readonly sourceRanges: ByFamily<readonly Address[]>;
+  readonly affinity: Affinity;
+  readonly internalPolicy: TrafficPolicy;
+  readonly externalPolicy: TrafficPolicy;
+  readonly healthCheckNodePort: number;
+};
+
+function isOfAnotherProxy(report: Report, raw: Raw): boolean {
+  const metadata = fields(report, raw.metadata, "", "metadata");
+  return fields(report, metadata.labels, "metadata", "labels")[labels.proxyName] !== undefined;
+}
+
+/** The singular field decides, even when `clusterIPs` is set. */
+function hasAddress(report: Report, type: string, clusterIP: string): boolean {
+  if (clusterIP === "None" || type === "ExternalName" || report.refused) return false;
+  if (clusterIP === "")
+    complain(report, "ignored", "spec.clusterIP", "is empty, so there is no address to serve");
+  return clusterIP !== "";
+}
+
+function commonOf(report: Report, type: string, clusterIP: string, spec: Raw, status: Raw): Common {
+  const externalIPs = texts(report, spec.externalIPs, "spec", "externalIPs");
+  const externalPolicy = externalPolicyOf(report, spec, type, externalIPs.length > 0);
+  const internalPolicy = text(report, spec.internalTrafficPolicy, "spec", "internalTrafficPolicy");
+  return {
+    clusterIPs: clusterIPsOf(report, spec, clusterIP),
+    externalIPs: addressesOf(report, externalIPs, "spec.externalIPs"),
+    loadBalancerIPs: loadBalancerIPsOf(report, status),
+    sourceRanges: sourceRangesOf(report, spec),
+    affinity: affinityOf(report, spec),
+    internalPolicy: internalPolicy === "Local" ? "local" : "cluster",
+    externalPolicy,
+    healthCheckNodePort: healthCheckNodePortOf(report, spec, type, externalPolicy),
+  };
+}
+
+/** Without `ipFamilies` the singular field counts in its own family; else the index of the family selects. */
+function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamily<Address | null> {
+  const families = texts(report, spec.ipFamilies, "spec", "ipFamilies");
+  const listed = texts(report, spec.clusterIPs, "spec", "clusterIPs");
+  if (families.length === 0) {
+    const address = clusterIPOf(report, single, "spec.clusterIP");
+    return { ipv4: ofFamily(address, "ipv4"), ipv6: ofFamily(address, "ipv6") };
+  }
+  // The API server copies clusterIP into clusterIPs; a manifest from a file may have the first alone.
+  const candidates = listed.length === 0 ? [single] : listed;
+  const at = (family: Family, name: string): Address | null => {
+    const index = families.indexOf(name);
+    const candidate = candidates[index];
+    if (candidate === undefined) return null;
+    const address = clusterIPOf(report, candidate, `spec.clusterIPs[${index}]`);
+    if (address !== null && familyOf(address) !== family) {
+      complain(report, "invalid-address", `spec.clusterIPs[${index}]`, `is ${address}, which is not ${name}`);
+    }
+    return ofFamily(address, family);
+  };
+  return { ipv4: at("ipv4", "IPv4"), ipv6: at("ipv6", "IPv6") };
+}
+
+function clusterIPOf(report: Report, written: string, field: string): Address | null {
+  const address = parseAddress(written);
+  if (address === null)
+    complain(report, "invalid-address", field, `is ${quoted(written)}, not an IP address`);
+  return address;
+}
+
+function ofFamily(address: Address | null, family: Family): Address | null {
+  return address !== null && familyOf(address) === family ? address : null;
+}
+
+function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Address[]> {
+  const loadBalancer = fields(report, status.loadBalancer, "status", "loadBalancer");
+  const addresses = list(report, loadBalancer.ingress, "status.loadBalancer", "ingress").map((item, i) => {
+    const at = `status.loadBalancer.ingress[${i}]`;
+    const ingress = fields(report, item, "", at);
+    const mode = text(report, ingress.ipMode, at, "ipMode");
+    const ip = text(report, ingress.ip, at, "ip");
+    return mode === "" || mode === "VIP" ? ip : "";
+  });
+  return addressesOf(report, addresses, "status.loadBalancer.ingress");
+}
+
+/** Empty means everybody: so does a range that covers its whole family, and so do ranges of the other family alone. */
+function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly string[]> {
+  const field = "loadBalancerSourceRanges";
+  const ranges = cidrsOf(report, texts(report, spec[field], "spec", field), `spec.${field}`);
+  const of = (family: Family) =>
+    ranges[family].some((range) => prefixLength(range) === 0) ? [] : ranges[family];
+  return { ipv4: of("ipv4"), ipv6: of("ipv6") };
+}
+
+const defaultAffinitySeconds = 10_800;
+
+function affinityOf(report: Report, spec: Raw): Affinity {
+  const config = fields(report, spec.sessionAffinityConfig, "spec", "sessionAffinityConfig");
+  const at = "spec.sessionAffinityConfig.clientIP";
+  const clientIP = fields(report, config.clientIP, "spec.sessionAffinityConfig", "clientIP");
+  const seconds = integer(report, clientIP.timeoutSeconds, at, "timeoutSeconds");
+  if (text(report, spec.sessionAffinity, "spec", "sessionAffinity") !== "ClientIP") return null;
+  if (seconds === null) return { seconds: defaultAffinitySeconds };
+  if (seconds > 0 && seconds <= 86_400) return { seconds };
+  const message = `is ${seconds}, not between 1 and 86400; ${defaultAffinitySeconds} is used`;
+  complain(report, "invalid-range", `${at}.timeoutSeconds`, message);
+  return { seconds: defaultAffinitySeconds };
+}
+
+/** Local counts only where traffic can come from outside: node ports, load balancers, external IPs of any family. */
+function externalPolicyOf(report: Report, spec: Raw, type: string, hasExternalIPs: boolean): TrafficPolicy {
+  const policy = text(report, spec.externalTrafficPolicy, "spec", "externalTrafficPolicy");
+  if (policy !== "Local") return "cluster";
+  return type === "LoadBalancer" || type === "NodePort" || (type === "ClusterIP" && hasExternalIPs)
+    ? "local"
+    : "cluster";
+}
+
+function healthCheckNodePortOf(
+  report: Report,
+  spec: Raw,
+  type: string,
+  externalPolicy: TrafficPolicy,
+): number {
+  const given = integer(report, spec.healthCheckNodePort, "spec", "healthCheckNodePort") ?? 0;
+  if (externalPolicy !== "local" || type !== "LoadBalancer") return 0;
+  if (given === 0) {
+    const message = "is missing; load balancers cannot ask this node for local endpoints";
+    complain(report, "missing-field", "spec.healthCheckNodePort", message);
+    return 0;
+  }
+  return portNumber(report, given, "spec", "healthCheckNodePort") ?? 0;
+}

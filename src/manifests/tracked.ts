@@ -1,0 +1,58 @@
+// A map that knows what changed since it was last looked at; what is changed back never counted as a change.
+import { same } from "./same.ts";
+
+export class Tracked<V> {
+  readonly #now = new Map<string, V>();
+  /** What stood at each changed key when it was last settled. */
+  readonly #before = new Map<string, V | undefined>();
+
+  get(key: string): V | undefined {
+    return this.#now.get(key);
+  }
+
+  /** In no particular order. */
+  keys(): string[] {
+    return [...this.#now.keys()];
+  }
+
+  values(): IterableIterator<V> {
+    return this.#now.values();
+  }
+
+  get dirty(): boolean {
+    return this.#before.size > 0;
+  }
+
+  /** `undefined` removes. A value equal to the one there changes nothing and keeps its identity. */
+  set(key: string, value: V | undefined): boolean {
+    const current = this.#now.get(key);
+    if (same(current, value)) return false;
+    this.#put(key, this.#settledOr(key, current, value));
+    return true;
+  }
+
+  /** Keys that differ from when it was last settled, with what stood there then. */
+  changes(): ReadonlyMap<string, V | undefined> {
+    return this.#before;
+  }
+
+  settle(): void {
+    this.#before.clear();
+  }
+
+  #settledOr(key: string, current: V | undefined, value: V | undefined): V | undefined {
+    if (!this.#before.has(key)) {
+      this.#before.set(key, current);
+      return value;
+    }
+    const settled = this.#before.get(key);
+    if (!same(settled, value)) return value;
+    this.#before.delete(key);
+    return settled;
+  }
+
+  #put(key: string, value: V | undefined): void {
+    if (value === undefined) this.#now.delete(key);
+    else this.#now.set(key, value);
+  }
+}
