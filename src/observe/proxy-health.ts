@@ -1,0 +1,39 @@
+// The health of this proxy as it lives: takes events, remembers the node, answers who asks.
+import { type Clock, type Moment, momentOf } from "./clock.ts";
+import {
+  afterEvent,
+  type HealthEvent,
+  type HealthSettings,
+  initialHealth,
+  judge,
+  type Verdict,
+} from "./health.ts";
+
+export type ProxyHealth = {
+  readonly tell: (event: HealthEvent) => void;
+  /** null: the cluster does not know this node. */
+  readonly setNode: (node: { readonly eligibleForLoadBalancers: boolean } | null) => void;
+  readonly nodeEligible: () => boolean;
+  /** As configured, unless other answers are asked for. */
+  readonly verdict: (now?: Moment, answers?: HealthSettings["answers"]) => Verdict;
+  /** Seconds since each watched resource was heard of. */
+  readonly watchAges: () => ReadonlyMap<string, number>;
+};
+
+export function openHealth(settings: HealthSettings, clock: Clock): ProxyHealth {
+  let state = initialHealth;
+  let eligible = false;
+  return {
+    tell(event) {
+      state = afterEvent(state, event, momentOf(clock));
+    },
+    setNode(node) {
+      eligible = node?.eligibleForLoadBalancers ?? false;
+    },
+    nodeEligible: () => eligible,
+    verdict: (now = momentOf(clock), answers = settings.answers) =>
+      judge(state, now, { ...settings, answers }),
+    watchAges: () =>
+      new Map([...state.heard].map(([name, at]) => [name, (clock.steady() - at.steady) / 1000])),
+  };
+}
