@@ -1,7 +1,7 @@
 // The EndpointSlices of a generated Service: which places answer, in which state, with which hints.
 import type { Family } from "../../src/model/address.ts";
-import type { KubeObject } from "./api.ts";
 import type { Port } from "./cases.ts";
+import type { KubeObject } from "./objects.ts";
 import {
   localPods,
   node,

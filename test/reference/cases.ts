@@ -1,7 +1,7 @@
 // Generates cluster states and configurations that are valid, small, and together use every feature.
 import type { Family } from "../../src/model/address.ts";
-import type { KubeObject } from "./api.ts";
 import { slicesFor } from "./case-slices.ts";
+import type { KubeObject } from "./objects.ts";
 import {
   clusterCIDRs,
   clusterIP,

@@ -3,8 +3,9 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Api, type KubeObject, serveApi } from "./api.ts";
+import { ApiServer } from "../../src/playground/api/server.ts";
 import type { Namespace } from "./namespace.ts";
+import { type KubeObject, replaceObjects } from "./objects.ts";
 
 export type Mode = "nftables" | "iptables";
 
@@ -12,7 +13,7 @@ export type Mode = "nftables" | "iptables";
 export type Configuration = { readonly mode: Mode; readonly [field: string]: unknown };
 
 export type Proxy = {
-  readonly api: Api;
+  readonly api: ApiServer;
   /** Resolves after the first sync of both families. */
   ready(): Promise<void>;
   log(): string;
@@ -36,8 +37,9 @@ export async function startProxy(
   };
   const kubeconfig = file("kubeconfig.json", kubeconfigFor(`http://${apiAddress.host}:${apiAddress.port}`));
   const config = file("config.json", completed(configuration, kubeconfig, nodeName));
-  const api = serveApi(await namespace.listen(apiAddress.host, apiAddress.port));
-  api.replace(objects);
+  const api = new ApiServer();
+  await api.listen(await namespace.listen(apiAddress.host, apiAddress.port));
+  replaceObjects(api, objects);
   const output = openSync(join(folder, "log"), "a");
   const child = namespace.start(program, [`--config=${config}`, "-v=2"], output);
   closeSync(output);
@@ -59,7 +61,7 @@ export async function startProxy(
         child.kill("SIGTERM");
         await gone;
       }
-      api.close();
+      await api.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,7 +1,7 @@
 // What a kube-proxy makes of one cluster state: starts it in a fresh namespace, waits for its sync, reads the rules.
 
-import type { KubeObject } from "./api.ts";
 import { createNamespace, type Namespace } from "./namespace.ts";
+import type { KubeObject } from "./objects.ts";
 import { node } from "./places.ts";
 import { type Configuration, type Mode, startProxy } from "./proxy.ts";
 

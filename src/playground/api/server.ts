@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, Server as Listener, Socket } from "node:net";
 import { acceptsGzip, answerFailure, answerJson, interrupts } from "./answer.ts";
 import { discoveryAnswer, isHealthPath } from "./discovery.ts";
 import { Failure } from "./failure.ts";
@@ -70,7 +70,8 @@ export class ApiServer {
     return this.#sockets.size;
   }
 
-  async listen(): Promise<void> {
+  /** Opens its own socket, or serves on one that somebody else opened, perhaps in another network namespace. */
+  async listen(opened?: Listener): Promise<void> {
     const { tls, host = "127.0.0.1" } = this.#options;
     const listener = (request: IncomingMessage, response: ServerResponse) =>
       void this.#answer(request, response);
@@ -87,7 +88,8 @@ export class ApiServer {
     });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(this.#port, host, resolve);
+      if (opened) server.listen(opened, resolve);
+      else server.listen(this.#port, host, resolve);
     });
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;

@@ -1,6 +1,6 @@
 // The way of an answer's bytes to the client, on which faults can be laid.
 import type { ServerResponse } from "node:http";
-import { gzipSync } from "node:zlib";
+import { constants, crc32, deflateRawSync } from "node:zlib";
 import type { ByteFault } from "./faults.ts";
 
 export type Wire = {
@@ -20,7 +20,7 @@ export function openWire(response: ServerResponse, gzip: boolean): Wire {
   return {
     send(text) {
       if (!response.writableEnded && !response.destroyed)
-        path.write(gzip ? gzipSync(text) : Buffer.from(text));
+        path.write(gzip ? gzipMember(text) : Buffer.from(text));
     },
     end: () => path.end(),
     destroy: () => void response.socket?.resetAndDestroy(),
@@ -29,6 +29,20 @@ export function openWire(response: ServerResponse, gzip: boolean): Wire {
     },
     onClose: (listener) => void response.once("close", listener),
   };
+}
+
+/**
+ * One gzip member whose text ends in a flush before the member's own end. Go's reader hands out text that
+ * comes together with the end of a member only when the next member has begun.
+ */
+function gzipMember(text: string): Buffer {
+  const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
+  const body = deflateRawSync(text, { finishFlush: constants.Z_SYNC_FLUSH });
+  const emptyLastBlock = Buffer.from([3, 0]);
+  const trailer = Buffer.alloc(8);
+  trailer.writeUInt32LE(crc32(text), 0);
+  trailer.writeUInt32LE(Buffer.byteLength(text) >>> 0, 4);
+  return Buffer.concat([header, body, emptyLastBlock, trailer]);
 }
 
 type Path = { write(bytes: Buffer): void; end(): void };
