@@ -6,17 +6,21 @@ import type { Slice } from "./endpointslice.ts";
 export class ArrivalLog {
   #serviceEvents = 0;
   #sliceEvents = 0;
+  #serviceChanges = 0;
+  #sliceChanges = 0;
   readonly #triggers: Readonly<Record<Family, Map<ServiceName, number[]>>> = {
     ipv4: new Map(),
     ipv6: new Map(),
   };
 
-  service(): void {
+  service(changed: boolean): void {
     this.#serviceEvents++;
+    if (changed) this.#serviceChanges++;
   }
 
-  slice(): void {
+  slice(changed: boolean): void {
     this.#sliceEvents++;
+    if (changed) this.#sliceChanges++;
   }
 
   triggered({ family, owner }: Slice, at: number): void {
@@ -36,10 +40,14 @@ export class ArrivalLog {
     const arrivals: Arrivals = {
       serviceEvents: this.#serviceEvents,
       sliceEvents: this.#sliceEvents,
+      serviceChanges: this.#serviceChanges,
+      sliceChanges: this.#sliceChanges,
       triggeredAt: { ipv4: [...ipv4.values()].flat(), ipv6: [...ipv6.values()].flat() },
     };
     this.#serviceEvents = 0;
     this.#sliceEvents = 0;
+    this.#serviceChanges = 0;
+    this.#sliceChanges = 0;
     for (const family of families) this.#triggers[family].clear();
     return arrivals;
   }

@@ -333,6 +333,8 @@ describe("what metrics want to know", () => {
     expect(followed.take().arrivals).toEqual({
       serviceEvents: 1,
       sliceEvents: 2,
+      serviceChanges: 1,
+      sliceChanges: 1,
       triggeredAt: { ipv4: [triggered], ipv6: [] },
     });
     expect(followed.take().arrivals.sliceEvents).toBe(0);

@@ -96,8 +96,9 @@ export class Cluster {
   #put(who: Identity, object: unknown): void {
     switch (who.kind) {
       case "Service":
-        this.#arrivals.service();
-        this.#keep(this.#services, who, object === removed ? gone : parseService(who, object));
+        this.#arrivals.service(
+          this.#keep(this.#services, who, object === removed ? gone : parseService(who, object)),
+        );
         return;
       case "EndpointSlice":
         this.#putSlice(
@@ -117,8 +118,9 @@ export class Cluster {
 
   #putSlice(who: Identity, parsed: ParsedSlice): void {
     const before = this.#slices.get(who.key);
-    if (before !== undefined || parsed.value !== null) this.#arrivals.slice();
-    if (!this.#keep(this.#slices, who, parsed)) return;
+    const changed = this.#keep(this.#slices, who, parsed);
+    if (before !== undefined || parsed.value !== null) this.#arrivals.slice(changed);
+    if (!changed) return;
     const now = this.#slices.get(who.key);
     this.#slicesOf.move(who.key, before, now);
     if (now === undefined) this.#arrivals.removed(before!);

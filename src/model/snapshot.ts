@@ -85,6 +85,9 @@ export type FamilySnapshot = {
 export type Arrivals = {
   readonly serviceEvents: number;
   readonly sliceEvents: number;
+  /** How many of these events changed something. */
+  readonly serviceChanges: number;
+  readonly sliceChanges: number;
   /** Annotation `endpoints.kubernetes.io/last-change-trigger-time` of the slices that changed, in ms since 1970. */
   readonly triggeredAt: Readonly<Record<Family, readonly number[]>>;
 };
@@ -92,6 +95,8 @@ export type Arrivals = {
 export const noArrivals: Arrivals = {
   serviceEvents: 0,
   sliceEvents: 0,
+  serviceChanges: 0,
+  sliceChanges: 0,
   triggeredAt: { ipv4: [], ipv6: [] },
 };
 
