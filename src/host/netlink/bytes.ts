@@ -1,0 +1,48 @@
+// Bytes as text, one character from 0 to 255 for each: equal bytes are equal strings, and a Map can hold them as keys.
+import { type Address, addressBytes, formatAddress } from "../../model/address.ts";
+
+export type Bytes = string;
+
+export const littleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+
+export function u8Bytes(value: number): Bytes {
+  return String.fromCharCode(value & 255);
+}
+
+export function u16Bytes(value: number): Bytes {
+  return String.fromCharCode((value >> 8) & 255, value & 255);
+}
+
+export function u32Bytes(value: number): Bytes {
+  return String.fromCharCode(value >>> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255);
+}
+
+/** In the machine's order: marks, interface numbers, what `numgen` makes. */
+export function hostU32Bytes(value: number): Bytes {
+  if (!littleEndian) return u32Bytes(value);
+  return String.fromCharCode(value & 255, (value >> 8) & 255, (value >> 16) & 255, value >>> 24);
+}
+
+export function hostU32Of(bytes: Bytes): number {
+  const buffer = Buffer.from(bytes, "latin1");
+  return littleEndian ? buffer.readUInt32LE(0) : buffer.readUInt32BE(0);
+}
+
+/** 4 or 16 bytes. */
+export function addressText(address: Address): Bytes {
+  return String.fromCharCode(...addressBytes(address)!);
+}
+
+export function addressOf(bytes: Bytes): Address {
+  return formatAddress(Buffer.from(bytes, "latin1"));
+}
+
+/** Zero-ended and filled up to `length`: an interface name is 16 bytes. */
+export function paddedText(text: string, length: number): Bytes {
+  return Buffer.from(text, "utf8").toString("latin1").padEnd(length, "\0");
+}
+
+/** The parts of a concatenated key or value, each filled up to four bytes. */
+export function concatenated(parts: readonly Bytes[]): Bytes {
+  return parts.map((part) => part.padEnd((part.length + 3) & ~3, "\0")).join("");
+}

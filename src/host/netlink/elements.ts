@@ -1,0 +1,126 @@
+// The elements of nf_tables sets and maps. There may be a million, so they are written and read without the field tables.
+import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
+import type { Bytes } from "./bytes.ts";
+import { type Datum, datum } from "./datum.ts";
+import type { Writer } from "./writer.ts";
+
+export type Element = {
+  /** Fields padded to four bytes each; empty for the element that catches everything. */
+  readonly key: Bytes;
+  /** Last key of a range, in sets of concatenated ranges. */
+  readonly keyEnd?: Bytes;
+  readonly data?: Datum;
+  /** `elementFlag`; absent is 0. */
+  readonly flags?: number;
+  /** How long it lives, in milliseconds; absent is the set's own time. */
+  readonly timeout?: number;
+  /** How long it still lives, in milliseconds. */
+  readonly expires?: number;
+  /** What `nft` keeps beside it: see `userdata.ts`. */
+  readonly userdata?: Bytes;
+};
+
+export const elementFlag = { intervalEnd: 1, catchAll: 2 } as const;
+
+/** An attribute holds 64 KiB at most, and no element takes more than one. */
+export const elementListLimit = 0xffff - 1024;
+
+const KEY = 1;
+const DATA = 2;
+const FLAGS = 3;
+const TIMEOUT = 4;
+const EXPIRATION = 5;
+const USERDATA = 6;
+const KEY_END = 10;
+const LIST_ITEM = 1;
+const VALUE = 1;
+
+export function writeElement(out: Writer, element: Element): void {
+  const item = out.nest(LIST_ITEM);
+  if (element.key !== "") writeKey(out, KEY, element.key);
+  if (element.keyEnd !== undefined) writeKey(out, KEY_END, element.keyEnd);
+  if (element.data !== undefined) writeData(out, element.data);
+  if (element.flags !== undefined) {
+    const at = out.begin(FLAGS);
+    out.u32be(element.flags);
+    out.end(at);
+  }
+  if (element.timeout !== undefined) writeTime(out, TIMEOUT, element.timeout);
+  if (element.expires !== undefined) writeTime(out, EXPIRATION, element.expires);
+  if (element.userdata !== undefined) {
+    const at = out.begin(USERDATA);
+    out.raw(element.userdata);
+    out.end(at);
+  }
+  out.end(item);
+}
+
+/** Reads the elements listed between `start` and `end`. */
+export function readElements(from: Buffer, start: number, end: number, into: Element[]): void {
+  for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
+    into.push(readElement(from, at + 4, attributeEnd(from, at)));
+  }
+}
+
+function writeKey(out: Writer, type: number, key: Bytes): void {
+  const nest = out.nest(type);
+  const value = out.begin(VALUE);
+  out.raw(key);
+  out.end(value);
+  out.end(nest);
+}
+
+function writeData(out: Writer, data: Datum): void {
+  if (typeof data === "string") {
+    writeKey(out, DATA, data);
+    return;
+  }
+  const nest = out.nest(DATA);
+  datum.write(out, data);
+  out.end(nest);
+}
+
+function writeTime(out: Writer, type: number, milliseconds: number): void {
+  const at = out.begin(type);
+  out.u64be(BigInt(milliseconds));
+  out.end(at);
+}
+
+function readElement(from: Buffer, start: number, end: number): Element {
+  const element: { -readonly [K in keyof Element]: Element[K] } = { key: "" };
+  for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
+    const value = at + 4;
+    const valueEnd = attributeEnd(from, at);
+    switch (attributeType(from, at)) {
+      case KEY:
+        element.key = readValue(from, value);
+        break;
+      case KEY_END:
+        element.keyEnd = readValue(from, value);
+        break;
+      case DATA: {
+        const data =
+          attributeType(from, value) === VALUE ? readValue(from, value) : datum.read(from, value, valueEnd);
+        if (data !== undefined) element.data = data;
+        break;
+      }
+      case FLAGS:
+        element.flags = from.readUInt32BE(value);
+        break;
+      case TIMEOUT:
+        element.timeout = Number(from.readBigUInt64BE(value));
+        break;
+      case EXPIRATION:
+        element.expires = Number(from.readBigUInt64BE(value));
+        break;
+      case USERDATA:
+        element.userdata = from.toString("latin1", value, valueEnd);
+        break;
+    }
+  }
+  return element;
+}
+
+function readValue(from: Buffer, at: number): Bytes {
+  return from.toString("latin1", at + 4, attributeEnd(from, at));
+}

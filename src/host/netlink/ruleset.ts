@@ -1,0 +1,200 @@
+// Reads nf_tables back: each kind of object by itself, or whole tables at one generation.
+import { HostError } from "../error.ts";
+import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
+import { type Element, readElements } from "./elements.ts";
+import { endMessage, flag, type Message } from "./message.ts";
+import { beginNetfilter, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
+import {
+  type Chain,
+  type Counter,
+  codecs,
+  counterObject,
+  elementListAttribute,
+  type Generation,
+  type NftSet,
+  type Rule,
+  readObject,
+  type Table,
+  type Verb,
+  verbType,
+} from "./nftables.ts";
+import { ask, collect, type Place, withSocket } from "./socket.ts";
+import { Writer } from "./writer.ts";
+
+/** A table with everything in it. Rules are in their order, elements in none. */
+export type TableContents = {
+  readonly table: Table;
+  readonly chains: readonly Chain[];
+  readonly rules: readonly Rule[];
+  readonly sets: readonly NftSet[];
+  readonly elements: ReadonlyMap<string, readonly Element[]>;
+  readonly counters: readonly Counter[];
+};
+
+const attempts = 10;
+
+/** The table as it was at one moment, with the generation of that moment; null contents when there is no such table. */
+export async function readTable(
+  family: NfFamily,
+  name: string,
+  place: Place = {},
+  signal?: AbortSignal,
+): Promise<{ readonly contents: TableContents | null; readonly generation: number }> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const before = await readGeneration(place, signal);
+    const contents = await contentsOf(family, name, place, signal);
+    const after = await readGeneration(place, signal);
+    if (before.id === after.id && contents !== undefined) return { contents, generation: after.id };
+  }
+  throw new HostError(
+    "interrupted",
+    `Cannot read table ${family} ${name}: it changed in ${attempts} attempts`,
+    {
+      errno: "EINTR",
+    },
+  );
+}
+
+export async function readGeneration(place: Place = {}, signal?: AbortSignal): Promise<Generation> {
+  let generation: Generation | undefined;
+  await withSocket("netfilter", place, (socket) =>
+    ask(
+      socket,
+      "read the nf_tables generation",
+      getRequest("getGeneration", flag.acknowledge),
+      signal,
+      (from, message) => {
+        generation ??= codecs.generation.read(from, message.start + netfilterHeaderLength, message.end);
+      },
+    ),
+  );
+  if (generation === undefined)
+    throw new HostError("lost", "Cannot read the nf_tables generation: no answer");
+  return generation;
+}
+
+export function readTables(place: Place = {}, signal?: AbortSignal): Promise<Table[]> {
+  return dumpAll("tables", "getTable", codecs.table, null, {}, place, signal);
+}
+
+export function readChains(family: NfFamily, place: Place = {}, signal?: AbortSignal): Promise<Chain[]> {
+  return dumpAll("chains", "getChain", codecs.chain, family, {}, place, signal);
+}
+
+/** In their order within each chain; without `chain`, of all chains. */
+export async function readRules(
+  family: NfFamily,
+  at: { readonly table: string; readonly chain?: string },
+  place: Place = {},
+  signal?: AbortSignal,
+): Promise<Rule[]> {
+  const rules = await dumpAll("rules", "getRule", codecs.rule, family, at, place, signal);
+  return rules.map(({ position: _position, ...rule }) => rule);
+}
+
+export function readSets(
+  family: NfFamily,
+  table: string,
+  place: Place = {},
+  signal?: AbortSignal,
+): Promise<NftSet[]> {
+  return dumpAll("sets", "getSet", codecs.set, family, { table }, place, signal);
+}
+
+export function readCounters(
+  family: NfFamily,
+  table: string,
+  place: Place = {},
+  signal?: AbortSignal,
+): Promise<Counter[]> {
+  return dumpAll(
+    "counters",
+    "getObject",
+    codecs.counter,
+    family,
+    { table, type: counterObject },
+    place,
+    signal,
+  );
+}
+
+export async function readSetElements(
+  family: NfFamily,
+  table: string,
+  set: string,
+  place: Place = {},
+  signal?: AbortSignal,
+): Promise<Element[]> {
+  const request = getRequest("getElements", flag.dump, family, codecs.elements, { table, set });
+  const lists = await collect("netfilter", `read elements of ${set}`, request, elementsIn, place, signal);
+  return lists.flat();
+}
+
+async function contentsOf(
+  family: NfFamily,
+  name: string,
+  place: Place,
+  signal: AbortSignal | undefined,
+): Promise<TableContents | null | undefined> {
+  try {
+    const table = (await readTables(place, signal)).find(
+      (each) => each.family === family && each.name === name,
+    );
+    if (table === undefined) return null;
+    const chains = (await readChains(family, place, signal)).filter((chain) => chain.table === name);
+    const rules = await readRules(family, { table: name }, place, signal);
+    const sets = await readSets(family, name, place, signal);
+    const counters = await readCounters(family, name, place, signal);
+    const elements = new Map<string, readonly Element[]>();
+    for (const set of sets)
+      elements.set(set.name, await readSetElements(family, name, set.name, place, signal));
+    return { table, chains, rules, sets, elements, counters };
+  } catch (error) {
+    // Something was deleted between two dumps: the generation has moved on as well.
+    if (error instanceof HostError && error.errno === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function dumpAll<T>(
+  what: string,
+  verb: Verb,
+  codec: Codec<T>,
+  family: NfFamily | null,
+  filter: Partial<T>,
+  place: Place,
+  signal: AbortSignal | undefined,
+): Promise<(T & { readonly family: NfFamily })[]> {
+  const request = getRequest(verb, flag.dump, family, codec, filter);
+  return collect(
+    "netfilter",
+    `read ${what}`,
+    request,
+    (from, message) => readObject(codec, from, message),
+    place,
+    signal,
+  );
+}
+
+function getRequest<T>(
+  verb: Verb,
+  flags: number,
+  family: NfFamily | null = null,
+  codec?: Codec<T>,
+  filter?: Partial<T>,
+): Uint8Array {
+  const out = new Writer(256);
+  const at = beginNetfilter(out, verbType(verb), flag.request | flags, 1, family);
+  codec?.write(out, filter as T);
+  endMessage(out, at);
+  return out.bytes();
+}
+
+function elementsIn(from: Buffer, { start, end }: Message): Element[] {
+  const found: Element[] = [];
+  for (let at = start + netfilterHeaderLength; at + 4 <= end; at = nextAttribute(from, at)) {
+    if (attributeType(from, at) === elementListAttribute)
+      readElements(from, at + 4, attributeEnd(from, at), found);
+  }
+  return found;
+}
