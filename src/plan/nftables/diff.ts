@@ -164,7 +164,8 @@ function elementChanges(have: NftTable, want: NftTable): Changes {
       const now = want.elements.get(set.name);
       for (const element of now?.values() ?? []) {
         const before = old?.get(element.key);
-        if (before?.data === element.data) continue;
+        if (before !== undefined && before.data === element.data && before.comment === element.comment)
+          continue;
         if (before !== undefined) into.replaced.push(itemOf(before));
         into.added.push(itemOf(element));
       }

@@ -60,17 +60,26 @@ export function unfoldChanged(
   return tables;
 }
 
-/** The Plan as it stands on a host after its Patch: the given Fragments' slots arranged as `diff` arranged them. */
-export function settled(plan: NftPlan, keys: Iterable<PortKey>, have: NftTable | null): NftPlan {
-  const changes: [PortKey, Fragment][] = [];
-  for (const key of keys) {
-    const fragment = plan.fragments.get(key);
-    if (fragment === undefined) continue;
-    const spreads = fragment.spreads.map((spread) => settledSpread(spread, have));
-    if (spreads.some((spread, i) => spread !== fragment.spreads[i]))
-      changes.push([key, { ...fragment, spreads }]);
-  }
-  return { ...plan, fragments: plan.fragments.with(changes) };
+/**
+ * What stands on a host that held `before` and has taken the Patch to `want`: the given Fragments' slots lie as `diff`
+ * arranged them on `table`. Without `before`, the host held `table` and no Plan is known.
+ */
+export function settled(
+  before: NftPlan | null,
+  want: NftPlan,
+  keys: Iterable<PortKey>,
+  table: NftTable | null,
+): NftPlan {
+  const changes = [...keys].map((key) => {
+    const fragment = want.fragments.get(key);
+    return [key, fragment === undefined ? undefined : settledFragment(fragment, table)] as const;
+  });
+  return { ...want, fragments: (before ?? want).fragments.with(changes) };
+}
+
+function settledFragment(fragment: Fragment, table: NftTable | null): Fragment {
+  const spreads = fragment.spreads.map((spread) => settledSpread(spread, table));
+  return spreads.every((spread, i) => spread === fragment.spreads[i]) ? fragment : { ...fragment, spreads };
 }
 
 function settledSpread(

@@ -1,0 +1,260 @@
+// Walks a packet through an nftables table as the kernel would, and keeps the steps.
+import { addressBytes, contains, isLoopback, parseCidr } from "../model/address.ts";
+import { printStatements } from "../plan/nftables/print.ts";
+import type { Backend, Chain, Field, Hook, NftTable, Rule, Verdict } from "../plan/nftables/types.ts";
+import type { Packet } from "../routing/decide.ts";
+
+/** One rule that applied, as `nft list` shows it, and the element that made it apply. */
+export type NftStep = { readonly chain: string; readonly rule: string; readonly element: string | null };
+
+/** One way the packet can go; there are as many as there are random choices, all equally likely. */
+export type NftWalk = {
+  readonly outcome:
+    | { readonly kind: "forward"; readonly backend: Backend; readonly masquerade: boolean }
+    | { readonly kind: "reject" }
+    | { readonly kind: "drop" }
+    | { readonly kind: "pass" };
+  readonly steps: readonly NftStep[];
+};
+
+/** What the kernel knows besides the table: its own addresses, and through which interface pods come in. */
+export type Surroundings = {
+  readonly localAddresses: readonly string[];
+  readonly podInterface: string;
+  /** Clients remembered by affinity sets: set name → addresses. */
+  readonly remembered?: ReadonlyMap<string, ReadonlySet<string>>;
+};
+
+/** Every way a new packet can go through the table. */
+export function walkNftables(table: NftTable, packet: Packet, around: Surroundings): readonly NftWalk[] {
+  const first = walkOnce(table, packet, around, 0);
+  const rest = Array.from({ length: first.choices - 1 }, (_, i) => walkOnce(table, packet, around, i + 1));
+  return [first, ...rest].map(({ walk }) => walk);
+}
+
+type State = {
+  readonly table: NftTable;
+  readonly around: Surroundings;
+  readonly packet: Packet;
+  readonly pick: number;
+  choices: number;
+  mark: number;
+  saddr: string;
+  daddr: string;
+  dport: number;
+  inputInterface: string;
+  translated: Backend | null;
+  masqueraded: boolean;
+  readonly steps: NftStep[];
+};
+
+type Verdicts = "continue" | "accept" | "drop" | "reject";
+
+function walkOnce(
+  table: NftTable,
+  packet: Packet,
+  around: Surroundings,
+  pick: number,
+): { walk: NftWalk; choices: number } {
+  const state: State = {
+    table,
+    around,
+    packet,
+    pick,
+    choices: 1,
+    mark: 0,
+    saddr: packet.from.address,
+    daddr: packet.to.address,
+    dport: packet.to.port,
+    inputInterface:
+      packet.from.origin === "pod" ? around.podInterface : packet.from.origin === "node" ? "" : "eth0",
+    translated: null,
+    masqueraded: false,
+    steps: [],
+  };
+  const refused = passHooks(state);
+  return { walk: { outcome: outcomeOf(state, refused), steps: state.steps }, choices: state.choices };
+}
+
+function outcomeOf(state: State, refused: "drop" | "reject" | null): NftWalk["outcome"] {
+  if (refused !== null) return { kind: refused };
+  if (state.translated === null) return { kind: "pass" };
+  return { kind: "forward", backend: state.translated, masquerade: state.masqueraded };
+}
+
+/** A packet of the node itself that stays on the node goes out and comes in again. */
+function passHooks(state: State): "drop" | "reject" | null {
+  if (state.packet.from.origin === "node") {
+    const out = run(state, "output") ?? run(state, "postrouting");
+    if (out !== null || !isLocal(state, state.daddr)) return out;
+    state.inputInterface = "lo";
+    return run(state, "prerouting", "filter") ?? run(state, "input");
+  }
+  const before = run(state, "prerouting");
+  if (before !== null) return before;
+  return isLocal(state, state.daddr)
+    ? run(state, "input")
+    : (run(state, "forward") ?? run(state, "postrouting"));
+}
+
+function run(state: State, hook: Hook["hook"], type?: Hook["type"]): "drop" | "reject" | null {
+  const chains = [...state.table.chains.values()]
+    .filter((chain) => chain.hook?.hook === hook && (type === undefined || chain.hook.type === type))
+    .sort((a, b) => a.hook!.priority - b.hook!.priority);
+  for (const chain of chains) {
+    const verdict = runChain(state, chain);
+    if (verdict === "drop" || verdict === "reject") return verdict;
+  }
+  return null;
+}
+
+function runChain(state: State, chain: Chain): Verdicts {
+  for (const rule of chain.rules) {
+    const end = runRule(state, chain, rule);
+    if (end === "return") return "continue";
+    if (end !== "next") return end;
+  }
+  return "continue";
+}
+
+/** `next`: go on with the next rule. */
+function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "return" {
+  let element: string | null = null;
+  const applied = () => {
+    state.steps.push({
+      chain: chain.name,
+      rule: printStatements(rule.statements, state.table.family),
+      element,
+    });
+  };
+  for (const statement of rule.statements) {
+    switch (statement.kind) {
+      case "ct state new":
+        break;
+      case "ct status dnat":
+        if (state.translated === null) return "next";
+        break;
+      case "address":
+        if (contains(statement.network, state[statement.field]) === statement.not) return "next";
+        break;
+      case "iifname": {
+        const name = state.inputInterface;
+        const matches = statement.prefix ? name.startsWith(statement.name) : name === statement.name;
+        if (matches === statement.not) return "next";
+        break;
+      }
+      case "fib local":
+        if (!isLocal(state, state[statement.field])) return "next";
+        break;
+      case "in set":
+        element = memberOf(state, statement.set, keyOf(state, statement.fields));
+        if (element === null) return "next";
+        break;
+      case "marked":
+        if ((state.mark & statement.mark) === 0) return "next";
+        break;
+      case "set mark":
+        state.mark = statement.how === "or" ? state.mark | statement.mark : state.mark ^ statement.mark;
+        break;
+      case "vmap": {
+        const key = keyOf(state, statement.fields);
+        const found = state.table.elements.get(statement.map)?.get(key);
+        if (found === undefined) return "next";
+        element = `${key} : ${found.data}`;
+        applied();
+        return follow(state, found.data!);
+      }
+      case "goto by slot":
+        applied();
+        return follow(state, `goto ${statement.chains[choose(state, statement.chains.length)]}`);
+      case "dnat by slot": {
+        if (state.packet.to.protocol !== statement.protocol) return "next";
+        const key = keyOf(state, statement.fields);
+        const slot = choose(state, statement.slots);
+        const backend = state.table.spreads.get(statement.map)?.get(key)?.backends[slot];
+        if (backend === undefined) return "next";
+        element = `${key} . ${slot} : ${backend.address} . ${backend.port}`;
+        applied();
+        return translate(state, backend);
+      }
+      case "dnat":
+        if (state.packet.to.protocol !== statement.protocol) return "next";
+        applied();
+        return translate(state, statement);
+      case "masquerade":
+        state.masqueraded = true;
+        applied();
+        return "accept";
+      case "remember sender":
+      case "count":
+        break;
+      case "jump": {
+        const chainEnd = follow(state, `goto ${statement.chain}`);
+        return chainEnd === "continue" ? "next" : chainEnd;
+      }
+      case "goto":
+        applied();
+        return follow(state, `goto ${statement.chain}`);
+      case "return":
+        applied();
+        return "return";
+      case "drop":
+      case "reject":
+        applied();
+        return statement.kind;
+    }
+  }
+  applied();
+  return "next";
+}
+
+function follow(state: State, verdict: Verdict): Verdicts {
+  if (verdict === "drop") return "drop";
+  const chain = state.table.chains.get(verdict.slice("goto ".length));
+  return chain === undefined ? "continue" : runChain(state, chain);
+}
+
+function translate(state: State, { address, port }: Backend): Verdicts {
+  state.translated = { address, port };
+  state.daddr = address;
+  state.dport = port;
+  return "accept";
+}
+
+function choose(state: State, among: number): number {
+  state.choices = among;
+  return state.pick;
+}
+
+function keyOf(state: State, fields: readonly Field[]): string {
+  const values: Record<Field, string> = {
+    saddr: state.saddr,
+    daddr: state.daddr,
+    l4proto: state.packet.to.protocol,
+    dport: String(state.dport),
+  };
+  return fields.map((field) => values[field]).join(" . ");
+}
+
+/** The element of a set that holds the key: the key itself, or a network that contains its last part. */
+function memberOf(state: State, name: string, key: string): string | null {
+  if (state.around.remembered?.get(name)?.has(key)) return key;
+  const set = state.table.sets.get(name);
+  const elements = state.table.elements.get(name);
+  if (set?.interval !== true) return elements?.has(key) ? key : null;
+  const at = key.includes(" . ") ? key.lastIndexOf(" . ") + 3 : 0;
+  const [head, address] = [key.slice(0, at), key.slice(at)];
+  for (const element of elements?.keys() ?? []) {
+    if (element.startsWith(head) && contains(networkOf(element.slice(head.length)), address)) return element;
+  }
+  return null;
+}
+
+function networkOf(text: string): string {
+  if (text.includes("/")) return text;
+  return parseCidr(`${text}/${addressBytes(text)?.length === 16 ? 128 : 32}`)!;
+}
+
+function isLocal(state: State, address: string): boolean {
+  return isLoopback(address) || state.around.localAddresses.includes(address);
+}

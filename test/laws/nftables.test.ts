@@ -1,0 +1,150 @@
+// Laws of the nftables mode on generated clusters: the Plan means what decide() says, and small steps lead where one
+// big step does.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { walkNftables } from "../../src/explain/nftables.ts";
+import { applyInMemory } from "../../src/host/nftables/memory.ts";
+import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
+import { compile } from "../../src/modes/nftables/compile.ts";
+import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
+import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
+import { printElements } from "../../src/plan/nftables/print.ts";
+import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
+import { type Decision, decide } from "../../src/routing/decide.ts";
+import { type Routes, route } from "../../src/routing/routes.ts";
+import { nftablesTraits } from "../../src/routing/traits.ts";
+import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+
+describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
+  const state = fc.record({
+    ports: fc.array(servicePort(family), { maxLength: 8 }),
+    settings: settings(family),
+  });
+
+  it("gives every packet the fate that decide() says", () => {
+    fc.assert(
+      fc.property(
+        state,
+        fc.array(packet(family), { minLength: 1, maxLength: 12 }),
+        ({ ports, settings }, packets) => {
+          const routes = route(null, snapshotOf(ports, family), settings);
+          const table = unfold(compile(null, routes));
+          for (const each of packets) {
+            const walks = walkNftables(table, each, {
+              localAddresses: settings.localAddresses,
+              podInterface: "br0",
+            });
+            const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
+            expect({ packet: each, fate: walked }).toEqual({
+              packet: each,
+              fate: decisionText(decide(routes, nftablesTraits, each)),
+            });
+          }
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+
+  const history = fc.record({
+    settings: settings(family),
+    steps: fc.array(fc.array(fc.tuple(servicePort(family), fc.boolean()), { minLength: 1, maxLength: 3 }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+  });
+
+  it("reaches step by step what it builds from scratch, and the host with it", () => {
+    fc.assert(
+      fc.property(history, ({ settings, steps }) => {
+        const ports = new Map<string, ServicePort>();
+        let routes: Routes | null = null;
+        let want: NftPlan | null = null;
+        let applied: NftPlan | null = null;
+        let host: NftTable | null = null;
+        for (const step of steps) {
+          const changed = new Set<string>();
+          for (const [port, remove] of step) {
+            if (remove) ports.delete(port.key);
+            else ports.set(port.key, port);
+            changed.add(port.key);
+          }
+          const snapshot = snapshotOf([...ports.values()], family, changed);
+          routes = route(routes, snapshot, settings);
+          want = compile(want, routes);
+          const scratch = compile(null, route(null, snapshot, settings));
+          expect(canonical(unfold(want))).toEqual(canonical(unfold(scratch)));
+
+          const tables =
+            applied === null
+              ? { have: null, want: unfold(want) }
+              : unfoldChanged(applied, want, want.changed);
+          host = applyInMemory(host, diff(tables.have, tables.want), want.foundation.family);
+          applied = settled(
+            applied,
+            want,
+            applied === null ? want.fragments.keys() : want.changed,
+            tables.have,
+          );
+          expect(exact(host!)).toEqual(exact(unfold(applied)));
+          expect(canonical(host!)).toEqual(canonical(unfold(scratch)));
+          expect(diff(host, unfold(scratch))).toEqual([]);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("gets from any table to any other", () => {
+    fc.assert(
+      fc.property(state, state, (one, other) => {
+        const tables = [one, other].map(({ ports, settings }) =>
+          unfold(compile(null, route(null, snapshotOf(ports, family), settings))),
+        );
+        const [have, want] = tables as [NftTable, NftTable];
+        const reached = applyInMemory(have, diff(have, want), want.family);
+        expect(canonical(reached!)).toEqual(canonical(want));
+        expect(countOperations(diff(want, want))).toBe(0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+function outcomeText(outcome: ReturnType<typeof walkNftables>[number]["outcome"]): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  return `${endpointKey(outcome.backend)}${outcome.masquerade ? " masquerade" : ""}`;
+}
+
+function decisionText({ outcome }: Decision): string[] {
+  if (outcome.kind !== "forward") return [outcome.kind];
+  return outcome.choices
+    .map(({ endpoint, masquerade }) => `${endpointKey(endpoint)}${masquerade ? " masquerade" : ""}`)
+    .sort();
+}
+
+/** A table as comparable data; which slot holds which Backend does not count. */
+function canonical(table: NftTable): unknown {
+  const withoutSlots = (line: string) => line.replace(/ \. \d+ : /, " : ");
+  return describeTable(table, (lines) => lines.map(withoutSlots).sort());
+}
+
+function exact(table: NftTable): unknown {
+  return describeTable(table, (lines) => lines);
+}
+
+function describeTable(table: NftTable, arrangement: (lines: string[]) => string[]): unknown {
+  return {
+    sets: [...table.sets.values()].sort(byName).map((set) => ({
+      ...set,
+      elements:
+        set.key.at(-1) === "slot" ? arrangement(printElements(set, table)) : printElements(set, table),
+    })),
+    counters: [...table.counters].sort(),
+    chains: [...table.chains.values()].sort(byName),
+  };
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : 1;
+}
