@@ -1,0 +1,121 @@
+// The chains of one ServicePort: masquerade or not, external entrance, firewall, the choice of an Endpoint.
+import { contains } from "../../model/address.ts";
+import { type Endpoint, endpointKey } from "../../model/snapshot.ts";
+import type { Chain, ChainName, Match, Rule } from "../../plan/iptables/types.ts";
+import type { Pool } from "../../routing/pools.ts";
+import { markMasquerade } from "./base.ts";
+import { endpointChain } from "./names.ts";
+import type { Subject } from "./subject.ts";
+import { comment, dport, from, fromThisNode, jump, nothing, podTraffic, proto, rule, to } from "./words.ts";
+
+/** Each chain with all its rules; a chain that nothing needs is not there. */
+export function ownChains(subject: Subject): Chain[] {
+  const { names, pools, usesExternal, usesFirewall } = subject;
+  const doors = doorsOf(subject);
+  return [
+    ...(usesExternal ? [nat(names.external, external(subject))] : []),
+    ...(usesFirewall ? [nat(names.firewall, firewall(subject))] : []),
+    ...choosing(subject, names.cluster, pools.cluster, doors),
+    ...choosing(subject, names.local, pools.local, doors),
+    ...[...doors].map(([endpoint, name]) => nat(name, delivery(subject, endpoint, name))),
+  ];
+}
+
+function nat(name: ChainName, rules: readonly Rule[]): Chain {
+  return { table: "nat", name, rules };
+}
+
+/** The chain of every Endpoint that some frontend can reach. */
+function doorsOf({ port, pools }: Subject): ReadonlyMap<Endpoint, ChainName> {
+  const reachable = new Set([...pools.cluster.endpoints, ...pools.local.endpoints]);
+  return new Map([...reachable].map((endpoint) => [endpoint, endpointChain(port, endpoint)]));
+}
+
+/** Policy Local still lets this node and its pods reach the whole cluster: they did not come from outside. */
+function external({ port, names, label, settings, external }: Subject): Rule[] {
+  const onward = external.served ? [rule(jump(external.chain))] : [];
+  if (port.externalPolicy === "cluster") {
+    const reason = comment(`masquerade traffic for ${label} external destinations`);
+    return [rule(reason, jump(markMasquerade)), ...onward];
+  }
+  const reason = (what: string) => comment(`${what} traffic for ${label} external destinations`);
+  const pods = podTraffic(settings.detector, false);
+  return [
+    ...(pods === null ? [] : [rule(reason("pod"), pods, jump(names.cluster))]),
+    rule(reason("masquerade LOCAL"), fromThisNode, jump(markMasquerade)),
+    rule(reason("route LOCAL"), fromThisNode, jump(names.cluster)),
+    ...onward,
+  ];
+}
+
+/** A node that may use a balancer's address may also hold that address, and then speaks from it. */
+function firewall({ port, names, label, settings }: Subject): Rule[] {
+  const reason = comment(`${label} loadbalancer IP`);
+  const nodeAllowed = port.sourceRanges.some((range) => contains(range, settings.nodeIP));
+  const sources = [...port.sourceRanges, ...(nodeAllowed ? port.loadBalancerIPs : [])];
+  return [
+    ...sources.map((source) => rule(reason, from(source), jump(names.external))),
+    rule(comment(`other traffic to ${label} will be dropped by KUBE-PROXY-FIREWALL`), nothing),
+  ];
+}
+
+/** First those who came before and are remembered, then an even choice: 1 in n, 1 in n-1, …, the rest. */
+function choosing(
+  subject: Subject,
+  name: ChainName,
+  pool: Pool,
+  doors: ReadonlyMap<Endpoint, ChainName>,
+): Chain[] {
+  const { endpoints } = pool;
+  if (endpoints.length === 0) return [];
+  const { affinity } = subject.port;
+  const remembered =
+    affinity === null
+      ? []
+      : endpoints.map((endpoint) => {
+          const door = doors.get(endpoint)!;
+          const seen: Match = { kind: "recentlySeen", list: door, seconds: affinity.seconds };
+          return rule(...choice(subject, endpoint), seen, jump(door));
+        });
+  const fresh = endpoints.map((endpoint, i) => {
+    const left = endpoints.length - i;
+    const chance: Match[] = left === 1 ? [] : [{ kind: "random", oneIn: left }];
+    return rule(...choice(subject, endpoint), ...chance, jump(doors.get(endpoint)!));
+  });
+  return [nat(name, [...internalMasquerade(subject, name), ...remembered, ...fresh])];
+}
+
+function choice({ comments, label }: Subject, endpoint: Endpoint): Match[] {
+  return comments ? [comment(`${label} -> ${endpointKey(endpoint)}`)] : [];
+}
+
+/** At the cluster IP, whoever is not a known pod would get no answer it can place, so it is masqueraded. */
+function internalMasquerade({ port, label, settings, internal }: Subject, chain: ChainName): Rule[] {
+  if (!internal.served || internal.chain !== chain) return [];
+  const others = podTraffic(settings.detector, true);
+  if (!settings.masqueradeAll && others === null) return [];
+  return [
+    rule(
+      comment(`${label} cluster IP`),
+      proto(port.protocol),
+      to(port.clusterIP),
+      dport(port.port),
+      ...(settings.masqueradeAll || others === null ? [] : [others]),
+      jump(markMasquerade),
+    ),
+  ];
+}
+
+/** An Endpoint that reaches itself must not see its own address as the sender. */
+function delivery({ port, label, comments }: Subject, endpoint: Endpoint, name: ChainName): Rule[] {
+  const whose = comments ? [comment(label)] : [];
+  const remember: Match[] = port.affinity === null ? [] : [{ kind: "remember", list: name }];
+  return [
+    rule(...whose, from(endpoint.address), jump(markMasquerade)),
+    rule(...whose, ...remember, proto(port.protocol), {
+      kind: "dnat",
+      address: endpoint.address,
+      port: endpoint.port,
+    }),
+  ];
+}

@@ -1,0 +1,47 @@
+// Short names for conditions and targets, so that the rules of this mode read like a table.
+import type { LocalDetector } from "../../config/settings.ts";
+import type { Address, Cidr } from "../../model/address.ts";
+import type { Protocol } from "../../model/snapshot.ts";
+import type { ChainName, Match, Rule, Target } from "../../plan/iptables/types.ts";
+
+/** Conditions, then what happens where all of them hold. */
+export function rule(...words: readonly [...Match[], Target]): Rule {
+  const match = words.slice(0, -1) as Match[];
+  return { match, target: words.at(-1) as Target };
+}
+
+export const comment = (text: string): Match => ({ kind: "comment", text });
+export const proto = (protocol: Protocol): Match => ({ kind: "protocol", protocol });
+export const from = (cidr: Address | Cidr): Match => ({ kind: "source", cidr, not: false });
+export const notFrom = (cidr: Address | Cidr): Match => ({ kind: "source", cidr, not: true });
+export const to = (cidr: Address | Cidr): Match => ({ kind: "destination", cidr, not: false });
+export const notTo = (cidr: Address | Cidr): Match => ({ kind: "destination", cidr, not: true });
+export const dport = (port: number): Match => ({ kind: "destinationPort", port });
+export const marked = (mark: number): Match => ({ kind: "mark", mark, not: false });
+export const unmarked = (mark: number): Match => ({ kind: "mark", mark, not: true });
+export const tracked = (states: string): Match => ({ kind: "ctstate", states, not: false });
+export const notTracked = (states: string): Match => ({ kind: "ctstate", states, not: true });
+export const fromThisNode: Match = { kind: "localAddress", side: "src" };
+export const toThisNode: Match = { kind: "localAddress", side: "dst" };
+export const counted = (name: string): Match => ({ kind: "counter", name });
+
+export const jump = (chain: ChainName): Target => ({ kind: "jump", chain });
+export const accept: Target = { kind: "accept" };
+export const drop: Target = { kind: "drop" };
+export const reject: Target = { kind: "reject" };
+export const backToCaller: Target = { kind: "return" };
+export const nothing: Target = { kind: "none" };
+
+/** Traffic of pods on this node, or of everybody else; null when the detector cannot tell. */
+export function podTraffic(detector: LocalDetector, not: boolean): Match | null {
+  switch (detector.kind) {
+    case "none":
+      return null;
+    case "cidr":
+      return { kind: "source", cidr: detector.cidr, not };
+    case "interface":
+      return { kind: "inInterface", name: detector.name, not };
+    case "interfacePrefix":
+      return { kind: "inInterface", name: `${detector.prefix}+`, not };
+  }
+}

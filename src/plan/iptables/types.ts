@@ -1,0 +1,96 @@
+// Packet-filter tables as data: rules, chains, and the Plan of what this proxy wants in them.
+import type { Address, Cidr, Family } from "../../model/address.ts";
+import type { Keyed } from "../../model/keyed.ts";
+import type { PortKey, Protocol } from "../../model/snapshot.ts";
+
+export type TableName = "filter" | "nat" | "mangle";
+
+/** In the order in which they are written: a refusal stands before nat stops forwarding to it. */
+export const tableNames: readonly TableName[] = ["filter", "nat", "mangle"];
+
+export type ChainName = string;
+
+/** One condition of a Rule. The order of conditions is that of kube-proxy's input. */
+export type Match =
+  | { readonly kind: "comment"; readonly text: string }
+  | { readonly kind: "protocol"; readonly protocol: Protocol }
+  | { readonly kind: "source"; readonly cidr: Address | Cidr; readonly not: boolean }
+  | { readonly kind: "destination"; readonly cidr: Address | Cidr; readonly not: boolean }
+  /** A trailing `+` matches every interface whose name starts so. */
+  | { readonly kind: "inInterface"; readonly name: string; readonly not: boolean }
+  | { readonly kind: "destinationPort"; readonly port: number }
+  | { readonly kind: "mark"; readonly mark: number; readonly not: boolean }
+  | { readonly kind: "ctstate"; readonly states: string; readonly not: boolean }
+  /** The address is one of this node's own. */
+  | { readonly kind: "localAddress"; readonly side: "src" | "dst" }
+  /** Matches one packet in `oneIn`. */
+  | { readonly kind: "random"; readonly oneIn: number }
+  | { readonly kind: "recentlySeen"; readonly list: string; readonly seconds: number }
+  | { readonly kind: "remember"; readonly list: string }
+  | { readonly kind: "counter"; readonly name: string };
+
+export type Target =
+  | { readonly kind: "jump"; readonly chain: ChainName }
+  | { readonly kind: "accept" }
+  | { readonly kind: "drop" }
+  | { readonly kind: "reject" }
+  | { readonly kind: "return" }
+  | { readonly kind: "setMark"; readonly mark: number }
+  | { readonly kind: "flipMark"; readonly mark: number }
+  | { readonly kind: "masquerade" }
+  | { readonly kind: "dnat"; readonly address: Address; readonly port: number }
+  /** A rule that only counts, and carries a comment. */
+  | { readonly kind: "none" };
+
+export type Rule = { readonly match: readonly Match[]; readonly target: Target };
+
+/** A chain and everything in it. */
+export type Chain = { readonly table: TableName; readonly name: ChainName; readonly rules: readonly Rule[] };
+
+/** One rule in a chain that holds other rules too. */
+export type PlacedRule = { readonly table: TableName; readonly chain: ChainName; readonly rule: Rule };
+
+/** The complete state this proxy wants in one family's tables. */
+export type Plan = {
+  readonly family: Family;
+  readonly base: Base;
+  readonly fragments: Keyed<Fragment>;
+  readonly totals: Totals;
+};
+
+/** What does not depend on any Service. */
+export type Base = {
+  /** Jumps from built-in chains, each put on top when it is missing, in this order. */
+  readonly jumps: readonly PlacedRule[];
+  /** Chains that must exist, whatever they hold. */
+  readonly present: readonly { readonly table: TableName; readonly name: ChainName }[];
+  /** Chains with fixed content. */
+  readonly fixed: readonly Chain[];
+  /** Chains that every Fragment may add rules to; `rules` come after all of them. */
+  readonly shared: readonly Chain[];
+};
+
+/** What one ServicePort adds. */
+export type Fragment = {
+  readonly key: PortKey;
+  /** Rules in shared chains. Rules of one Fragment keep their order; Fragments stand in any order. */
+  readonly placed: readonly PlacedRule[];
+  /** Its own chains. */
+  readonly chains: readonly Chain[];
+  readonly totals: Totals;
+};
+
+/** Sums over Fragments, kept up to date with each change. */
+export type Totals = {
+  readonly filterRules: number;
+  readonly natRules: number;
+  /** Endpoints known, ready or not: above a threshold kube-proxy writes fewer comments. */
+  readonly endpoints: number;
+};
+
+const servicePrefixes = ["KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-FW-", "KUBE-EXT-"];
+
+/** Whether a nat chain belongs to some Service or Endpoint, of this or of an earlier run. */
+export function isServiceChain(name: ChainName): boolean {
+  return servicePrefixes.some((prefix) => name.startsWith(prefix));
+}
