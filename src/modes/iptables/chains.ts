@@ -3,7 +3,7 @@ import { contains } from "../../model/address.ts";
 import { type Endpoint, endpointKey } from "../../model/snapshot.ts";
 import type { Chain, ChainName, Match, Rule } from "../../plan/iptables/types.ts";
 import type { Pool } from "../../routing/pools.ts";
-import { markMasquerade } from "./base.ts";
+import { markMasquerade } from "./foundation.ts";
 import { endpointChain } from "./names.ts";
 import type { Subject } from "./subject.ts";
 import { comment, dport, from, fromThisNode, jump, nothing, podTraffic, proto, rule, to } from "./words.ts";

@@ -1,56 +1,57 @@
 // Routes to the Plan of iptables mode: the same tables, chains and rules that kube-proxy writes.
-import { keyed } from "../../model/keyed.ts";
+import type { FamilySettings } from "../../config/settings.ts";
 import type { PortKey } from "../../model/snapshot.ts";
-import type { Fragment, Plan, Totals } from "../../plan/iptables/types.ts";
+import { emptyPlan, withFragments } from "../../plan/iptables/plan.ts";
+import type { Foundation, Fragment, IptablesPlan } from "../../plan/iptables/types.ts";
 import type { PortRoutes, Routes } from "../../routing/routes.ts";
-import { baseOf, type Counters } from "./base.ts";
 import { ownChains } from "./chains.ts";
+import { type Counters, foundationOf } from "./foundation.ts";
 import { frontendRules } from "./frontends.ts";
 import { subjectOf } from "./subject.ts";
 
 /** Above this many Endpoints kube-proxy leaves out the comments on the rules of single Endpoints. */
 const largeCluster = 1000;
 
-/** What compiling remembers to be quick the next time. */
-export type Compiled = { readonly plan: Plan; readonly routes: Routes; readonly counters: Counters };
-
 /**
- * The Plan of Routes. `before` must be what was compiled from the Routes before: then only changed ServicePorts are
- * visited; without it, or when settings differ, all are. Rules written before a cluster became large keep their comments until
- * their Service changes or everything is compiled anew, as kube-proxy has it.
+ * `before` must be the Plan of the Routes before: then only changed keys are visited; without it everything is.
+ * Rules written before a cluster became large keep their comments until their ServicePort changes or everything is
+ * compiled anew, as kube-proxy has it.
  */
-export function compile(before: Compiled | null, routes: Routes, counters: Counters): Compiled {
-  const known =
-    before !== null && before.routes.settings === routes.settings && sameCounters(before.counters, counters)
-      ? before.plan
-      : null;
+export function compile(before: IptablesPlan | null, routes: Routes, counters: Counters): IptablesPlan {
+  const known = before !== null && sources.get(before.foundation)?.counters === counters ? before : null;
+  const foundation = foundationFor(known, routes.settings, counters);
   const keys = known === null ? [...routes.ports.keys()] : [...routes.changed];
   const comments = endpointsOf(known, routes, keys) <= largeCluster;
-  const updates = keys.map(
-    (key) => [key, fragmentOf(routes.ports.get(key), routes, counters, comments)] as const,
-  );
-  const plan: Plan = {
-    family: routes.settings.family,
-    base: known?.base ?? baseOf(routes.settings, counters),
-    fragments: (known?.fragments ?? keyed<Fragment>()).with(updates),
-    totals: updates.reduce(
-      (sum, [key, fragment]) => changed(sum, known?.fragments.get(key)?.totals, fragment?.totals),
-      known?.totals ?? none,
-    ),
-  };
-  return { plan, routes, counters };
+  const changes = keys.map((key) => {
+    const routed = routes.ports.get(key);
+    const fragment =
+      routed === undefined ? undefined : fragmentOf(routed, routes.settings, counters, comments);
+    return [key, fragment] as const;
+  });
+  return withFragments(known ?? emptyPlan(routes.settings.family, foundation), foundation, changes);
 }
 
-const none: Totals = { filterRules: 0, natRules: 0, endpoints: 0 };
+/** The foundation before, if nothing it depends on changed: its identity says that it need not be compared. */
+function foundationFor(
+  before: IptablesPlan | null,
+  settings: FamilySettings,
+  counters: Counters,
+): Foundation {
+  if (before !== null && sources.get(before.foundation)?.settings === settings) return before.foundation;
+  const made = foundationOf(settings, counters);
+  sources.set(made, { settings, counters });
+  return made;
+}
+
+const sources = new WeakMap<Foundation, { settings: FamilySettings; counters: Counters }>();
 
 function fragmentOf(
-  routed: PortRoutes | undefined,
-  routes: Routes,
+  routed: PortRoutes,
+  settings: FamilySettings,
   counters: Counters,
   comments: boolean,
-): Fragment | undefined {
-  if (routed === undefined) return undefined;
-  const subject = subjectOf(routed, routes.settings, counters, comments);
+): Fragment {
+  const subject = subjectOf(routed, settings, counters, comments);
   const placed = frontendRules(subject);
   const chains = ownChains(subject);
   const inNat = placed.filter(({ table }) => table === "nat").length;
@@ -62,25 +63,10 @@ function fragmentOf(
   return { key: routed.port.key, placed, chains, totals };
 }
 
-/** How many Endpoints there will be: known before anything is written, as the comments depend on it. */
-function endpointsOf(known: Plan | null, routes: Routes, keys: readonly PortKey[]): number {
-  return keys.reduce(
-    (sum, key) =>
-      sum +
-      (routes.ports.get(key)?.port.endpoints.length ?? 0) -
-      (known?.fragments.get(key)?.totals.endpoints ?? 0),
-    known?.totals.endpoints ?? 0,
-  );
-}
-
-function changed(sum: Totals, old: Totals = none, now: Totals = none): Totals {
-  return {
-    filterRules: sum.filterRules - old.filterRules + now.filterRules,
-    natRules: sum.natRules - old.natRules + now.natRules,
-    endpoints: sum.endpoints - old.endpoints + now.endpoints,
-  };
-}
-
-function sameCounters(a: Counters, b: Counters): boolean {
-  return a.invalidDropped === b.invalidDropped && a.localhostNodePorts === b.localhostNodePorts;
+/** How many Endpoints there will be: comments depend on it, so it is counted before any rule is made. */
+function endpointsOf(known: IptablesPlan | null, routes: Routes, keys: readonly PortKey[]): number {
+  return keys.reduce((sum, key) => {
+    const now = routes.ports.get(key)?.port.endpoints.length ?? 0;
+    return sum + now - (known?.fragments.get(key)?.totals.endpoints ?? 0);
+  }, known?.totals.endpoints ?? 0);
 }

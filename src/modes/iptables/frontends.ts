@@ -2,7 +2,7 @@
 import type { Address } from "../../model/address.ts";
 import type { Match, PlacedRule, TableName, Target } from "../../plan/iptables/types.ts";
 import { frontendId } from "../../routing/routes.ts";
-import { counterNames, externalServices, nodePorts, proxyFirewall, services } from "./base.ts";
+import { counterNames, externalServices, nodePorts, proxyFirewall, services } from "./foundation.ts";
 import type { Subject } from "./subject.ts";
 import { accept, comment, counted, dport, drop, jump, proto, reject, rule, to, toThisNode } from "./words.ts";
 

@@ -4,7 +4,7 @@ import { portLabel, type ServicePort } from "../../model/snapshot.ts";
 import type { ChainName } from "../../plan/iptables/types.ts";
 import { isExternallyReachable, type Pools } from "../../routing/pools.ts";
 import type { PortRoutes } from "../../routing/routes.ts";
-import type { Counters } from "./base.ts";
+import type { Counters } from "./foundation.ts";
 import { type ChainNames, chainNames } from "./names.ts";
 
 export type Subject = {

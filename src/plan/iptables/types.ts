@@ -51,15 +51,17 @@ export type Chain = { readonly table: TableName; readonly name: ChainName; reado
 export type PlacedRule = { readonly table: TableName; readonly chain: ChainName; readonly rule: Rule };
 
 /** The complete state this proxy wants in one family's tables. */
-export type Plan = {
+export type IptablesPlan = {
   readonly family: Family;
-  readonly base: Base;
+  readonly foundation: Foundation;
   readonly fragments: Keyed<Fragment>;
   readonly totals: Totals;
+  /** Keys whose Fragment differs from the Plan before. */
+  readonly changed: ReadonlySet<PortKey>;
 };
 
 /** What does not depend on any Service. */
-export type Base = {
+export type Foundation = {
   /** Jumps from built-in chains, each put on top when it is missing, in this order. */
   readonly jumps: readonly PlacedRule[];
   /** Chains that must exist, whatever they hold. */
@@ -86,6 +88,31 @@ export type Totals = {
   readonly natRules: number;
   /** Endpoints known, ready or not: above a threshold kube-proxy writes fewer comments. */
   readonly endpoints: number;
+};
+
+/** What leads from one state of the tables to another. */
+export type IptablesPatch = { readonly family: Family; readonly steps: readonly Step[] };
+
+/** Changes of one table that take effect together. */
+export type Step = {
+  readonly table: TableName;
+  /** Chains to create, or to empty, and then to fill. */
+  readonly write: readonly Owned<Chain>[];
+  /** Rules to take out of chains that hold others too. */
+  readonly remove: readonly Owned<PlacedRule>[];
+  /** Rules to put on top of such chains, one after the other: the last ends up first. */
+  readonly prepend: readonly Owned<PlacedRule>[];
+  /** Chains that nothing refers to any more once the rest is done. */
+  readonly doom: readonly ChainName[];
+};
+
+/** With the ServicePort it is for; null: for all. */
+export type Owned<T> = T & { readonly owner: PortKey | null };
+
+/** What a host holds: for each table and chain, its rules as `iptables-save` prints them, without `-A chain`. */
+export type HostTables = {
+  readonly family: Family;
+  readonly tables: ReadonlyMap<TableName, ReadonlyMap<ChainName, readonly string[]>>;
 };
 
 const servicePrefixes = ["KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-FW-", "KUBE-EXT-"];

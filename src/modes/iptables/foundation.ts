@@ -1,7 +1,7 @@
 // What stands in the tables whatever Services there are: jumps, masquerading, forwarding, the way to NodePorts.
 import type { FamilySettings } from "../../config/settings.ts";
 import { type Address, contains, isLoopback } from "../../model/address.ts";
-import type { Base, Chain, Match, PlacedRule, Rule, TableName } from "../../plan/iptables/types.ts";
+import type { Chain, Foundation, Match, PlacedRule, Rule, TableName } from "../../plan/iptables/types.ts";
 import {
   accept,
   backToCaller,
@@ -38,7 +38,7 @@ const postrouting = "KUBE-POSTROUTING";
 const kubeletFirewall = "KUBE-FIREWALL";
 const canary = "KUBE-PROXY-CANARY";
 
-export function baseOf(settings: FamilySettings, counters: Counters): Base {
+export function foundationOf(settings: FamilySettings, counters: Counters): Foundation {
   const { localhostNodePorts } = settings;
   const canaries = (["mangle", "nat", "filter"] as const).map((table) => ({ table, name: canary }));
   return {

@@ -1,0 +1,144 @@
+// From whatever a host holds to a Plan: what is already right stays untouched, whoever wrote it.
+import type { Family } from "../../model/address.ts";
+import { type Draft, emptyStep, isEmpty } from "./diff.ts";
+import { parseRule } from "./parse-rule.ts";
+import { filledChain, sortedFragments } from "./plan.ts";
+import { savedRule } from "./text.ts";
+import {
+  type Chain,
+  type ChainName,
+  type Fragment,
+  type HostTables,
+  type IptablesPatch,
+  type IptablesPlan,
+  isServiceChain,
+  type Rule,
+  type TableName,
+  tableNames,
+} from "./types.ts";
+
+/** What is missing, different, or left over from an earlier run. Chains of others are never touched. */
+export function adopt(have: HostTables, want: IptablesPlan): IptablesPatch {
+  const fragments = sortedFragments(want);
+  const steps = tableNames.map((table) => {
+    const held = have.tables.get(table) ?? new Map<ChainName, readonly string[]>();
+    const step = emptyStep(table);
+    createMissing(held, want, step);
+    rewriteDifferent(held, want, fragments, step);
+    placeJumps(held, want, step);
+    if (table === "nat") doomLeftovers(held, fragments, step);
+    return step;
+  });
+  return { family: want.family, steps: steps.filter((step) => !isEmpty(step)) };
+}
+
+type Held = ReadonlyMap<ChainName, readonly string[]>;
+
+function createMissing(held: Held, { foundation }: IptablesPlan, step: Draft): void {
+  for (const { table, name } of foundation.present) {
+    if (table === step.table && !held.has(name)) step.write.push({ table, name, rules: [], owner: null });
+  }
+}
+
+function rewriteDifferent(
+  held: Held,
+  { foundation, family }: IptablesPlan,
+  fragments: readonly Fragment[],
+  step: Draft,
+): void {
+  for (const chain of ofTable(foundation.fixed, step.table)) {
+    if (!holdsExactly(held.get(chain.name), chain.rules, family)) step.write.push({ ...chain, owner: null });
+  }
+  for (const chain of ofTable(foundation.shared, step.table)) {
+    if (holdsInAnyOrder(held.get(chain.name), chain, fragments, family)) continue;
+    step.write.push({ ...filledChain(chain, fragments), owner: null });
+  }
+  for (const { key, chains } of fragments) {
+    for (const chain of ofTable(chains, step.table)) {
+      if (!holdsExactly(held.get(chain.name), chain.rules, family)) step.write.push({ ...chain, owner: key });
+    }
+  }
+}
+
+function ofTable(chains: readonly Chain[], table: TableName): Chain[] {
+  return chains.filter((chain) => chain.table === table);
+}
+
+/** A jump that exists stays where it is, even if somebody moved it. */
+function placeJumps(held: Held, { foundation, family }: IptablesPlan, step: Draft): void {
+  for (const jump of foundation.jumps) {
+    if (jump.table !== step.table) continue;
+    const text = savedRule(jump.rule, family);
+    const found = held.get(jump.chain)?.some((line) => isRule(line, text, family));
+    if (!found) step.prepend.push({ ...jump, owner: null });
+  }
+}
+
+/** Chains of Services that are no more; one that a foreign rule still refers to cannot be deleted, and would fail everything. */
+function doomLeftovers(held: Held, fragments: readonly Fragment[], step: Draft): void {
+  const wanted = new Set(fragments.flatMap(({ chains }) => chains.map(({ name }) => name)));
+  const leftovers = [...held.keys()].filter((name) => isServiceChain(name) && !wanted.has(name));
+  if (leftovers.length === 0) return;
+  const doomed = new Set(leftovers);
+  const renewed = new Set(step.write.map(({ name }) => name));
+  for (const [chain, lines] of held) {
+    if (doomed.has(chain) || renewed.has(chain)) continue;
+    for (const line of lines) doomed.delete(/ -[jg] (\S+)/.exec(` ${line}`)?.[1] ?? "");
+  }
+  step.doom.push(...doomed);
+}
+
+function holdsExactly(lines: readonly string[] | undefined, rules: readonly Rule[], family: Family): boolean {
+  return (
+    lines !== undefined &&
+    lines.length === rules.length &&
+    rules.every((rule, i) => isRule(lines[i]!, savedRule(rule, family), family))
+  );
+}
+
+/** Fragments may stand in any order; the rules of one keep theirs, and the chain's own rules are last. */
+function holdsInAnyOrder(
+  lines: readonly string[] | undefined,
+  chain: Chain,
+  fragments: readonly Fragment[],
+  family: Family,
+): boolean {
+  const groups = fragments.map((fragment) =>
+    filledChain({ ...chain, rules: [] }, [fragment]).rules.map((rule) => savedRule(rule, family)),
+  );
+  const total = groups.reduce((sum, { length }) => sum + length, 0);
+  if (lines === undefined || lines.length !== total + chain.rules.length) return false;
+  return (
+    holdsExactly(lines.slice(total), chain.rules, family) && areGroups(lines.slice(0, total), groups, family)
+  );
+}
+
+/** Whether the lines are these groups, mixed, with the lines of each group in its order. */
+function areGroups(
+  lines: readonly string[],
+  groups: readonly (readonly string[])[],
+  family: Family,
+): boolean {
+  const waiting = new Map<string, { readonly group: readonly string[]; at: number }[]>();
+  const wait = (group: readonly string[], at: number) => {
+    const text = group[at];
+    if (text !== undefined) waiting.set(text, [...(waiting.get(text) ?? []), { group, at }]);
+  };
+  for (const group of groups) wait(group, 0);
+  for (const line of lines) {
+    const next = (waiting.get(line) ?? waiting.get(canonical(line, family)))?.pop();
+    if (next === undefined) return false;
+    wait(next.group, next.at + 1);
+  }
+  return true;
+}
+
+/** Other versions of the tool print the same rule differently: what is not equal as text is read and printed again. */
+function isRule(line: string, text: string, family: Family): boolean {
+  return line === text || canonical(line, family) === text;
+}
+
+function canonical(line: string, family: Family): string {
+  const rule = parseRule(line);
+  return rule === null ? line : savedRule(rule, family);
+}

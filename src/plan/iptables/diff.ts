@@ -1,0 +1,146 @@
+// The least operations from one Plan to another, looking only at ServicePorts that may differ between them.
+import type { Family } from "../../model/address.ts";
+import type { PortKey } from "../../model/snapshot.ts";
+import { filledChain, sortedFragments } from "./plan.ts";
+import { savedRule } from "./text.ts";
+import type {
+  Chain,
+  Fragment,
+  IptablesPatch,
+  IptablesPlan,
+  PlacedRule,
+  Rule,
+  Step,
+  TableName,
+} from "./types.ts";
+
+/**
+ * From one Plan to another when they differ in nothing but the given keys and the foundation. Refusals (filter) come before nat
+ * stops forwarding, and go after it has begun: no packet meets neither.
+ */
+export function diff(have: IptablesPlan, want: IptablesPlan, keys: Iterable<PortKey>): IptablesPatch {
+  const steps = { filter: emptyStep("filter"), nat: emptyStep("nat"), refusalsGone: emptyStep("filter") };
+  if (have.foundation !== want.foundation) compareFoundations(have, want, steps);
+  for (const key of keys) {
+    const old = have.fragments.get(key);
+    const now = want.fragments.get(key);
+    if (old !== now) compareFragments(key, old, now, want.family, steps);
+  }
+  return { family: want.family, steps: Object.values(steps).filter((step) => !isEmpty(step)) };
+}
+
+export function isEmptyPatch(patch: IptablesPatch): boolean {
+  return patch.steps.length === 0;
+}
+
+/** A Step under construction. */
+export type Draft = {
+  -readonly [field in keyof Step]: Step[field] extends readonly (infer T)[] ? T[] : Step[field];
+};
+
+export function emptyStep(table: TableName): Draft {
+  return { table, write: [], remove: [], prepend: [], doom: [] };
+}
+
+export function isEmpty({ write, remove, prepend, doom }: Step): boolean {
+  return write.length + remove.length + prepend.length + doom.length === 0;
+}
+
+type Drafts = { readonly filter: Draft; readonly nat: Draft; readonly refusalsGone: Draft };
+
+/** Settings changed: rewrites every constant chain that differs. Shared chains are written with all that is in them. */
+function compareFoundations(have: IptablesPlan, want: IptablesPlan, steps: Drafts): void {
+  const old = new Map(have.foundation.fixed.map((chain) => [idOf(chain), chain]));
+  for (const chain of want.foundation.fixed) {
+    const before = old.get(idOf(chain));
+    if (before === undefined || !sameRules(before.rules, chain.rules, want.family)) {
+      steps[chain.table === "nat" ? "nat" : "filter"].write.push({ ...chain, owner: null });
+    }
+  }
+  for (const [i, chain] of want.foundation.shared.entries()) {
+    if (sameRules(have.foundation.shared[i]!.rules, chain.rules, want.family)) continue;
+    steps.nat.write.push({ ...filledChain(chain, sortedFragments(have)), owner: null });
+  }
+}
+
+function idOf({ table, name }: Pick<Chain, "table" | "name">): string {
+  return `${table} ${name}`;
+}
+
+function compareFragments(
+  key: PortKey,
+  old: Fragment | undefined,
+  now: Fragment | undefined,
+  family: Family,
+  steps: Drafts,
+): void {
+  const before = new Map(old?.chains.map((chain) => [chain.name, chain]));
+  for (const chain of now?.chains ?? []) {
+    const known = before.get(chain.name);
+    before.delete(chain.name);
+    if (known === undefined || !sameRules(known.rules, chain.rules, family)) {
+      steps.nat.write.push({ ...chain, owner: key });
+    }
+  }
+  steps.nat.doom.push(...before.keys());
+  comparePlaced(key, old?.placed ?? [], now?.placed ?? [], family, steps);
+}
+
+/** Rules of one ServicePort in one shared chain stay together and in order, so a group is renewed as a whole. */
+function comparePlaced(
+  owner: PortKey,
+  old: readonly PlacedRule[],
+  now: readonly PlacedRule[],
+  family: Family,
+  steps: Drafts,
+): void {
+  const groups = new Set([...old, ...now].map(({ table, chain }) => `${table} ${chain}`));
+  for (const group of groups) {
+    const inGroup = ({ table, chain }: PlacedRule) => `${table} ${chain}` === group;
+    const before = old.filter(inGroup);
+    const after = now.filter(inGroup);
+    const texts = (rules: readonly PlacedRule[]) => rules.map(({ rule }) => savedRule(rule, family));
+    const { common, gone } = split(before, texts(before), texts(after));
+    const inNat = group.startsWith("nat ");
+    const grow = inNat ? steps.nat : steps.filter;
+    const shrink = inNat ? steps.nat : steps.refusalsGone;
+    if (!isSubsequence(texts(after), texts(before))) {
+      grow.remove.push(...common.map((rule) => ({ ...rule, owner })));
+      grow.prepend.push(...after.toReversed().map((rule) => ({ ...rule, owner })));
+    }
+    shrink.remove.push(...gone.map((rule) => ({ ...rule, owner })));
+  }
+}
+
+/** Which of the old rules stay, and which are gone; each new one can keep one old one. */
+function split(
+  before: readonly PlacedRule[],
+  old: readonly string[],
+  now: readonly string[],
+): { common: PlacedRule[]; gone: PlacedRule[] } {
+  const left = [...now];
+  const common: PlacedRule[] = [];
+  const gone: PlacedRule[] = [];
+  for (const [i, rule] of before.entries()) {
+    const at = left.indexOf(old[i]!);
+    if (at < 0) gone.push(rule);
+    else {
+      left.splice(at, 1);
+      common.push(rule);
+    }
+  }
+  return { common, gone };
+}
+
+function isSubsequence(short: readonly string[], long: readonly string[]): boolean {
+  let at = 0;
+  for (const text of long) if (text === short[at]) at++;
+  return at === short.length;
+}
+
+function sameRules(a: readonly Rule[], b: readonly Rule[], family: Family): boolean {
+  return (
+    a.length === b.length &&
+    a.every((rule, i) => rule === b[i] || savedRule(rule, family) === savedRule(b[i]!, family))
+  );
+}
