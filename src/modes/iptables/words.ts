@@ -1,8 +1,8 @@
 // Short names for conditions and targets, so that the rules of this mode read like a table.
 import type { LocalDetector } from "../../config/settings.ts";
-import type { Address, Cidr } from "../../model/address.ts";
+
 import type { Protocol } from "../../model/snapshot.ts";
-import type { ChainName, Match, Rule, Target } from "../../plan/iptables/types.ts";
+import type { ChainName, Match, Place, Rule, Target } from "../../plan/iptables/types.ts";
 
 /** Conditions, then what happens where all of them hold. */
 export function rule(...words: readonly [...Match[], Target]): Rule {
@@ -12,10 +12,10 @@ export function rule(...words: readonly [...Match[], Target]): Rule {
 
 export const comment = (text: string): Match => ({ kind: "comment", text });
 export const proto = (protocol: Protocol): Match => ({ kind: "protocol", protocol });
-export const from = (cidr: Address | Cidr): Match => ({ kind: "source", cidr, not: false });
-export const notFrom = (cidr: Address | Cidr): Match => ({ kind: "source", cidr, not: true });
-export const to = (cidr: Address | Cidr): Match => ({ kind: "destination", cidr, not: false });
-export const notTo = (cidr: Address | Cidr): Match => ({ kind: "destination", cidr, not: true });
+export const from = (cidr: Place): Match => ({ kind: "source", cidr, not: false });
+export const notFrom = (cidr: Place): Match => ({ kind: "source", cidr, not: true });
+export const to = (cidr: Place): Match => ({ kind: "destination", cidr, not: false });
+export const notTo = (cidr: Place): Match => ({ kind: "destination", cidr, not: true });
 export const dport = (port: number): Match => ({ kind: "destinationPort", port });
 export const marked = (mark: number): Match => ({ kind: "mark", mark, not: false });
 export const unmarked = (mark: number): Match => ({ kind: "mark", mark, not: true });

@@ -73,7 +73,7 @@ const forms: readonly (readonly [Rule, Family, string, string])[] = [
       target: { kind: "none" },
     },
     "ipv4",
-    '-m comment --comment "a "b" \'c\' \\d" -m conntrack ! --ctstate NEW',
+    '-m comment --comment "a \\"b\\" \\\'c\\\' \\\\d" -m conntrack ! --ctstate NEW',
     '-m comment --comment "a \\"b\\" \\\'c\\\' \\\\d" -m conntrack ! --ctstate NEW',
   ],
   [

@@ -1,5 +1,5 @@
 // Packet-filter tables as data: rules, chains, and the Plan of what this proxy wants in them.
-import type { Address, Cidr, Family } from "../../model/address.ts";
+import type { Address, Family } from "../../model/address.ts";
 import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
 
@@ -10,12 +10,15 @@ export const tableNames: readonly TableName[] = ["filter", "nat", "mangle"];
 
 export type ChainName = string;
 
+/** A network, `10.0.0.0/8`, or a single address, `10.0.0.1`. */
+export type Place = string;
+
 /** One condition of a Rule. The order of conditions is that of kube-proxy's input. */
 export type Match =
   | { readonly kind: "comment"; readonly text: string }
   | { readonly kind: "protocol"; readonly protocol: Protocol }
-  | { readonly kind: "source"; readonly cidr: Address | Cidr; readonly not: boolean }
-  | { readonly kind: "destination"; readonly cidr: Address | Cidr; readonly not: boolean }
+  | { readonly kind: "source"; readonly cidr: Place; readonly not: boolean }
+  | { readonly kind: "destination"; readonly cidr: Place; readonly not: boolean }
   /** A trailing `+` matches every interface whose name starts so. */
   | { readonly kind: "inInterface"; readonly name: string; readonly not: boolean }
   | { readonly kind: "destinationPort"; readonly port: number }
