@@ -1,4 +1,4 @@
-// docs/metrics.md, made from the table: what there is, where, and what kube-proxy has that we leave out.
+// The page docs/metrics.md, made from the table: what there is, where, and what kube-proxy has that we leave out.
 import { type Definition, everywhere } from "./define.ts";
 import { prometheusType } from "./registry.ts";
 import { genericMetrics, kubeProxyMetrics, sliMetrics, turnoutMetrics } from "./table.ts";
