@@ -1,4 +1,4 @@
-// The few system calls Node.js does not offer, through koffi; an own addon could stand behind the same five functions.
+// The few system calls Node.js does not offer, through koffi; an own addon could stand behind the same few functions.
 import { closeSync, openSync } from "node:fs";
 import { constants } from "node:os";
 import { HostError } from "../error.ts";
@@ -11,6 +11,8 @@ export type Native = {
   open(protocol: number, netns: string | undefined): { fd: number; portId: number };
   /** False when the kernel does not know the option or forbids it. */
   setOption(fd: number, level: number, name: number, value: Uint8Array): boolean;
+  /** Attaches a classic BPF program; false when the kernel forbids it. */
+  attachFilter(fd: number, program: Uint8Array): boolean;
   /** The next datagram's true length, 0 when none is waiting. Throws ENOBUFS when the kernel dropped some. */
   receive(fd: number, into: Uint8Array): number;
   /** Calls back in the event loop whenever there is something to read; does not keep the process alive. */
@@ -45,6 +47,8 @@ const SOCK_NONBLOCK = 0o4000;
 const CLONE_NEWNET = 0x40000000;
 const MSG_DONTWAIT = 0x40;
 const MSG_TRUNC = 0x20;
+const SOL_SOCKET = 1;
+const SO_ATTACH_FILTER = 26;
 const EAGAIN = constants.errno.EAGAIN;
 
 async function load(): Promise<Native> {
@@ -95,6 +99,15 @@ async function load(): Promise<Native> {
     },
     setOption(fd, level, name, value) {
       return setsockopt(fd, level, name, value, value.length) === 0;
+    },
+    attachFilter(fd, program) {
+      // An ArrayBuffer of its own lies outside the heap, where the garbage collector moves nothing.
+      const copy = new Uint8Array(new ArrayBuffer(Math.max(256, program.length)));
+      copy.set(program);
+      const description = new DataView(new ArrayBuffer(16));
+      description.setUint16(0, program.length / 8, littleEndian);
+      description.setBigUint64(8, koffi.address(copy), littleEndian);
+      return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, new Uint8Array(description.buffer), 16) === 0;
     },
     receive(fd, into) {
       const length = Number(recv(fd, into, into.length, MSG_DONTWAIT | MSG_TRUNC));

@@ -1,0 +1,216 @@
+// One tracked flow as it lies in a received message: nothing is copied until somebody asks.
+import { type Address, addressBytes, type Family, formatAddress } from "../../model/address.ts";
+import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
+import type { Writer } from "./writer.ts";
+
+export type Tuple = {
+  readonly source: Address;
+  readonly destination: Address;
+  readonly sourcePort: number;
+  readonly destinationPort: number;
+};
+
+export type Flow = {
+  readonly family: Family;
+  /** IP protocol number. */
+  readonly protocol: number;
+  readonly original: Tuple;
+  readonly reply: Tuple;
+  readonly zone: number;
+  /** Tells this flow from a later one with the same tuples. */
+  readonly id: number;
+};
+
+/** A view of a flow; valid only while it is being looked at. */
+export interface FlowView {
+  readonly protocol: number;
+  readonly destinationPort: number;
+  readonly destination: Address;
+  /** Where answers come from: the endpoint, when the flow was translated. */
+  readonly replySource: Address;
+  readonly replySourcePort: number;
+}
+
+const ORIGINAL = 1;
+const REPLY = 2;
+const ID = 12;
+const ZONE = 18;
+const IP = 1;
+const PROTO = 2;
+const PROTO_NUMBER = 1;
+const SOURCE_PORT = 2;
+const DESTINATION_PORT = 3;
+
+// Positions of the parts of a tuple; 0 where there is none, since no attribute stands at the beginning of a message.
+class TupleAt {
+  source = 0;
+  destination = 0;
+  sourcePort = 0;
+  destinationPort = 0;
+  protocol = 0;
+
+  find(from: Buffer, start: number, end: number): void {
+    this.source = this.destination = this.sourcePort = this.destinationPort = this.protocol = 0;
+    for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
+      const type = attributeType(from, at);
+      if (type === IP) this.#findAddresses(from, at + 4, attributeEnd(from, at));
+      else if (type === PROTO) this.#findPorts(from, at + 4, attributeEnd(from, at));
+    }
+  }
+
+  #findAddresses(from: Buffer, start: number, end: number): void {
+    for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
+      // Odd types are sources, even ones destinations: 1 and 2 of IPv4, 3 and 4 of IPv6.
+      if (attributeType(from, at) & 1) this.source = at + 4;
+      else this.destination = at + 4;
+    }
+  }
+
+  #findPorts(from: Buffer, start: number, end: number): void {
+    for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
+      const type = attributeType(from, at);
+      if (type === PROTO_NUMBER) this.protocol = at + 4;
+      else if (type === SOURCE_PORT) this.sourcePort = at + 4;
+      else if (type === DESTINATION_PORT) this.destinationPort = at + 4;
+    }
+  }
+}
+
+/** One object looks at flow after flow. */
+export class FlowCursor implements FlowView {
+  readonly #family: Family;
+  readonly #addressLength: number;
+  readonly #original = new TupleAt();
+  readonly #reply = new TupleAt();
+  #from: Buffer = Buffer.alloc(0);
+  #id = 0;
+  #zone = 0;
+
+  constructor(family: Family) {
+    this.#family = family;
+    this.#addressLength = family === "ipv4" ? 4 : 16;
+  }
+
+  /** False when the message does not hold a flow with addresses in both directions. */
+  look(from: Buffer, start: number, end: number): boolean {
+    this.#from = from;
+    this.#id = this.#zone = 0;
+    this.#original.source = this.#reply.source = 0;
+    for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
+      const type = attributeType(from, at);
+      if (type === ORIGINAL) this.#original.find(from, at + 4, attributeEnd(from, at));
+      else if (type === REPLY) this.#reply.find(from, at + 4, attributeEnd(from, at));
+      else if (type === ID) this.#id = from.readUInt32BE(at + 4);
+      else if (type === ZONE) this.#zone = from.readUInt16BE(at + 4);
+    }
+    return this.#original.source !== 0 && this.#reply.source !== 0;
+  }
+
+  get protocol(): number {
+    const at = this.#original.protocol;
+    return at === 0 ? 0 : this.#from.readUInt8(at);
+  }
+
+  get destinationPort(): number {
+    return this.#port(this.#original.destinationPort);
+  }
+
+  get destination(): Address {
+    return this.#address(this.#original.destination);
+  }
+
+  get replySource(): Address {
+    return this.#address(this.#reply.source);
+  }
+
+  get replySourcePort(): number {
+    return this.#port(this.#reply.sourcePort);
+  }
+
+  /** A copy to keep. */
+  flow(): Flow {
+    return {
+      family: this.#family,
+      protocol: this.protocol,
+      original: this.#tuple(this.#original),
+      reply: this.#tuple(this.#reply),
+      zone: this.#zone,
+      id: this.#id,
+    };
+  }
+
+  #tuple({ source, destination, sourcePort, destinationPort }: TupleAt): Tuple {
+    return {
+      source: this.#address(source),
+      destination: this.#address(destination),
+      sourcePort: this.#port(sourcePort),
+      destinationPort: this.#port(destinationPort),
+    };
+  }
+
+  #port(at: number): number {
+    return at === 0 ? 0 : this.#from.readUInt16BE(at);
+  }
+
+  #address(at: number): Address {
+    return formatAddress(this.#from.subarray(at, at + this.#addressLength));
+  }
+}
+
+/** Writes what names a flow: its original tuple, its zone, and its id. */
+export function writeFlow(out: Writer, { family, protocol, original, zone, id }: Flow): void {
+  const tuple = out.nest(ORIGINAL);
+  const addresses = out.nest(IP);
+  const first = family === "ipv4" ? 1 : 3;
+  for (const [index, address] of [original.source, original.destination].entries()) {
+    const at = out.begin(first + index);
+    out.append(addressBytes(address)!);
+    out.end(at);
+  }
+  out.end(addresses);
+  const ports = out.nest(PROTO);
+  writeProtocol(out, protocol);
+  for (const [index, port] of [original.sourcePort, original.destinationPort].entries()) {
+    const at = out.begin(SOURCE_PORT + index);
+    out.u16be(port);
+    out.end(at);
+  }
+  out.end(ports);
+  out.end(tuple);
+  if (zone !== 0) {
+    const at = out.begin(ZONE);
+    out.u16be(zone);
+    out.end(at);
+  }
+  const at = out.begin(ID);
+  out.u32be(id);
+  out.end(at);
+}
+
+/** Writes a filter that lets only flows of one IP protocol through; kernels before 5.8 pass it over. */
+export function writeProtocolFilter(out: Writer, protocol: number): void {
+  const tuple = out.nest(ORIGINAL);
+  const ports = out.nest(PROTO);
+  writeProtocol(out, protocol);
+  out.end(ports);
+  out.end(tuple);
+  const filter = out.nest(FILTER);
+  const flags = out.begin(FILTER_ORIGINAL);
+  out.u32(FILTER_PROTOCOL);
+  out.end(flags);
+  const none = out.begin(FILTER_REPLY);
+  out.u32(0);
+  out.end(none);
+  out.end(filter);
+}
+
+const FILTER = 25;
+const FILTER_ORIGINAL = 1;
+const FILTER_REPLY = 2;
+const FILTER_PROTOCOL = 8;
+
+function writeProtocol(out: Writer, protocol: number): void {
+  const at = out.begin(PROTO_NUMBER);
+  out.u8(protocol);
+  out.end(at);
+}

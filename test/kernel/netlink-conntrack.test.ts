@@ -1,0 +1,130 @@
+// Connection tracking over netlink: flows made with the conntrack tool are read, chosen and deleted.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  cleanFlows,
+  deleteFlows,
+  type Flow,
+  type FlowQuery,
+  readFlows,
+} from "../../src/host/netlink/conntrack.ts";
+import { openSocket } from "../../src/host/netlink/socket.ts";
+import { createNamespace, isRoot, type Namespace } from "./netns.ts";
+
+const udp = 17;
+
+describe.runIf(isRoot)("conntrack over netlink", () => {
+  let here: Namespace;
+  beforeEach(() => {
+    here = createNamespace();
+  });
+  afterEach(() => here.remove());
+
+  it("reads flows with both tuples, of one protocol and family", async () => {
+    add("10.0.0.1", 4000, "172.30.0.10", 53, "10.0.1.5", 5353);
+    add("fd00::1", 4000, "fd30::10", 53, "fd00:1::5", 5353);
+    here.run(
+      "conntrack",
+      ...`-I -p tcp -s 10.0.0.1 -d 172.30.0.10 --sport 1 --dport 53 -t 60 --state ESTABLISHED`.split(" "),
+    );
+    expect(await flows({ family: "ipv4", protocol: udp, select: () => true })).toMatchObject([
+      {
+        family: "ipv4",
+        protocol: udp,
+        zone: 0,
+        original: { source: "10.0.0.1", sourcePort: 4000, destination: "172.30.0.10", destinationPort: 53 },
+        reply: { source: "10.0.1.5", sourcePort: 5353, destination: "10.0.0.1", destinationPort: 4000 },
+      },
+    ]);
+    expect(await flows({ family: "ipv6", select: () => true })).toMatchObject([
+      { original: { destination: "fd30::10" }, reply: { source: "fd00:1::5" } },
+    ]);
+    expect(await flows({ family: "ipv4", select: () => true })).toHaveLength(2);
+  });
+
+  it("lets the kernel drop other protocols before they are sent to us", async () => {
+    for (let i = 0; i < 20; i++) add("10.0.0.1", 4000 + i, "172.30.0.10", 53, "10.0.1.5", 53);
+    here.run(
+      "conntrack",
+      ...`-I -p tcp -s 10.0.0.1 -d 172.30.0.10 --sport 1 --dport 53 -t 60 --state ESTABLISHED`.split(" "),
+    );
+    const { examined } = await cleanFlows(
+      { family: "ipv4", protocol: 6, select: () => false },
+      { netns: here.path },
+    );
+    expect(examined).toBe(1);
+  });
+
+  it("deletes what is selected and nothing else", async () => {
+    for (let i = 0; i < 50; i++)
+      add("10.0.0.1", 4000 + i, "172.30.0.10", 53, `10.0.1.${i % 2 ? 5 : 6}`, 5353);
+    add("10.0.0.1", 9, "172.30.0.11", 53, "10.0.1.5", 5353);
+    const stale: FlowQuery = {
+      family: "ipv4",
+      protocol: udp,
+      select: (flow) =>
+        flow.destinationPort === 53 && flow.destination === "172.30.0.10" && flow.replySource !== "10.0.1.5",
+    };
+    expect(await cleanFlows(stale, { netns: here.path })).toEqual({
+      examined: 51,
+      deleted: 25,
+      complete: true,
+    });
+    const left = await flows({ family: "ipv4", select: () => true });
+    expect(left).toHaveLength(26);
+    expect(new Set(left.map(({ reply }) => reply.source))).toEqual(new Set(["10.0.1.5"]));
+  });
+
+  it("deletes a flow in its zone only, and takes one that is gone for deleted by another", async () => {
+    add("10.0.0.1", 1, "172.30.0.10", 53, "10.0.1.5", 53);
+    add("10.0.0.1", 1, "172.30.0.10", 53, "10.0.1.6", 53, "--zone", "7");
+    const zoned = (await flows({ family: "ipv4", select: () => true })).filter(({ zone }) => zone === 7);
+    const socket = await openSocket("netfilter", { netns: here.path });
+    expect(await deleteFlows(socket, zoned)).toBe(1);
+    expect(await deleteFlows(socket, zoned)).toBe(0);
+    await socket.close();
+    expect(await flows({ family: "ipv4", select: () => true })).toMatchObject([{ zone: 0 }]);
+  });
+
+  it("does not delete a later flow with the same tuples", async () => {
+    add("10.0.0.1", 1, "172.30.0.10", 53, "10.0.1.5", 53);
+    const before = await flows({ family: "ipv4", select: () => true });
+    here.run("conntrack", "-F");
+    add("10.0.0.1", 1, "172.30.0.10", 53, "10.0.1.9", 53);
+    const socket = await openSocket("netfilter", { netns: here.path });
+    expect(await deleteFlows(socket, before)).toBe(0);
+    await socket.close();
+    expect(await flows({ family: "ipv4", select: () => true })).toHaveLength(1);
+  });
+
+  it("stops when it is told to", async () => {
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(
+      cleanFlows({ family: "ipv4", select: () => true }, { netns: here.path }, signal),
+    ).rejects.toThrow("enough");
+  });
+
+  async function flows(query: FlowQuery): Promise<Flow[]> {
+    const found: Flow[] = [];
+    for await (const some of readFlows(query, { netns: here.path })) found.push(...some);
+    return found;
+  }
+
+  function add(
+    source: string,
+    sourcePort: number,
+    destination: string,
+    port: number,
+    endpoint: string,
+    endpointPort: number,
+    ...more: string[]
+  ): void {
+    here.run(
+      "conntrack",
+      ...`-I -p udp -t 60 -s ${source} -d ${destination} --sport ${sourcePort} --dport ${port}`.split(" "),
+      ...`-r ${endpoint} -q ${source} --reply-port-src ${endpointPort} --reply-port-dst ${sourcePort}`.split(
+        " ",
+      ),
+      ...more,
+    );
+  }
+});

@@ -1,0 +1,156 @@
+// The socket layer: consistent reads under change, a free event loop, clear errors, and processes that end when they should.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Operation } from "../../src/host/netlink/batch.ts";
+import { u32Bytes } from "../../src/host/netlink/bytes.ts";
+import type { Element } from "../../src/host/netlink/elements.ts";
+import { readSetElements, readTable } from "../../src/host/netlink/ruleset.ts";
+import { declareSet } from "../../src/host/netlink/settypes.ts";
+import { openSocket } from "../../src/host/netlink/socket.ts";
+import { transact } from "../../src/host/netlink/transaction.ts";
+import { createNamespace, isRoot, type Namespace } from "./netns.ts";
+
+const at = { family: "ip", table: "t" } as const;
+
+describe.runIf(isRoot)("netlink sockets", () => {
+  let here: Namespace;
+  beforeEach(() => {
+    here = createNamespace();
+  });
+  afterEach(() => here.remove());
+  const place = () => ({ netns: here.path });
+
+  it("read a table as it was at one moment, however often it changes", async () => {
+    const socket = await openSocket("netfilter", place());
+    await transact(socket, filled(0, 4_000));
+    let writing = true;
+    const churn = (async () => {
+      for (let turn = 1; writing; turn++) {
+        await transact(socket, refilled(turn, 4_000));
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
+      }
+    })();
+    for (let i = 0; i < 20; i++) {
+      const { contents } = await readTable("ip", "t", place());
+      const elements = contents!.elements.get("s")!;
+      expect(elements).toHaveLength(4_000);
+      expect(new Set(elements.map(({ key }) => key.charCodeAt(0))).size).toBe(1);
+    }
+    writing = false;
+    await churn;
+    await socket.close();
+  });
+
+  it("leave the event loop free while the kernel works", async () => {
+    const socket = await openSocket("netfilter", place());
+    const operations = filled(0, 200_000);
+    let ticks = 0;
+    const ticking = setInterval(() => ticks++, 1);
+    const before = ticks;
+    await transact(socket, operations);
+    const during = ticks - before;
+    clearInterval(ticking);
+    await socket.close();
+    expect(during).toBeGreaterThan(10);
+  });
+
+  it("answer requests that are sent at the same time, each with its own outcome", async () => {
+    const socket = await openSocket("netfilter", place());
+    await transact(socket, filled(0, 10));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, i) =>
+        transact(socket, i % 2 ? [add(u32Bytes(i))] : [{ kind: "deleteSet", set: { ...at, name: "none" } }]),
+      ),
+    );
+    expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual(outcomes.map((_, i) => i % 2 === 1));
+    await socket.close();
+  });
+
+  it("stop a dump halfway, and work afterwards", async () => {
+    const socket = await openSocket("netfilter", place());
+    await transact(socket, filled(0, 50_000));
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(new Error("enough")), 3);
+    await expect(readSetElements("ip", "t", "s", place(), stop.signal)).rejects.toThrow("enough");
+    expect(await readSetElements("ip", "t", "s", place())).toHaveLength(50_000);
+    await socket.close();
+  });
+
+  it("say what is wrong", async () => {
+    await expect(openSocket("netfilter", { netns: "/run/netns/nowhere" })).rejects.toThrow(
+      /^Cannot enter network namespace \/run\/netns\/nowhere: ENOENT/,
+    );
+    await expect(openSocket("netfilter", { netns: "/etc/hostname" })).rejects.toThrow(
+      "Cannot enter network namespace /etc/hostname: EINVAL",
+    );
+    const socket = await openSocket("netfilter", place());
+    await socket.close();
+    await socket.close();
+    await expect(transact(socket, filled(0, 1))).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(readSetElements("ip", "none", "s", place())).rejects.toMatchObject({ errno: "ENOENT" });
+  });
+
+  it("never keep a process from ending, by itself or by process.exit", async () => {
+    const scratch = mkdtempSync(join(tmpdir(), "tt-netlink-"));
+    try {
+      const outfile = join(scratch, "listen.mjs");
+      await build({
+        stdin: { contents: listening, resolveDir: import.meta.dirname, loader: "ts" },
+        bundle: true,
+        platform: "node",
+        format: "esm",
+        alias: { koffi: new URL("../../node_modules/koffi/index.js", import.meta.url).pathname },
+        external: ["*/koffi/index.js"],
+        outfile,
+      });
+      for (const how of ["return", "exit"]) {
+        const { status, stderr } = spawnSync(process.execPath, [outfile, how], {
+          timeout: 10_000,
+          encoding: "utf8",
+        });
+        expect([how, status, stderr]).toEqual([how, how === "exit" ? 7 : 0, ""]);
+      }
+    } finally {
+      rmSync(scratch, { recursive: true });
+    }
+  });
+});
+
+const listening = `
+  import { openSocket } from "../../src/host/netlink/socket.ts";
+  import { watchAddresses } from "../../src/host/netlink/route.ts";
+  import { watchTables } from "../../src/host/netlink/tableevents.ts";
+  const never = new AbortController().signal;
+  const nothing = () => undefined;
+  await openSocket("netfilter");
+  await watchTables({ changed: nothing, committed: nothing, lost: nothing }, never);
+  await watchAddresses({ changed: nothing, lost: nothing }, never);
+  if (process.argv[2] === "exit") setTimeout(() => process.exit(7), 20);
+`;
+
+function add(key: string): Operation {
+  return { kind: "addElements", to: { ...at, set: "s" }, elements: [{ key }] };
+}
+
+function keys(turn: number, count: number): Element[] {
+  return Array.from({ length: count }, (_, i) => ({ key: u32Bytes(((turn % 200) << 24) + i) }));
+}
+
+function filled(turn: number, count: number): Operation[] {
+  return [
+    { kind: "addTable", table: { family: "ip", name: "t", flags: 0 } },
+    { kind: "addSet", set: declareSet({ ...at, name: "s", key: ["ipv4_addr"] }) },
+    { kind: "addElements", to: { ...at, set: "s" }, elements: keys(turn, count) },
+  ];
+}
+
+function refilled(turn: number, count: number): Operation[] {
+  return [
+    { kind: "flushSet", set: { ...at, name: "s" } },
+    { kind: "addElements", to: { ...at, set: "s" }, elements: keys(turn, count) },
+  ];
+}
