@@ -16,11 +16,11 @@ export type TableChange = {
 };
 
 export type TableListener = {
-  changed(change: TableChange): void;
+  readonly changed: (change: TableChange) => void;
   /** A transaction is complete; everything that `changed` reported since the last one belongs to it. */
-  committed(generation: Generation & { readonly portId: number }): void;
+  readonly committed: (generation: Generation & { readonly portId: number }) => void;
   /** Events were dropped: anything may have changed. */
-  lost(): void;
+  readonly lost: () => void;
 };
 
 export type WatchOptions = Place & {
