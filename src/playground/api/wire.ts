@@ -19,8 +19,8 @@ export function openWire(response: ServerResponse, gzip: boolean): Wire {
   let path: Path = plainPath(response);
   return {
     send(text) {
-      if (!response.writableEnded && !response.destroyed)
-        path.write(gzip ? gzipMember(text) : Buffer.from(text));
+      if (text === "" || response.writableEnded || response.destroyed) return;
+      path.write(gzip ? gzipMember(text) : Buffer.from(text));
     },
     end: () => path.end(),
     destroy: () => void response.socket?.resetAndDestroy(),

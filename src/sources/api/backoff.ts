@@ -1,0 +1,28 @@
+// How long to wait after a failure: doubling with jitter, forgotten after a quiet while; the figures of the Go client.
+import type { World } from "../world.ts";
+
+export const backoffFigures = { startMs: 800, factor: 2, capMs: 30_000, resetMs: 120_000 };
+
+export type BackoffFigures = typeof backoffFigures;
+
+export class Backoff {
+  readonly #world: Pick<World, "clock" | "random">;
+  readonly #figures: BackoffFigures;
+  #delay = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(world: Pick<World, "clock" | "random">, figures: BackoffFigures = backoffFigures) {
+    this.#world = world;
+    this.#figures = figures;
+  }
+
+  /** Counts a failure and gives the pause after it: between d and 2d. */
+  next(): number {
+    const { startMs, factor, capMs, resetMs } = this.#figures;
+    const now = this.#world.clock.steady();
+    const rested = now - this.#failedAt > resetMs;
+    this.#delay = rested ? startMs : Math.min(capMs, this.#delay * factor);
+    this.#failedAt = now;
+    return this.#delay * (1 + this.#world.random());
+  }
+}

@@ -1,0 +1,93 @@
+// Where the API is and how we are known there: from a kubeconfig, a URL, or the pod we run in.
+import { access, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { World } from "../world.ts";
+import { type Credentials, credentialsOf } from "./credentials.ts";
+import { freshFile, freshMaterial } from "./fresh-file.ts";
+import { type ClusterEntry, nobody, parseKubeconfig } from "./kubeconfig.ts";
+import { proxyFromEnvironment } from "./proxy.ts";
+
+export type Connection = {
+  /** With the path under which the API lives, if any. */
+  readonly server: URL;
+  /** PEM text of the authorities to trust; empty: those of the system. */
+  readonly ca: () => Promise<string>;
+  /** Whether the server's certificate is taken unseen. */
+  readonly insecure: boolean;
+  /** The name the certificate must bear; empty: the host's. */
+  readonly tlsServerName: string;
+  readonly proxy: URL | null;
+  readonly credentials: Credentials;
+};
+
+/** Both empty: the pod we run in. */
+export type ConnectionOptions = {
+  readonly kubeconfig?: string;
+  readonly master?: string;
+  /** Where a pod finds its service account. */
+  readonly serviceAccount?: string;
+};
+
+export async function resolveConnection(options: ConnectionOptions, world: World): Promise<Connection> {
+  const { kubeconfig = "", master = "" } = options;
+  if (kubeconfig !== "") {
+    const { cluster, user } = parseKubeconfig(await textOf(kubeconfig), kubeconfig);
+    return connectionTo(master === "" ? cluster : { ...cluster, server: master }, user, world);
+  }
+  if (master !== "") return connectionTo(clusterAt(master), nobody, world);
+  return inCluster(options.serviceAccount ?? "/var/run/secrets/kubernetes.io/serviceaccount", world);
+}
+
+async function inCluster(directory: string, world: World): Promise<Connection> {
+  const host = world.env.KUBERNETES_SERVICE_HOST ?? "";
+  const port = world.env.KUBERNETES_SERVICE_PORT ?? "";
+  if (host === "" || port === "") {
+    throw new Error(
+      "Cannot find the API: neither kubeconfig nor master is given, and KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set",
+    );
+  }
+  const tokenFile = join(directory, "token");
+  await access(tokenFile).catch((error: Error) => {
+    throw new Error(`Cannot read token file ${tokenFile}: ${error.message}`, { cause: error });
+  });
+  const cluster = clusterAt(`https://${host.includes(":") ? `[${host}]` : host}:${port}`);
+  const connection = connectionTo(cluster, { ...nobody, tokenFile }, world);
+  const ca = freshFile(join(directory, "ca.crt"), world.clock);
+  // Without the pod's own authority the system's must do.
+  return { ...connection, ca: () => ca.read().catch(() => "") };
+}
+
+function connectionTo(cluster: ClusterEntry, user: typeof nobody, world: World): Connection {
+  const server = serverUrl(cluster.server);
+  const ca = freshMaterial(cluster.ca, world.clock);
+  return {
+    server,
+    ca: async () => (await ca?.read()) ?? "",
+    insecure: cluster.insecure,
+    tlsServerName: cluster.tlsServerName,
+    proxy: cluster.proxyUrl === "" ? proxyFromEnvironment(server, world.env) : new URL(cluster.proxyUrl),
+    credentials: credentialsOf(user, cluster, world),
+  };
+}
+
+function clusterAt(server: string): ClusterEntry {
+  return { server, ca: null, insecure: false, tlsServerName: "", proxyUrl: "", raw: {} };
+}
+
+/** A bare `host:port` means HTTP, as for the Go client. */
+function serverUrl(text: string): URL {
+  const written = text === "" ? "http://localhost:8080" : text.includes("://") ? text : `http://${text}`;
+  const url = URL.canParse(written) ? new URL(written) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Error(`Cannot find the API: ${JSON.stringify(text)} is not an http or https URL`);
+  }
+  return url;
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new Error(`Cannot read kubeconfig ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}

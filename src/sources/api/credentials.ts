@@ -1,0 +1,71 @@
+// Who we are to the API: headers and client certificate for each request, renewed as their files or plugins do.
+import type { World } from "../world.ts";
+import { execPlugin } from "./exec.ts";
+import { freshFile, freshMaterial } from "./fresh-file.ts";
+import type { ClusterEntry, Impersonation, UserEntry } from "./kubeconfig.ts";
+
+export type Presented = {
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** PEM text; empty when there is none. */
+  readonly cert: string;
+  readonly key: string;
+};
+
+export type Credentials = {
+  current(signal: AbortSignal): Promise<Presented>;
+  /** The server did not accept them: get them anew next time. */
+  renew(): void;
+};
+
+export function credentialsOf(user: UserEntry, cluster: ClusterEntry, world: World): Credentials {
+  const tokenFile = user.tokenFile === "" ? null : freshFile(user.tokenFile, world.clock);
+  const cert = freshMaterial(user.cert, world.clock);
+  const key = freshMaterial(user.key, world.clock);
+  const plugin = user.exec === null ? null : execPlugin(user.exec, cluster, world);
+  const impersonation = impersonationHeaders(user.impersonate);
+  return {
+    async current(signal) {
+      const asked = await plugin?.current(signal);
+      const token = asked?.token || (await fromFile()) || user.token;
+      return {
+        headers: { ...authorization(token, user), ...impersonation },
+        cert: asked?.cert || ((await cert?.read()) ?? ""),
+        key: asked?.key || ((await key?.read()) ?? ""),
+      };
+    },
+    renew() {
+      for (const source of [tokenFile, cert, key, plugin]) source?.forget();
+    },
+  };
+
+  async function fromFile(): Promise<string> {
+    try {
+      return (await tokenFile?.read())?.trim() ?? "";
+    } catch (error) {
+      // A token given in place stands in for a file that is not there.
+      if (user.token !== "") return "";
+      throw new Error(`Cannot read token file ${user.tokenFile}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function authorization(token: string, { username, password }: UserEntry): Record<string, string> {
+  if (token !== "") return { authorization: `Bearer ${token}` };
+  if (username === "") return {};
+  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
+}
+
+function impersonationHeaders(as: Impersonation | null): Record<string, string | readonly string[]> {
+  if (as === null) return {};
+  const extra = Object.entries(as.extra).map(
+    ([name, values]) => [`Impersonate-Extra-${encodeURIComponent(name)}`, values] as const,
+  );
+  return {
+    "Impersonate-User": as.user,
+    ...(as.uid === "" ? {} : { "Impersonate-Uid": as.uid }),
+    ...(as.groups.length === 0 ? {} : { "Impersonate-Group": as.groups }),
+    ...Object.fromEntries(extra),
+  };
+}

@@ -1,0 +1,64 @@
+// Follows one stream of watch events: collects its list, passes on its changes, and knows where to resume.
+import { ApiFailure } from "./failure.ts";
+import type { Listing } from "./list.ts";
+import { type Item, isOlder } from "./resources.ts";
+import type { WatchEvent } from "./watch.ts";
+
+/** Where the objects go. */
+export type Sink = {
+  /** These are all there are. */
+  replace(items: readonly Item[]): void;
+  set(item: Item): void;
+  gone(item: Item): void;
+};
+
+export class Follower {
+  /** The objects of a streaming list that is not complete yet; null: we follow changes. */
+  collecting: Map<string, Item> | null;
+  /** Resume point: everything up to here has been told. */
+  version: string;
+  heard = false;
+  /** Version of the last change told in this stream, or the one it was opened with. */
+  #floor: string;
+
+  constructor(version: string | null) {
+    this.collecting = version === null ? new Map() : null;
+    this.version = version ?? "";
+    this.#floor = this.version;
+  }
+
+  /** Gives the whole list at the moment it is complete. */
+  take(event: WatchEvent, sink: Sink): Listing | null {
+    this.heard = true;
+    return this.collecting === null ? this.#follow(event, sink) : this.#collect(this.collecting, event);
+  }
+
+  #collect(found: Map<string, Item>, event: WatchEvent): Listing | null {
+    if (event.kind === "bookmark") {
+      if (!event.initialEnd) return null;
+      this.collecting = null;
+      this.version = event.version;
+      this.#floor = event.version;
+      return { items: [...found.values()], version: event.version };
+    }
+    const key = `${event.item.namespace}/${event.item.name}`;
+    if (event.kind === "set") found.set(key, event.item);
+    else found.delete(key);
+    return null;
+  }
+
+  #follow(event: WatchEvent, sink: Sink): null {
+    const version = event.kind === "bookmark" ? event.version : event.item.version;
+    // Within a stream versions only grow. A smaller one means that the server's history is not the one we know.
+    if (isOlder(version, this.#floor)) {
+      throw new ApiFailure("rewound", `Distrust the watch: version ${version} came after ${this.#floor}`);
+    }
+    if (event.kind !== "bookmark") {
+      if (event.kind === "set") sink.set(event.item);
+      else sink.gone(event.item);
+      this.#floor = version;
+    }
+    this.version = version;
+    return null;
+  }
+}

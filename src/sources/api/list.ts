@@ -1,0 +1,85 @@
+// Lists all objects of a resource, in pages where that is right.
+import type { ApiClient } from "./client.ts";
+import { ApiFailure, isMap } from "./failure.ts";
+import { type Item, itemOf, type WatchedResource } from "./resources.ts";
+
+export type Listing = { readonly items: readonly Item[]; readonly version: string };
+
+const pageSize = "500";
+
+/** With `since`, any state not older than that will do; without, the newest there is. */
+export async function listAll(
+  client: ApiClient,
+  resource: WatchedResource,
+  since: string | null,
+  signal: AbortSignal,
+): Promise<Listing> {
+  // Only without a limit may the server answer from its cache when a version is given.
+  if (since !== null) {
+    return readPages(
+      client,
+      resource,
+      { resourceVersion: since, resourceVersionMatch: "NotOlderThan" },
+      signal,
+    );
+  }
+  try {
+    return await readPages(client, resource, { limit: pageSize }, signal);
+  } catch (error) {
+    // The state the pages show was forgotten while we read them; in one piece that cannot happen.
+    if (error instanceof LatePage) return readPages(client, resource, {}, signal);
+    throw error;
+  }
+}
+
+/** A page after the first has expired. */
+class LatePage extends ApiFailure {}
+
+async function readPages(
+  client: ApiClient,
+  resource: WatchedResource,
+  options: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Listing> {
+  const items: Item[] = [];
+  let version = "";
+  let next: Readonly<Record<string, string>> = options;
+  for (let first = true; ; first = false) {
+    const page = await readPage(client, resource, next, first, signal);
+    for (const raw of page.items) items.push(itemOf(resource.kind, raw));
+    version = page.version;
+    // Fewer items than asked for, even none, do not mean the end: only a missing token does.
+    if (page.token === "") return { items, version };
+    next = { limit: pageSize, continue: page.token };
+  }
+}
+
+async function readPage(
+  client: ApiClient,
+  resource: WatchedResource,
+  options: Readonly<Record<string, string>>,
+  first: boolean,
+  signal: AbortSignal,
+): Promise<{ items: readonly unknown[]; version: string; token: string }> {
+  try {
+    const answer = await client.json(
+      { path: resource.path, query: { ...resource.selectors, ...options } },
+      signal,
+    );
+    return pageOf(answer, resource);
+  } catch (error) {
+    if (!first && error instanceof ApiFailure && error.kind === "expired")
+      throw new LatePage("expired", error.message);
+    throw error;
+  }
+}
+
+function pageOf(answer: unknown, resource: WatchedResource) {
+  const metadata = isMap(answer) && isMap(answer.metadata) ? answer.metadata : {};
+  const items = isMap(answer) ? (answer.items ?? []) : undefined;
+  const version = metadata.resourceVersion;
+  if (!Array.isArray(items) || typeof version !== "string" || version === "") {
+    throw new ApiFailure("garbled", `Cannot list ${resource.plural}: the answer is not a list`);
+  }
+  return { items, version, token: typeof metadata.continue === "string" ? metadata.continue : "" };
+}

@@ -1,0 +1,210 @@
+// Keeps a copy of one resource true: lists, watches, resumes and lists again, for ever.
+import type { ResourceStatus } from "../source.ts";
+import { sleep, type World } from "../world.ts";
+import { Backoff, type BackoffFigures, backoffFigures } from "./backoff.ts";
+import type { ApiClient } from "./client.ts";
+import { ApiFailure } from "./failure.ts";
+import { Follower, type Sink } from "./follower.ts";
+import { type Listing, listAll } from "./list.ts";
+import { afresh, type Next, nextAfter } from "./next.ts";
+import type { WatchedResource } from "./resources.ts";
+import { type WatchEvent, watchEvents } from "./watch.ts";
+
+export const reflectorFigures = {
+  /** A watch asks to be ended after 5–10 minutes, so that not all come back at once. */
+  watchMs: { least: 300_000, most: 600_000 },
+  /** Well above the minute between bookmarks: without a byte for so long, the peer is gone. */
+  quietMs: 150_000,
+  /** The same while the objects of a streaming list come in, and for all of them. */
+  initialQuietMs: 30_000,
+  initialMs: 120_000,
+  /** A watch that ends sooner without an event is a failure, or we would spin. */
+  shortMs: 1000,
+  /** Watches in a row that open and bring nothing, before we doubt the version and start afresh. */
+  fruitless: 3,
+  /** Pause before asking again for an optional resource that is not served. */
+  absentMs: 300_000,
+  backoff: backoffFigures as BackoffFigures,
+};
+
+export type ReflectorFigures = typeof reflectorFigures;
+
+export type ReflectorParts = {
+  readonly client: ApiClient;
+  readonly resource: WatchedResource;
+  readonly sink: Sink;
+  readonly world: World;
+  readonly figures?: ReflectorFigures;
+  /** Called whenever `status` has changed in a way others wait for. */
+  readonly onProgress?: () => void;
+};
+
+export class Reflector {
+  readonly #parts: ReflectorParts;
+  readonly #figures: ReflectorFigures;
+  readonly #backoff: Backoff;
+  #next: Next = afresh;
+  /** Until the server refuses streaming lists, or does not know them. */
+  #streams = true;
+  #fruitless = 0;
+  /** When we last listed again without a pause. */
+  #hurriedAt = Number.NEGATIVE_INFINITY;
+  #status: ResourceStatus = {
+    synced: false,
+    refused: false,
+    lastEventAt: null,
+    lastError: null,
+    reconnects: 0,
+    failures: 0,
+    relists: 0,
+    watchSince: null,
+  };
+
+  constructor(parts: ReflectorParts) {
+    this.#parts = parts;
+    this.#figures = parts.figures ?? reflectorFigures;
+    this.#backoff = new Backoff(parts.world, this.#figures.backoff);
+  }
+
+  get resource(): WatchedResource {
+    return this.#parts.resource;
+  }
+
+  get status(): ResourceStatus {
+    return this.#status;
+  }
+
+  /** Resolves only after abort; rejects only for a bug. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#step(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof ApiFailure)) throw error;
+        const pause = this.#pauseAfter(error);
+        if (pause > 0) await sleep(this.#parts.world.clock, pause, signal).catch(() => {});
+      }
+    }
+  }
+
+  async #step(signal: AbortSignal): Promise<void> {
+    const next = this.#next;
+    if (next.kind === "resume") return this.#watch(next.version, signal);
+    const since = next.kind === "relist" ? next.version : null;
+    if (this.#streams) return this.#streamingList(since, signal);
+    this.#replace(await listAll(this.#parts.client, this.resource, since, signal));
+  }
+
+  #watch(version: string, signal: AbortSignal): Promise<void> {
+    return this.#stream({ resourceVersion: version }, new Follower(version), signal);
+  }
+
+  /** Watches with all objects up front; they count only when the server says they are complete. */
+  async #streamingList(since: string | null, signal: AbortSignal): Promise<void> {
+    const query = {
+      sendInitialEvents: "true",
+      resourceVersionMatch: "NotOlderThan",
+      ...(since === null ? {} : { resourceVersion: since }),
+    };
+    await this.#stream(query, new Follower(null), signal);
+  }
+
+  async #stream(query: Record<string, string>, follower: Follower, signal: AbortSignal): Promise<void> {
+    const { client, resource, world } = this.#parts;
+    const { least, most } = this.#figures.watchMs;
+    const seconds = Math.round((least + world.random() * (most - least)) / 1000);
+    const openedAt = world.clock.steady();
+    try {
+      await watchEvents(
+        {
+          client,
+          clock: world.clock,
+          resource,
+          query: { ...query, allowWatchBookmarks: "true", timeoutSeconds: `${seconds}` },
+          onOpen: () => this.#note({ watchSince: world.clock.wall() }),
+          quietMs: () => this.#quietMs(follower, openedAt),
+        },
+        (event) => this.#take(follower, event),
+        signal,
+      );
+    } finally {
+      const { watchSince, reconnects } = this.#status;
+      if (watchSince !== null) this.#note({ watchSince: null, reconnects: reconnects + 1 });
+    }
+    if (follower.collecting !== null)
+      throw new ApiFailure("lost", "Lost the list: it ended before it was complete");
+    if (!follower.heard && world.clock.steady() - openedAt < this.#figures.shortMs) {
+      throw new ApiFailure("lost", "Lost the watch: it ended at once without an event");
+    }
+  }
+
+  #quietMs(follower: Follower, openedAt: number): number {
+    if (follower.collecting === null) return this.#figures.quietMs;
+    const left = openedAt + this.#figures.initialMs - this.#parts.world.clock.steady();
+    return Math.max(0, Math.min(left, this.#figures.initialQuietMs));
+  }
+
+  #take(follower: Follower, event: WatchEvent): void {
+    this.#status = { ...this.#status, lastEventAt: this.#parts.world.clock.wall() };
+    this.#fruitless = 0;
+    const complete = follower.take(event, this.#parts.sink);
+    if (complete !== null) this.#replace(complete);
+    else if (follower.collecting === null) this.#next = { kind: "resume", version: follower.version };
+  }
+
+  #replace({ items, version }: Listing): void {
+    this.#parts.sink.replace(items);
+    this.#next = { kind: "resume", version };
+    this.#note({
+      synced: true,
+      refused: false,
+      relists: this.#status.relists + (this.#status.synced ? 1 : 0),
+    });
+  }
+
+  /** Decides what comes next and how long to wait before it. */
+  #pauseAfter(failure: ApiFailure): number {
+    const listing = this.#next.kind !== "resume";
+    const refused = failure.code >= 400 && failure.code < 500 && failure.kind === "refused";
+    const lastError = { message: failure.message, at: this.#parts.world.clock.wall() };
+    this.#note({ lastError, refused, failures: this.#status.failures + 1 });
+    if (listing && this.#streams && isAboutStreaming(failure)) {
+      this.#streams = false;
+      return 0;
+    }
+    const before = this.#next;
+    this.#next = nextAfter(before, failure);
+    if (failure.kind === "fruitless") this.#fruitless++;
+    if (this.#fruitless >= this.#figures.fruitless) this.#next = afresh;
+    return this.#pause(failure, before);
+  }
+
+  #pause(failure: ApiFailure, before: Next): number {
+    const { world, resource } = this.#parts;
+    const pause = Math.max(this.#backoff.next(), failure.waitMs);
+    if (failure.code === 404 && resource.optional) {
+      return Math.max(pause, this.#figures.absentMs * (1 + world.random()));
+    }
+    if (failure.kind !== "expired" && failure.kind !== "ahead") return pause;
+    // A version that is gone says nothing about the server's health, unless it happens all the time.
+    const now = world.clock.steady();
+    const often = now - this.#hurriedAt < this.#figures.backoff.resetMs;
+    if (often && before.kind !== "relist") return pause;
+    this.#hurriedAt = now;
+    return 0;
+  }
+
+  #note(change: Partial<ResourceStatus>): void {
+    this.#status = { ...this.#status, ...change };
+    this.#parts.onProgress?.();
+  }
+}
+
+/** The refusals of servers that do not offer streaming lists, and the silence of those that do not know them. */
+function isAboutStreaming(failure: ApiFailure): boolean {
+  return (
+    failure.kind === "fruitless" ||
+    (failure.kind === "refused" && [400, 405, 422, 501].includes(failure.code))
+  );
+}

@@ -1,0 +1,83 @@
+// The four kinds we watch, where they are, and with which selectors: exactly those of kube-proxy.
+import { type Kind, slim } from "../../manifests/objects.ts";
+import { ApiFailure, isMap } from "./failure.ts";
+
+export type WatchedResource = {
+  readonly kind: Kind;
+  readonly plural: string;
+  readonly path: string;
+  /** The same for lists and watches. */
+  readonly selectors: Readonly<Record<string, string>>;
+  /** Not served by every cluster: nobody waits for it. */
+  readonly optional: boolean;
+};
+
+export function watchedResources(nodeName: string): Readonly<Record<Kind, WatchedResource>> {
+  return {
+    Service: {
+      kind: "Service",
+      plural: "services",
+      path: "/api/v1/services",
+      selectors: {
+        labelSelector: "!service.kubernetes.io/service-proxy-name",
+        fieldSelector: "spec.clusterIP!=None",
+      },
+      optional: false,
+    },
+    EndpointSlice: {
+      kind: "EndpointSlice",
+      plural: "endpointslices",
+      path: "/apis/discovery.k8s.io/v1/endpointslices",
+      selectors: { labelSelector: "!service.kubernetes.io/headless" },
+      optional: false,
+    },
+    Node: {
+      kind: "Node",
+      plural: "nodes",
+      path: "/api/v1/nodes",
+      selectors: { fieldSelector: `metadata.name=${nodeName.replace(/[\\,=]/g, "\\$&")}` },
+      optional: false,
+    },
+    ServiceCIDR: {
+      kind: "ServiceCIDR",
+      plural: "servicecidrs",
+      path: "/apis/networking.k8s.io/v1/servicecidrs",
+      selectors: {},
+      optional: true,
+    },
+  };
+}
+
+/** An object on its way in: who it is, which state of it, and the slimmed rest. */
+export type Item = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly object: unknown;
+};
+
+/** Throws when it is no object at all: then nothing around it can be trusted either. */
+export function itemOf(kind: Kind, raw: unknown): Item {
+  const metadata = isMap(raw) ? raw.metadata : undefined;
+  if (!isMap(metadata)) throw new ApiFailure("garbled", `Cannot read a ${kind}: it has no metadata`);
+  return {
+    namespace: str(metadata.namespace),
+    name: str(metadata.name),
+    uid: str(metadata.uid),
+    version: str(metadata.resourceVersion),
+    object: slim(kind, raw),
+  };
+}
+
+/** Whether a version is older than another. Versions that are not decimal numbers cannot be compared: never. */
+export function isOlder(version: string, than: string): boolean {
+  if (!decimal.test(version) || !decimal.test(than)) return false;
+  return version.length === than.length ? version < than : version.length < than.length;
+}
+
+const decimal = /^[1-9][0-9]*$/;
+
+function str(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

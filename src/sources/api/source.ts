@@ -1,0 +1,114 @@
+// The Kubernetes API as a Source: four resources kept true, one Cluster they feed, Snapshots of it.
+import { Cluster } from "../../manifests/cluster.ts";
+import { identify } from "../../manifests/identity.ts";
+import { parseNode } from "../../manifests/node.ts";
+import { type Kind, kinds } from "../../manifests/objects.ts";
+import { Bell } from "../bell.ts";
+import { NodeLog } from "../node-log.ts";
+import type { ResourceStatus, Source } from "../source.ts";
+import type { World } from "../world.ts";
+import type { ApiClient } from "./client.ts";
+import type { Sink } from "./follower.ts";
+import { Reflector, type ReflectorFigures, reflectorFigures } from "./reflector.ts";
+import { type Item, watchedResources } from "./resources.ts";
+
+const absent = { value: null };
+
+export type ApiSourceParts = {
+  readonly client: ApiClient;
+  readonly nodeName: string;
+  readonly world: World;
+  readonly figures?: ReflectorFigures;
+};
+
+/** Works until `life` aborts. The Node is watched from the first question about it on, the rest from the first for Snapshots. */
+export function apiSource(
+  { client, nodeName, world, figures = reflectorFigures }: ApiSourceParts,
+  life: AbortSignal,
+): Source {
+  const cluster = new Cluster(nodeName);
+  const nodes = new NodeLog();
+  const bell = new Bell();
+  const resources = watchedResources(nodeName);
+  const settled = new Set<Kind>();
+  const reflectors = new Map<Kind, Reflector>();
+  let bug: unknown;
+  life.addEventListener("abort", () => bell.ring(), { once: true });
+
+  return {
+    async *snapshots(signal) {
+      for (const kind of kinds) start(kind);
+      let first = true;
+      do {
+        if (!isSettled() || !(first || cluster.pending)) continue;
+        first = false;
+        yield cluster.take();
+      } while (await woken(signal));
+    },
+    nodeEvents(signal) {
+      start("Node");
+      return nodes.events(signal);
+    },
+    status() {
+      const entries = [...reflectors].map(([kind, reflector]) => [kind, reflector.status] as const);
+      const known: Partial<Record<Kind, ResourceStatus>> = Object.fromEntries(entries);
+      return { synced: isSettled(), resources: known };
+    },
+  };
+
+  function start(kind: Kind): void {
+    if (reflectors.has(kind)) return;
+    const resource = resources[kind];
+    const onProgress = () => {
+      const { synced, refused } = reflector.status;
+      // What not every cluster serves, or lets us read, is not waited for.
+      if (synced || (resource.optional && refused)) settled.add(kind);
+      bell.ring();
+    };
+    const reflector = new Reflector({ client, resource, sink: sinkFor(kind), world, figures, onProgress });
+    reflectors.set(kind, reflector);
+    reflector.run(life).catch((error: unknown) => {
+      bug = error;
+      bell.ring();
+    });
+  }
+
+  function isSettled(): boolean {
+    return settled.size === kinds.length;
+  }
+
+  /** Whether there may be something new; false at the end. */
+  async function woken(signal: AbortSignal): Promise<boolean> {
+    await bell.heard(signal).catch(() => {});
+    if (bug !== undefined) throw bug;
+    return !signal.aborted && !life.aborted;
+  }
+
+  function sinkFor(kind: Kind): Sink {
+    return {
+      replace(items) {
+        cluster.replace(
+          kind,
+          items.map((item) => item.object),
+        );
+        if (kind === "Node") seeNode(items.find((item) => item.name === nodeName) ?? null);
+      },
+      set(item) {
+        cluster.upsert(kind, item.object);
+        if (kind === "Node") seeNode(item);
+        bell.ring();
+      },
+      gone(item) {
+        cluster.remove(kind, item.namespace, item.name);
+        if (kind === "Node") nodes.see(null, "");
+        bell.ring();
+      },
+    };
+  }
+
+  function seeNode(item: Item | null): void {
+    const { value } = item === null ? absent : parseNode(identify("Node", item.object), item.object);
+    // A Node that cannot be read is reported as a Problem; what we knew of it stays.
+    if (item === null || value !== null) nodes.see(value, item?.uid ?? "");
+  }
+}

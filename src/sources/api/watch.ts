@@ -1,0 +1,128 @@
+// One watch request: its events, one by one, until the server ends it or nothing comes any more.
+import type { Clock } from "../world.ts";
+import type { ApiClient, Ask } from "./client.ts";
+import { ApiFailure, failureOf, isMap } from "./failure.ts";
+import { lineSplitter } from "./lines.ts";
+import { type Item, itemOf, type WatchedResource } from "./resources.ts";
+
+export type WatchEvent =
+  | { readonly kind: "set"; readonly item: Item }
+  | { readonly kind: "gone"; readonly item: Item }
+  | { readonly kind: "bookmark"; readonly version: string; readonly initialEnd: boolean };
+
+export type WatchAsk = {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly resource: WatchedResource;
+  readonly query: Readonly<Record<string, string>>;
+  readonly onOpen: () => void;
+  /** How long no byte may come; asked again after every piece. */
+  readonly quietMs: () => number;
+};
+
+/** The largest object an API server accepts is a few MB. */
+const longestLine = 64 << 20;
+const headMs = 30_000;
+
+/** Resolves when the server ends the stream; an unfinished last line is then dropped. Rejects with ApiFailure. */
+export async function watchEvents(
+  { client, clock, resource, query, onOpen, quietMs }: WatchAsk,
+  handle: (event: WatchEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const ask: Ask = { path: resource.path, query: { ...resource.selectors, watch: "true", ...query }, headMs };
+  const guard = guardOf(clock, signal);
+  try {
+    const body = await client.stream(ask, guard.signal);
+    onOpen();
+    const split = lineSplitter(longestLine);
+    guard.expectBytes(quietMs());
+    for await (const chunk of body) {
+      for (const line of split(chunk as Buffer)) {
+        const event = eventOf(line, resource);
+        if (event !== null) handle(event);
+      }
+      guard.expectBytes(quietMs());
+    }
+  } catch (error) {
+    throw guard.signal.aborted ? guard.signal.reason : transportFailure(error);
+  } finally {
+    guard.release();
+  }
+}
+
+/** Aborts when the outer signal does, or when no bytes come for too long. */
+function guardOf(clock: Clock, signal: AbortSignal) {
+  const inner = new AbortController();
+  const stop = () => inner.abort(signal.reason);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  let cancel = () => {};
+  return {
+    signal: inner.signal,
+    expectBytes(ms: number) {
+      cancel();
+      cancel = clock.after(ms, () =>
+        inner.abort(new ApiFailure("fruitless", `Lost the watch: no bytes for ${ms / 1000} s`)),
+      );
+    },
+    release() {
+      cancel();
+      signal.removeEventListener("abort", stop);
+    },
+  };
+}
+
+function eventOf(line: Buffer, resource: WatchedResource): WatchEvent | null {
+  if (line.length === 0) return null;
+  const event = parsed(line);
+  switch (event.type) {
+    case "ADDED":
+    case "MODIFIED":
+      return { kind: "set", item: itemOf(resource.kind, event.object) };
+    case "DELETED":
+      return { kind: "gone", item: itemOf(resource.kind, event.object) };
+    case "BOOKMARK":
+      return bookmarkOf(event.object);
+    case "ERROR":
+      throw toldFailure(event.object);
+    default:
+      // A kind of event from the future changes nothing we know.
+      return null;
+  }
+}
+
+/** An error told inside a stream: the request itself was accepted. */
+function toldFailure(status: unknown): ApiFailure {
+  const failure = failureOf(500, status);
+  if (failure.kind !== "refused") return failure;
+  return new ApiFailure("fruitless", `Lost the watch: ${failure.message}`, { code: failure.code });
+}
+
+function bookmarkOf(object: unknown): WatchEvent {
+  const metadata = isMap(object) && isMap(object.metadata) ? object.metadata : {};
+  const version = metadata.resourceVersion;
+  if (typeof version !== "string" || version === "") {
+    throw new ApiFailure("garbled", "Cannot read the watch: a bookmark has no version");
+  }
+  const marks = isMap(metadata.annotations) ? metadata.annotations : {};
+  return { kind: "bookmark", version, initialEnd: marks["k8s.io/initial-events-end"] === "true" };
+}
+
+function parsed(line: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const event: unknown = JSON.parse(line.toString());
+    if (isMap(event)) return event;
+  } catch {
+    // Told below, without the line: it may be huge.
+  }
+  throw new ApiFailure("garbled", `Cannot read the watch: a line of ${line.length} bytes is not an event`);
+}
+
+/** Errors of streams carry a code; what does not is a bug and stays what it is. */
+function transportFailure(error: unknown): unknown {
+  if (error instanceof ApiFailure) return error;
+  const { code, message } = error as Error & { code?: unknown };
+  if (typeof code !== "string") return error;
+  return new ApiFailure("lost", `Lost the watch: ${message === "" ? code : message}`, { cause: error });
+}

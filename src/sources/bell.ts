@@ -1,0 +1,31 @@
+// Wakes one who waits for something new; rings while nobody listens are remembered as one.
+
+export class Bell {
+  #rung = false;
+  #wake: () => void = () => {};
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake();
+  }
+
+  /** Resolves at the next ring, or at once if it has rung since the last time. Rejects on abort. */
+  heard(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = () => {
+        this.#wake = () => {};
+        this.#rung = false;
+        signal.removeEventListener("abort", abort);
+        resolve();
+      };
+      const abort = () => {
+        this.#wake = () => {};
+        reject(signal.reason as Error);
+      };
+      if (signal.aborted) return abort();
+      if (this.#rung) return done();
+      this.#wake = done;
+      signal.addEventListener("abort", abort, { once: true });
+    });
+  }
+}

@@ -1,0 +1,44 @@
+// What a Source is: Snapshots on demand, word of this Node, and how well it is doing.
+import type { Kind } from "../manifests/objects.ts";
+import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
+
+export type Source = {
+  /**
+   * The next Snapshot is made when it is asked for and something is new, so changes gather while the consumer is
+   * busy. The first comes when everything is known once. One consumer at a time; ends when the signal aborts.
+   */
+  snapshots(signal: AbortSignal): AsyncIterable<Snapshot>;
+  /** What happens to this Node, every step of it, beginning with how it stands now. Ends when the signal aborts. */
+  nodeEvents(signal: AbortSignal): AsyncIterable<NodeEvent>;
+  status(): SourceStatus;
+};
+
+export type NodeEvent =
+  /** The cluster does not know this Node. */
+  | { readonly kind: "absent" }
+  | { readonly kind: "present"; readonly node: ClusterNode }
+  /** It was there, and was deleted; perhaps another of the same name has come since. */
+  | { readonly kind: "deleted" };
+
+export type SourceStatus = {
+  /** Whether the first Snapshot could be made. */
+  readonly synced: boolean;
+  readonly resources: Readonly<Partial<Record<Kind, ResourceStatus>>>;
+};
+
+/** Times are milliseconds since 1970. */
+export type ResourceStatus = {
+  readonly synced: boolean;
+  /** Whether the last answer was a refusal: forbidden, or not served. */
+  readonly refused: boolean;
+  readonly lastEventAt: number | null;
+  readonly lastError: { readonly message: string; readonly at: number } | null;
+  /** Watches that were open and ended, for whatever reason. */
+  readonly reconnects: number;
+  /** Requests and watches that came to nothing. */
+  readonly failures: number;
+  /** Complete lists after the first. */
+  readonly relists: number;
+  /** Since when the stream that is open now has been open. */
+  readonly watchSince: number | null;
+};

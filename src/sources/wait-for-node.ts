@@ -1,0 +1,88 @@
+// Start-up waits for this Node: until the cluster has answered at all, then a while for its addresses and pod networks.
+import type { ClusterNode } from "../model/snapshot.ts";
+import type { NodeEvent, Source } from "./source.ts";
+import type { Clock } from "./world.ts";
+
+export const addressesWithinMs = 30_000;
+export const podCIDRsWithinMs = 300_000;
+
+export type FoundNode = {
+  /** null: the cluster does not know it. */
+  readonly node: ClusterNode | null;
+  /** What start-up would have liked to know and the cluster did not tell in time. */
+  readonly missing: "nothing" | "node" | "addresses" | "podCIDRs";
+};
+
+/** Pod networks are waited for only when they are needed (detectLocalMode NodeCIDR). Rejects when aborted. */
+export async function waitForNode(
+  source: Pick<Source, "nodeEvents">,
+  needs: { readonly podCIDRs: boolean },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<FoundNode> {
+  const stop = new AbortController();
+  const abort = () => stop.abort();
+  signal.addEventListener("abort", abort, { once: true });
+  const watching = new Watching(clock);
+  const followed = (async () => {
+    for await (const event of source.nodeEvents(stop.signal)) watching.see(event);
+  })();
+  // A Source that fails ends the wait.
+  const ended = followed.then(() => Promise.reject(new Error("Cannot wait for the Node: aborted")));
+  try {
+    return await Promise.race([found(watching, needs.podCIDRs), ended]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    stop.abort();
+    watching.stop();
+    await followed.catch(() => {});
+  }
+}
+
+async function found(watching: Watching, needPodCIDRs: boolean): Promise<FoundNode> {
+  await watching.until(() => watching.seen);
+  const hasAddresses = () => (watching.node?.addresses.length ?? 0) > 0;
+  const hasPodCIDRs = () => (watching.node?.podCIDRs.length ?? 0) > 0;
+  await watching.until(hasAddresses, addressesWithinMs);
+  if (needPodCIDRs) await watching.until(hasPodCIDRs, podCIDRsWithinMs);
+  const { node } = watching;
+  if (node === null) return { node, missing: "node" };
+  if (needPodCIDRs && !hasPodCIDRs()) return { node, missing: "podCIDRs" };
+  return { node, missing: hasAddresses() ? "nothing" : "addresses" };
+}
+
+class Watching {
+  node: ClusterNode | null = null;
+  seen = false;
+  readonly #clock: Clock;
+  #check = () => {};
+  #cancel = () => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  see(event: NodeEvent): void {
+    this.seen = true;
+    this.node = event.kind === "present" ? event.node : null;
+    this.#check();
+  }
+
+  /** Resolves when it is so, or when the time is up. */
+  until(isSo: () => boolean, withinMs?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.stop();
+        resolve();
+      };
+      this.#check = () => isSo() && done();
+      if (withinMs !== undefined) this.#cancel = this.#clock.after(withinMs, done);
+      this.#check();
+    });
+  }
+
+  stop(): void {
+    this.#cancel();
+    this.#check = () => {};
+  }
+}

@@ -1,0 +1,58 @@
+// What a Source takes from the outside besides sockets and files: time, chance, environment, other programs.
+import { execFile } from "node:child_process";
+
+export type Clock = {
+  /** Milliseconds since 1970; jumps when somebody sets the clock. */
+  wall(): number;
+  /** Milliseconds since some moment; never goes back. */
+  steady(): number;
+  /** Runs `run` once after `ms`, unless the returned function is called before. */
+  after(ms: number, run: () => void): () => void;
+};
+
+export type Command = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+export type World = {
+  readonly clock: Clock;
+  /** A number from 0 up to but not including 1. */
+  readonly random: () => number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Runs a program and gives what it prints; rejects when it fails. */
+  readonly run: (command: Command, signal: AbortSignal) => Promise<string>;
+};
+
+export function realWorld(clock: Clock): World {
+  return { clock, random: Math.random, env: process.env, run: runCommand };
+}
+
+/** Resolves after `ms`; rejects with the signal's reason when that comes first. */
+export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason as Error);
+    const abort = () => {
+      cancel();
+      reject(signal.reason as Error);
+    };
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+    signal.addEventListener("abort", abort, { once: true });
+  });
+}
+
+function runCommand({ command, args, env }: Command, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { env: env as NodeJS.ProcessEnv, signal, timeout: 120_000, maxBuffer: 4 << 20 };
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      if (!error) return resolve(stdout);
+      const said = stderr.trim().split("\n").at(-1) ?? "";
+      reject(new Error(said === "" ? error.message : said, { cause: error }));
+    });
+    child.stdin?.end();
+  });
+}
