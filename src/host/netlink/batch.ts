@@ -19,7 +19,12 @@ import { Writer } from "./writer.ts";
 
 type Named = { readonly family: NfFamily; readonly name: string };
 type NamedInTable = Named & { readonly table: string };
-type InSet = { readonly family: NfFamily; readonly table: string; readonly set: string };
+type InSet = {
+  readonly family: NfFamily;
+  readonly table: string;
+  readonly set: string;
+  readonly setId?: number;
+};
 
 export type Operation =
   | { readonly kind: "addTable"; readonly table: Table }

@@ -41,8 +41,3 @@ export function addressOf(bytes: Bytes): Address {
 export function paddedText(text: string, length: number): Bytes {
   return Buffer.from(text, "utf8").toString("latin1").padEnd(length, "\0");
 }
-
-/** The parts of a concatenated key or value, each filled up to four bytes. */
-export function concatenated(parts: readonly Bytes[]): Bytes {
-  return parts.map((part) => part.padEnd((part.length + 3) & ~3, "\0")).join("");
-}

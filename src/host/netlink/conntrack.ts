@@ -1,14 +1,15 @@
 // The kernel's connection tracking: flows are streamed past a test, and those that are chosen are deleted exactly.
 import type { Family } from "../../model/address.ts";
 import { HostError } from "../error.ts";
+import { dump } from "./dump.ts";
 import { type Flow, FlowCursor, type FlowView, writeFlow, writeProtocolFilter } from "./flow.ts";
 import { addFlag, endMessage, flag, messagesIn, messageType } from "./message.ts";
 import { errnoName } from "./native.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength, subsystem } from "./netfilter.ts";
-import { dump, type NetlinkSocket, type Place, refused, withSocket } from "./socket.ts";
+import { type NetlinkSocket, type Place, refused, withSocket } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
-export type { Flow, FlowView, Tuple } from "./flow.ts";
+export type { Flow, FlowView } from "./flow.ts";
 
 /** Which flows to look at. */
 export type FlowQuery = {

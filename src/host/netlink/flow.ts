@@ -17,7 +17,7 @@ export type Flow = {
   readonly original: Tuple;
   readonly reply: Tuple;
   readonly zone: number;
-  /** Tells this flow from a later one with the same tuples. */
+  /** The kernel's own name for it; see `writeFlow`. */
   readonly id: number;
 };
 
@@ -157,12 +157,15 @@ export class FlowCursor implements FlowView {
   }
 }
 
-/** Writes what names a flow: its original tuple, its zone, and its id. */
-export function writeFlow(out: Writer, { family, protocol, original, zone, id }: Flow): void {
-  const tuple = out.nest(ORIGINAL);
+/**
+ * Writes what names a flow: its reply tuple, its zone, and its id. The id is a hash of the original tuple and the flow's place in
+ * memory, which a later flow may take over: only together with the reply tuple does it name this flow and no other.
+ */
+export function writeFlow(out: Writer, { family, protocol, reply, zone, id }: Flow): void {
+  const tuple = out.nest(REPLY);
   const addresses = out.nest(IP);
   const first = family === "ipv4" ? 1 : 3;
-  for (const [index, address] of [original.source, original.destination].entries()) {
+  for (const [index, address] of [reply.source, reply.destination].entries()) {
     const at = out.begin(first + index);
     out.append(addressBytes(address)!);
     out.end(at);
@@ -170,7 +173,7 @@ export function writeFlow(out: Writer, { family, protocol, original, zone, id }:
   out.end(addresses);
   const ports = out.nest(PROTO);
   writeProtocol(out, protocol);
-  for (const [index, port] of [original.sourcePort, original.destinationPort].entries()) {
+  for (const [index, port] of [reply.sourcePort, reply.destinationPort].entries()) {
     const at = out.begin(SOURCE_PORT + index);
     out.u16be(port);
     out.end(at);

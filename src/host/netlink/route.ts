@@ -12,8 +12,10 @@ import {
   writeAttribute,
 } from "./attributes.ts";
 import { addressOf, type Bytes } from "./bytes.ts";
+import { collect } from "./dump.ts";
+import { listen } from "./listen.ts";
 import { beginMessage, endMessage, flag, type Message } from "./message.ts";
-import { ask, collect, listen, type NetlinkSocket, type Place } from "./socket.ts";
+import { ask, type NetlinkSocket, type Place } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 export type Link = {

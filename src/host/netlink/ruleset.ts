@@ -1,6 +1,7 @@
 // Reads nf_tables back: each kind of object by itself, or whole tables at one generation.
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
+import { collect } from "./dump.ts";
 import { type Element, readElements } from "./elements.ts";
 import { endMessage, flag, type Message } from "./message.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
@@ -18,7 +19,7 @@ import {
   type Verb,
   verbType,
 } from "./nftables.ts";
-import { ask, collect, type Place, withSocket } from "./socket.ts";
+import { ask, type Place, withSocket } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 /** A table with everything in it. Rules are in their order, elements in none. */

@@ -1,10 +1,9 @@
-// Netlink sockets: requests with their answers, dumps, multicast events. A dump has a socket of its own, so that it can be dropped halfway.
-import { closeSync, read, write } from "node:fs";
+// Netlink sockets: created, configured, and asked one request after the other.
+import { closeSync, write } from "node:fs";
 import { HostError } from "../error.ts";
 import { littleEndian } from "./bytes.ts";
-import { type Answer, isInterrupted, type Message, messagesIn, messageType, readAnswer } from "./message.ts";
+import { type Answer, type Message, messagesIn, messageType, readAnswer } from "./message.ts";
 import { errnoName, type Native, native } from "./native.ts";
-import { Writer } from "./writer.ts";
 
 export type Protocol = "route" | "netfilter" | "generic";
 
@@ -14,23 +13,22 @@ export type Place = { readonly netns?: string };
 /** Called for each message; what it wants to keep it must copy, since the buffer is used again. */
 export type Visit = (buffer: Buffer, message: Message) => void;
 
-export type Datagram = { readonly buffer: Buffer; readonly length: number };
-
-const protocolNumber = { route: 0, netfilter: 12, generic: 16 } as const satisfies Record<Protocol, number>;
+export const protocolNumber = { route: 0, netfilter: 12, generic: 16 } as const satisfies Record<
+  Protocol,
+  number
+>;
 
 const SOL_SOCKET = 1;
 const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
-const SOL_NETLINK = 270;
-const NETLINK_ADD_MEMBERSHIP = 1;
+export const SOL_NETLINK = 270;
 const NETLINK_CAP_ACK = 10;
 const NETLINK_EXT_ACK = 11;
 const NETLINK_GET_STRICT_CHK = 12;
 
 /** The kernel never fills more than 32 KiB of a dump at once; link dumps may ask for a little more. */
-const datagramSize = 128 * 1024;
+export const datagramSize = 128 * 1024;
 const receiveBuffer = 4 * 1024 * 1024;
-const restarts = 10;
 
 /** A socket for requests. They are answered one after the other. */
 export class NetlinkSocket {
@@ -128,155 +126,8 @@ export async function withSocket<T>(
   }
 }
 
-/** Streams a dump; the buffer is overwritten by the next turn. At its end it throws if the kernel says it is inconsistent. */
-export async function* dump(
-  protocol: Protocol,
-  what: string,
-  request: Uint8Array,
-  place: Place = {},
-  signal?: AbortSignal,
-): AsyncGenerator<Datagram> {
-  signal?.throwIfAborted();
-  const system = await native();
-  const { fd } = system.open(protocolNumber[protocol], place.netns);
-  try {
-    configure(system, fd);
-    await writeAll(fd, request);
-    const buffer = Buffer.allocUnsafe(datagramSize);
-    let interrupted = false;
-    for (;;) {
-      const length = await readSome(fd, buffer, what);
-      for (const message of messagesIn(buffer, length)) {
-        interrupted ||= isInterrupted(message);
-        if (message.type !== messageType.done && message.type !== messageType.error) continue;
-        const answer = readAnswer(buffer, message);
-        if (answer.errno !== 0) throw refused(what, answer);
-        yield { buffer, length };
-        if (interrupted)
-          throw new HostError("interrupted", `Cannot ${what}: it changed meanwhile`, { errno: "EINTR" });
-        return;
-      }
-      yield { buffer, length };
-      signal?.throwIfAborted();
-    }
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** A whole dump, started again while it is interrupted. */
-export async function collect<T>(
-  protocol: Protocol,
-  what: string,
-  request: Uint8Array,
-  decode: (buffer: Buffer, message: Message) => T | undefined,
-  place: Place = {},
-  signal?: AbortSignal,
-): Promise<T[]> {
-  for (let attempt = 1; ; attempt++) {
-    const found: T[] = [];
-    try {
-      for await (const { buffer, length } of dump(protocol, what, request, place, signal)) {
-        for (const message of messagesIn(buffer, length)) {
-          if (message.type <= messageType.overrun) continue;
-          const item = decode(buffer, message);
-          if (item !== undefined) found.push(item);
-        }
-      }
-      return found;
-    } catch (error) {
-      const again = error instanceof HostError && error.errno === "EINTR" && attempt < restarts;
-      if (!again) throw error;
-    }
-  }
-}
-
-export type Listener = {
-  readonly visit: Visit;
-  /** Some events were dropped: the listener no longer knows. */
-  readonly lost: () => void;
-};
-
-export type ListenOptions = Place & {
-  /** Drop, in the kernel, what comes of this socket's own requests, except messages of one type. */
-  readonly quiet?: { readonly portId: number; readonly except: number };
-};
-
-/** Follows multicast groups until the signal is aborted. Does not keep the process alive. */
-export async function listen(
-  protocol: Protocol,
-  groups: readonly number[],
-  listener: Listener,
-  signal: AbortSignal,
-  { netns, quiet }: ListenOptions = {},
-): Promise<void> {
-  signal.throwIfAborted();
-  const system = await native();
-  const { fd } = system.open(protocolNumber[protocol], netns);
-  configure(system, fd);
-  if (quiet !== undefined) system.attachFilter(fd, quietFilter(quiet.portId, quiet.except));
-  for (const group of groups) {
-    if (system.setOption(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int(group))) continue;
-    closeSync(fd);
-    throw new HostError(
-      "unavailable",
-      `Cannot listen to ${protocol} events: group ${group} cannot be joined`,
-    );
-  }
-  const buffer = Buffer.allocUnsafe(datagramSize);
-  const watch = system.watch(fd, () => receiveEvents(system, fd, buffer, listener));
-  const stop = () => {
-    watch.close();
-    closeSync(fd);
-  };
-  if (signal.aborted) stop();
-  else signal.addEventListener("abort", stop, { once: true });
-}
-
-function receiveEvents(system: Native, fd: number, buffer: Buffer, listener: Listener): void {
-  for (;;) {
-    let length: number;
-    try {
-      length = system.receive(fd, buffer);
-    } catch (error) {
-      if (!(error instanceof HostError)) throw error;
-      listener.lost();
-      continue;
-    }
-    if (length === 0) return;
-    if (length > buffer.length) listener.lost();
-    else for (const message of messagesIn(buffer, length)) listener.visit(buffer, message);
-  }
-}
-
-// A classic BPF program. It sees the first message of a datagram, and loads its fields as if they were in network order.
-function quietFilter(portId: number, except: number): Uint8Array {
-  const instructions = [
-    [0x20, 0, 0, 12], // load the port id
-    [0x15, 0, 2, swapped(portId, 4)], // another's: accept
-    [0x28, 0, 0, 4], // load the type
-    [0x15, 0, 1, swapped(except, 2)], // not the exception: drop
-    [0x06, 0, 0, 0xffffffff], // accept
-    [0x06, 0, 0, 0], // drop
-  ] as const;
-  const out = new Writer();
-  for (const [code, jumpTrue, jumpFalse, value] of instructions) {
-    out.u16(code);
-    out.u8(jumpTrue);
-    out.u8(jumpFalse);
-    out.u32(value);
-  }
-  return out.bytes();
-}
-
-function swapped(value: number, size: 2 | 4): number {
-  const out = new Writer();
-  if (size === 2) out.u16(value);
-  else out.u32(value);
-  return Buffer.from(out.bytes()).readUIntBE(0, size);
-}
-
-function configure(system: Native, fd: number): void {
+/** What every socket wants; kernels that lack one of these work without. */
+export function configure(system: Native, fd: number): void {
   for (const option of [NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK]) {
     system.setOption(fd, SOL_NETLINK, option, int(1));
   }
@@ -298,7 +149,8 @@ function truncated(length: number): HostError {
   return new HostError("lost", `Cannot read a netlink message: it has ${length} bytes`);
 }
 
-function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
+/** Off the event loop: the kernel works while this waits. */
+export function writeAll(fd: number, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     write(fd, bytes, 0, bytes.length, null, (error) => {
       if (error === null) resolve();
@@ -315,23 +167,7 @@ function notWritten(error: NodeJS.ErrnoException, length: number): HostError {
   });
 }
 
-// Between the start of a dump and its end there is always something to read, so this never waits for the kernel.
-function readSome(fd: number, buffer: Buffer, what: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    read(fd, buffer, 0, buffer.length, null, (error, length) => {
-      if (error === null && length > 0 && length < buffer.length) resolve(length);
-      else reject(notRead(error, what));
-    });
-  });
-}
-
-function notRead(error: NodeJS.ErrnoException | null, what: string): HostError {
-  const errno = error?.code ?? "";
-  const why = errno === "" ? "the answer is too large" : errno;
-  return new HostError("lost", `Cannot ${what}: ${why}`, { cause: error ?? undefined, errno });
-}
-
-function int(value: number): Uint8Array {
+export function int(value: number): Uint8Array {
   const view = new DataView(new ArrayBuffer(4));
   view.setInt32(0, value, littleEndian);
   return new Uint8Array(view.buffer);

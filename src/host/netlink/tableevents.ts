@@ -1,9 +1,10 @@
 // Follows changes of nf_tables as they are committed, and tells who made them.
 import { attributes, type Codec, field, optional, text } from "./attributes.ts";
+import { listen } from "./listen.ts";
 import type { Message } from "./message.ts";
 import { familyAt, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
 import { codecs, type Generation, type Verb, verbOf, verbType } from "./nftables.ts";
-import { listen, type Place } from "./socket.ts";
+import type { Place } from "./socket.ts";
 
 /** One object that came, changed or went. A rule is named by its chain, elements by their set. */
 export type TableChange = {

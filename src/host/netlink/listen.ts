@@ -1,0 +1,103 @@
+// Netlink multicast events, read in the event loop as they come.
+import { closeSync } from "node:fs";
+import { HostError } from "../error.ts";
+import { messagesIn } from "./message.ts";
+import { type Native, native } from "./native.ts";
+import {
+  configure,
+  datagramSize,
+  int,
+  type Place,
+  type Protocol,
+  protocolNumber,
+  SOL_NETLINK,
+  type Visit,
+} from "./socket.ts";
+import { Writer } from "./writer.ts";
+
+const NETLINK_ADD_MEMBERSHIP = 1;
+
+export type Listener = {
+  readonly visit: Visit;
+  /** Some events were dropped: the listener no longer knows. */
+  readonly lost: () => void;
+};
+
+export type ListenOptions = Place & {
+  /** Drop, in the kernel, what comes of this socket's own requests, except messages of one type. */
+  readonly quiet?: { readonly portId: number; readonly except: number };
+};
+
+/** Follows multicast groups until the signal is aborted. Does not keep the process alive. */
+export async function listen(
+  protocol: Protocol,
+  groups: readonly number[],
+  listener: Listener,
+  signal: AbortSignal,
+  { netns, quiet }: ListenOptions = {},
+): Promise<void> {
+  signal.throwIfAborted();
+  const system = await native();
+  const { fd } = system.open(protocolNumber[protocol], netns);
+  configure(system, fd);
+  if (quiet !== undefined) system.attachFilter(fd, quietFilter(quiet.portId, quiet.except));
+  for (const group of groups) {
+    if (system.setOption(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int(group))) continue;
+    closeSync(fd);
+    throw new HostError(
+      "unavailable",
+      `Cannot listen to ${protocol} events: group ${group} cannot be joined`,
+    );
+  }
+  const buffer = Buffer.allocUnsafe(datagramSize);
+  const watch = system.watch(fd, () => receiveEvents(system, fd, buffer, listener));
+  const stop = () => {
+    watch.close();
+    closeSync(fd);
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+}
+
+function receiveEvents(system: Native, fd: number, buffer: Buffer, listener: Listener): void {
+  for (;;) {
+    let length: number;
+    try {
+      length = system.receive(fd, buffer);
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      listener.lost();
+      continue;
+    }
+    if (length === 0) return;
+    if (length > buffer.length) listener.lost();
+    else for (const message of messagesIn(buffer, length)) listener.visit(buffer, message);
+  }
+}
+
+// A classic BPF program. It sees the first message of a datagram, and loads its fields as if they were in network order.
+function quietFilter(portId: number, except: number): Uint8Array {
+  const instructions = [
+    [0x20, 0, 0, 12], // load the port id
+    [0x15, 0, 2, swapped(portId, 4)], // another's: accept
+    [0x28, 0, 0, 4], // load the type
+    [0x15, 0, 1, swapped(except, 2)], // not the exception: drop
+    [0x06, 0, 0, 0xffffffff], // accept
+    [0x06, 0, 0, 0], // drop
+  ] as const;
+  const out = new Writer();
+  for (const [code, jumpTrue, jumpFalse, value] of instructions) {
+    out.u16(code);
+    out.u8(jumpTrue);
+    out.u8(jumpFalse);
+    out.u32(value);
+  }
+  return out.bytes();
+}
+
+function swapped(value: number, size: 2 | 4): number {
+  const out = new Writer();
+  if (size === 2) out.u16(value);
+  else out.u32(value);
+  return Buffer.from(out.bytes()).readUIntBE(0, size);
+}
