@@ -89,8 +89,10 @@ function between(have: NftTable, want: NftTable): readonly Operation[] {
     ...elements.grow,
     ...elements.shrink,
     ...slots.shrink,
-    ...chains.shrink,
+    // A rule holds its sets, and a set's elements hold chains: rules go first, then sets, then chains.
+    ...chains.empty,
     ...missing(want.sets, have.sets).map(({ name }): Operation => ({ kind: "delete set", name })),
+    ...chains.shrink,
     ...[...have.counters]
       .filter((name) => !want.counters.has(name))
       .map((name): Operation => ({ kind: "delete counter", name })),
@@ -107,7 +109,7 @@ function setsToWrite(have: NftTable, want: NftTable): NftSet[] {
 
 type Changes = { readonly grow: readonly Operation[]; readonly shrink: readonly Operation[] };
 
-function chainChanges(have: NftTable, want: NftTable): Changes {
+function chainChanges(have: NftTable, want: NftTable): Changes & { readonly empty: readonly Operation[] } {
   const added = missing(have.chains, want.chains);
   const gone = missing(want.chains, have.chains);
   const rewritten = [...want.chains.values()].filter((chain) => {
@@ -122,15 +124,13 @@ function chainChanges(have: NftTable, want: NftTable): Changes {
         .filter(({ rules }) => rules.length > 0)
         .map((chain): Operation => ({ kind: "add rules", chain })),
     ],
-    shrink: [
-      ...gone.map(({ name }): Operation => ({ kind: "flush chain", name })),
-      ...gone.map(({ name }): Operation => ({ kind: "delete chain", name })),
-    ],
+    empty: gone.map(({ name }): Operation => ({ kind: "flush chain", name })),
+    shrink: gone.map(({ name }): Operation => ({ kind: "delete chain", name })),
   };
 }
 
 function slotChanges(have: NftTable, want: NftTable): Changes {
-  return collect(have, want, isSlotMap, (set, into) => {
+  return collect(want, isSlotMap, (set, into) => {
     const old = have.spreads.get(set.name);
     const now = want.spreads.get(set.name);
     for (const spread of now?.values() ?? []) changeSlots(old?.get(spread.key)?.backends ?? [], spread, into);
@@ -156,7 +156,6 @@ function changeSlots(old: readonly (Backend | undefined)[], want: Spread, into: 
 
 function elementChanges(have: NftTable, want: NftTable): Changes {
   return collect(
-    have,
     want,
     (set) => !isSlotMap(set) && set.timeout === null,
     (set, into) => {
@@ -177,26 +176,21 @@ function elementChanges(have: NftTable, want: NftTable): Changes {
 
 type ItemChanges = { replaced: Item[]; added: Item[]; removed: Item[] };
 
-/** Runs `change` for each set of the right kind and makes operations of what it finds. */
+/** Runs `change` for each wanted set of the right kind and makes operations of what it finds. */
 function collect(
-  have: NftTable,
   want: NftTable,
   concerns: (set: NftSet) => boolean,
   change: (set: NftSet, into: ItemChanges) => void,
 ): Changes {
   const grow: Operation[] = [];
   const shrink: Operation[] = [];
-  const names = new Set([
-    ...want.spreads.keys(),
-    ...want.elements.keys(),
-    ...have.spreads.keys(),
-    ...have.elements.keys(),
-  ]);
-  for (const name of names) {
-    const set = want.sets.get(name) ?? have.sets.get(name);
-    if (set === undefined || !concerns(set)) continue;
+  // A set that goes takes its elements along.
+  for (const set of want.sets.values()) {
+    if (!concerns(set)) continue;
     const into: ItemChanges = { replaced: [], added: [], removed: [] };
     change(set, into);
+    // An interval set refuses what overlaps an element that is still there.
+    if (set.interval) into.replaced.push(...into.removed.splice(0));
     if (into.replaced.length > 0) grow.push({ kind: "delete elements", set, items: into.replaced });
     if (into.added.length > 0) grow.push({ kind: "add elements", set, items: into.added });
     if (into.removed.length > 0) shrink.push({ kind: "delete elements", set, items: into.removed });

@@ -77,10 +77,8 @@ function setLines(set: NftSet, table: NftTable): string[] {
 function setType(set: NftSet, family: NftFamily): string {
   const data = set.data === null ? "" : set.data === "verdict" ? " : verdict" : null;
   if (!isSlotMap(set)) return `type ${set.key.map((part) => typeNames[part](family)).join(" . ")}${data}`;
-  const typeofData = (set.data as readonly Part[]).map((part) =>
-    part === "port" ? "tcp dport" : `${family} daddr`,
-  );
-  return `typeof ${set.key.map((part) => typeofNames[part](family)).join(" . ")} : ${typeofData.join(" . ")}`;
+  const typeofParts = (parts: readonly Part[]) => parts.map((part) => typeofNames[part](family)).join(" . ");
+  return `typeof ${typeofParts(set.key)} : ${typeofParts(set.data as readonly Part[])}`;
 }
 
 const typeNames: Record<Part, (family: NftFamily) => string> = {
@@ -152,7 +150,10 @@ function printStatement(statement: Statement, family: NftFamily): string {
     case "vmap":
       return `${printFields(statement.fields, family)} vmap @${statement.map}`;
     case "marked":
-      return `meta mark & ${hex(statement.mark)} != 0x00000000`;
+      // nft takes a mask of the highest bit for a prefix.
+      return statement.mark === 0x80000000
+        ? "meta mark != 0x00000000/1"
+        : `meta mark & ${hex(statement.mark)} != 0x00000000`;
     case "set mark":
       return `meta mark set meta mark ${statement.how === "or" ? "|" : "^"} ${hex(statement.mark)}`;
     case "dnat":

@@ -1,0 +1,153 @@
+// A dumped table in the Plan's words. Rules are recognised by comparing them with what is wanted, expression by expression.
+import type { Chain, Element, NftFamily, NftSet, NftTable, Rule, Spread } from "../../plan/nftables/types.ts";
+import { hostU32Of } from "../netlink/bytes.ts";
+import type { Expr } from "../netlink/expressions.ts";
+import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
+import type { TableContents } from "../netlink/ruleset.ts";
+import { commentOf } from "../netlink/userdata.ts";
+import { decodeElements } from "./elements.ts";
+import { kernelSet } from "./encode.ts";
+import { expressionsOf } from "./expressions.ts";
+
+export function decodeTable(contents: TableContents, want: NftTable): NftTable {
+  const sets = new Map<string, NftSet>();
+  const elements = new Map<string, Map<string, Element>>();
+  const spreads = new Map<string, Map<string, Spread>>();
+  for (const dumped of contents.sets) {
+    if (isAnonymous(dumped)) continue;
+    const set = recognisedSet(dumped, want);
+    sets.set(set.name, set);
+    if (set.timeout !== null || isForeign(set)) continue;
+    const decoded = decodeElements(set, contents.elements.get(set.name) ?? []);
+    if (decoded.elements.size > 0) elements.set(set.name, decoded.elements);
+    if (decoded.spreads.size > 0) spreads.set(set.name, decoded.spreads);
+  }
+  return {
+    family: want.family,
+    sets,
+    counters: new Set(contents.counters.map(({ name }) => name)),
+    chains: recognisedChains(contents, want),
+    elements,
+    spreads,
+  };
+}
+
+/** A set we do not want, or not like this: its elements need not be understood, it will go as a whole. */
+function isForeign(set: NftSet): boolean {
+  return set.key.length === 0;
+}
+
+function recognisedSet(dumped: KernelSet, want: NftTable): NftSet {
+  const wanted = want.sets.get(dumped.name);
+  if (wanted !== undefined && sameDeclaration(dumped, kernelSet(wanted, want.family))) {
+    return wanted.timeout === null
+      ? wanted
+      : { ...wanted, timeout: Math.round((dumped.timeout ?? 0) / 1000) };
+  }
+  return { name: dumped.name, key: [], data: null, interval: false, timeout: null, comment: null };
+}
+
+function sameDeclaration(a: KernelSet, b: KernelSet): boolean {
+  return (
+    a.flags === b.flags &&
+    a.keyType === b.keyType &&
+    a.keyLength === b.keyLength &&
+    a.dataType === b.dataType &&
+    // The kernel gives a verdict map's data its own length.
+    (a.dataLength === b.dataLength || b.dataType === 0xffffff00)
+  );
+}
+
+function recognisedChains(contents: TableContents, want: NftTable): Map<string, Chain> {
+  const slots = anonymousMaps(contents);
+  const rules = new Map<string, string[]>();
+  for (const { chain, expressions, userdata } of contents.rules) {
+    const text = ruleText(expressions, commentOf(userdata), slots);
+    rules.set(chain, [...(rules.get(chain) ?? []), text]);
+  }
+  return new Map(
+    contents.chains.map((dumped) => [
+      dumped.name,
+      recognisedChain(dumped, rules.get(dumped.name) ?? [], want),
+    ]),
+  );
+}
+
+function recognisedChain(
+  dumped: TableContents["chains"][number],
+  rules: readonly string[],
+  want: NftTable,
+): Chain {
+  const wanted = want.chains.get(dumped.name);
+  const hook =
+    dumped.hook === undefined
+      ? null
+      : { type: dumped.type as "nat", hook: dumped.hook.hook as "input", priority: dumped.hook.priority };
+  if (wanted !== undefined && sameRules(wanted, rules, want.family)) return { ...wanted, hook };
+  return { name: dumped.name, hook, rules: rules.map(() => unknownRule), comment: null };
+}
+
+const unknownRule: Rule = { statements: [], comment: "not ours" };
+
+function sameRules(wanted: Chain, rules: readonly string[], family: NftFamily): boolean {
+  if (wanted.rules.length !== rules.length) return false;
+  const slots = new Map<string, string>();
+  return wanted.rules.every((rule, i) => {
+    const expressions = expressionsOf(rule, family, (chains) => {
+      slots.set("wanted", chains.map((chain, slot) => `${slot}:goto ${chain}`).join());
+      return { set: "wanted" };
+    });
+    return ruleText(expressions, rule.comment, slots) === rules[i];
+  });
+}
+
+/** Name of each anonymous map → what it holds. */
+function anonymousMaps(contents: TableContents): ReadonlyMap<string, string> {
+  return new Map(
+    contents.sets.filter(isAnonymous).map(({ name }) => [
+      name,
+      (contents.elements.get(name) ?? [])
+        .map(({ key, data }) => ({ slot: key.length === 4 ? hostU32Of(key) : -1, data }))
+        .sort((a, b) => a.slot - b.slot)
+        .map(
+          ({ slot, data }) =>
+            `${slot}:${typeof data === "object" && "chain" in data ? `${data.kind} ${data.chain}` : "?"}`,
+        )
+        .join(),
+    ]),
+  );
+}
+
+function isAnonymous({ flags }: KernelSet): boolean {
+  return (flags & setFlag.anonymous) !== 0;
+}
+
+/** One text for rules that mean the same: the kernel fills in what was left out, and numbers anonymous maps. */
+function ruleText(
+  expressions: readonly Expr[],
+  comment: string | null,
+  slots: ReadonlyMap<string, string>,
+): string {
+  const plain = expressions.map((each) => {
+    if (each.kind === "lookup") {
+      const { setId: _setId, ...lookup } = each;
+      return { ...lookup, set: slots.get(each.set) ?? each.set };
+    }
+    if (each.kind === "nat") {
+      const { addressMax: _addressMax, portMax: _portMax, ...nat } = each;
+      return { ...nat, flags: each.flags & ~3 };
+    }
+    if (each.kind === "dynset") {
+      const { setId: _setId, ...dynset } = each;
+      return dynset;
+    }
+    return each;
+  });
+  return JSON.stringify([comment, plain.map(sortedKeys)]);
+}
+
+function sortedKeys(value: object): [string, unknown][] {
+  return Object.entries(value)
+    .filter(([, each]) => each !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}

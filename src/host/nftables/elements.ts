@@ -1,0 +1,220 @@
+// Elements of the Plan as kernel bytes and back: keys are text in the Plan, packed fields in the kernel.
+import {
+  type Address,
+  addressBytes,
+  formatAddress,
+  networkAddress,
+  prefixLength,
+} from "../../model/address.ts";
+import type { Item } from "../../plan/nftables/diff.ts";
+import type { Backend, Element, NftSet, Part, Spread } from "../../plan/nftables/types.ts";
+import { isSlotMap } from "../../plan/nftables/types.ts";
+import {
+  addressOf,
+  addressText,
+  type Bytes,
+  hostU32Bytes,
+  hostU32Of,
+  u8Bytes,
+  u16Bytes,
+} from "../netlink/bytes.ts";
+import type { Datum } from "../netlink/datum.ts";
+import { elementFlag, type Element as KernelElement } from "../netlink/elements.ts";
+import { commentOf, commentUserdata } from "../netlink/userdata.ts";
+import { protocolNumbers } from "./expressions.ts";
+
+/** The kernel elements of Items: one each, or two where a range needs its end. */
+export function* encodeItems(set: NftSet, items: readonly Item[]): Generator<KernelElement> {
+  for (const item of items) {
+    if (set.interval && set.key.length === 1) yield* encodeRange(item);
+    else yield encodeItem(set, item);
+  }
+}
+
+/** What a dumped set holds, in the Plan's words. */
+export function decodeElements(
+  set: NftSet,
+  elements: readonly KernelElement[],
+): { readonly elements: Map<string, Element>; readonly spreads: Map<string, Spread> } {
+  if (isSlotMap(set)) return { elements: new Map(), spreads: decodeSpreads(set, elements) };
+  const decoded =
+    set.interval && set.key.length === 1
+      ? decodeRanges(elements)
+      : elements.map((element) => decodeElement(set, element));
+  return { elements: new Map(decoded.map((element) => [element.key, element])), spreads: new Map() };
+}
+
+function encodeItem(set: NftSet, item: Item): KernelElement {
+  const parts = item.key.split(" . ");
+  const key = parts.map((part, i) => encodePart(set.key[i]!, networkStart(part))).join("");
+  const slot = item.slot === null ? "" : hostU32Bytes(item.slot);
+  return {
+    key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key + slot,
+    ...(set.interval
+      ? { keyEnd: parts.map((part, i) => encodePart(set.key[i]!, networkEnd(part))).join("") }
+      : {}),
+    ...(item.data === null ? {} : { data: encodeData(item.data) }),
+    ...(item.comment === null ? {} : { userdata: commentUserdata(item.comment) }),
+  };
+}
+
+/** Parts of a concatenation are padded to four bytes; the value of a set with one part is not. */
+function unpadded(key: Bytes, part: Part): Bytes {
+  return part === "protocol" ? key.slice(0, 1) : part === "port" ? key.slice(0, 2) : key;
+}
+
+function encodePart(part: Part, text: string): Bytes {
+  switch (part) {
+    case "address":
+      return addressText(text);
+    case "protocol":
+      return `${u8Bytes(protocolNumbers[text as keyof typeof protocolNumbers])}\0\0\0`;
+    case "port":
+      return `${u16Bytes(Number(text))}\0\0`;
+    case "slot":
+      return hostU32Bytes(Number(text));
+  }
+}
+
+function encodeData(data: string | Backend): Datum {
+  if (typeof data !== "string") return `${addressText(data.address)}${u16Bytes(data.port)}\0\0`;
+  return data === "drop" ? { kind: "drop" } : { kind: "goto", chain: data.slice("goto ".length) };
+}
+
+function decodeElement(set: NftSet, { key, keyEnd, data, userdata }: KernelElement): Element {
+  const first = decodeParts(set.key, key);
+  const text = keyEnd === undefined ? first : networks(first, decodeParts(set.key, keyEnd));
+  return {
+    key: text.join(" . "),
+    data: typeof data === "object" ? verdictText(data) : null,
+    comment: commentOf(userdata),
+  };
+}
+
+function verdictText(verdict: Exclude<Datum, Bytes>): string {
+  return "chain" in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
+}
+
+function decodeParts(parts: readonly Part[], key: Bytes): string[] {
+  let at = 0;
+  return parts.map((part) => {
+    const length = part === "address" ? addressLength(parts, key) : 4;
+    const bytes = key.slice(at, at + length);
+    at += length;
+    return decodePart(part, bytes);
+  });
+}
+
+/** All addresses of a key have the same length: what the other parts leave. */
+function addressLength(parts: readonly Part[], key: Bytes): number {
+  const addresses = parts.filter((part) => part === "address").length;
+  return (key.length - 4 * (parts.length - addresses)) / addresses;
+}
+
+function decodePart(part: Part, bytes: Bytes): string {
+  switch (part) {
+    case "address":
+      return addressOf(bytes);
+    case "protocol":
+      return protocolNames.get(bytes.charCodeAt(0)) ?? String(bytes.charCodeAt(0));
+    case "port":
+      return String((bytes.charCodeAt(0) << 8) | bytes.charCodeAt(1));
+    case "slot":
+      return String(hostU32Of(bytes));
+  }
+}
+
+const protocolNames = new Map<number, string>(
+  Object.entries(protocolNumbers).map(([name, number]) => [number, name]),
+);
+
+function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, Spread> {
+  const spreads = new Map<string, { key: string; backends: (Backend | undefined)[] }>();
+  const parts = set.key.slice(0, -1);
+  for (const { key, data } of elements) {
+    if (typeof data !== "string") continue;
+    const text = decodeParts(parts, key.slice(0, -4)).join(" . ");
+    let spread = spreads.get(text);
+    if (spread === undefined) {
+      spread = { key: text, backends: [] };
+      spreads.set(text, spread);
+    }
+    const address = addressOf(data.slice(0, -4));
+    spread.backends[hostU32Of(key.slice(-4))] = {
+      address,
+      port: (data.charCodeAt(data.length - 4) << 8) | data.charCodeAt(data.length - 3),
+    };
+  }
+  return spreads;
+}
+
+/** Sets of plain networks hold the first address, and the first behind the last one marked as an end. */
+function* encodeRange({ key }: Item): Generator<KernelElement> {
+  yield { key: addressText(networkStart(key)) };
+  const behind = addressAfter(networkEnd(key));
+  if (behind !== null) yield { key: addressText(behind), flags: elementFlag.intervalEnd };
+}
+
+function decodeRanges(elements: readonly KernelElement[]): Element[] {
+  const isEnd = (element: KernelElement) => ((element.flags ?? 0) & elementFlag.intervalEnd) !== 0;
+  const sorted = [...elements].sort((a, b) =>
+    a.key < b.key ? -1 : a.key > b.key ? 1 : Number(isEnd(b)) - Number(isEnd(a)),
+  );
+  const found: Element[] = [];
+  for (const [i, element] of sorted.entries()) {
+    if (isEnd(element)) continue;
+    const next = sorted[i + 1];
+    const last = next === undefined ? "\xff".repeat(element.key.length) : bytesBefore(next.key);
+    found.push({ key: rangeText(addressOf(element.key), addressOf(last)), data: null, comment: null });
+  }
+  return found;
+}
+
+function networks(first: readonly string[], last: readonly string[]): string[] {
+  return first.map((text, i) => (text === last[i] ? text : rangeText(text, last[i]!)));
+}
+
+/** A network where the range is one, else `first-last`: then it is nobody of ours. */
+function rangeText(first: Address, last: Address): string {
+  const [a, b] = [addressBytes(first)!, addressBytes(last)!];
+  let bits = 0;
+  while (bits < a.length * 8 && bit(a, bits) === bit(b, bits)) bits++;
+  for (let i = bits; i < a.length * 8; i++) if (bit(a, i) !== 0 || bit(b, i) !== 1) return `${first}-${last}`;
+  return bits === a.length * 8 ? first : `${first}/${bits}`;
+}
+
+function bit(bytes: Uint8Array, index: number): number {
+  return (bytes[index >> 3]! >> (7 - (index & 7))) & 1;
+}
+
+function networkStart(text: string): string {
+  return text.includes("/") ? networkAddress(text) : text;
+}
+
+function networkEnd(text: string): string {
+  if (!text.includes("/")) return text;
+  const bits = prefixLength(text);
+  return formatAddress(
+    addressBytes(networkAddress(text))!.map(
+      (byte, i) => byte | (255 >> Math.min(8, Math.max(0, bits - 8 * i))),
+    ),
+  );
+}
+
+function addressAfter(address: Address): Address | null {
+  const bytes = addressBytes(address)!;
+  for (let i = bytes.length - 1; i >= 0; i--) {
+    bytes[i] = (bytes[i]! + 1) & 255;
+    if (bytes[i] !== 0) return formatAddress(bytes);
+  }
+  return null;
+}
+
+function bytesBefore(key: Bytes): Bytes {
+  const bytes = Buffer.from(key, "latin1");
+  for (let i = bytes.length - 1; i >= 0; i--) {
+    bytes[i] = (bytes[i]! - 1) & 255;
+    if (bytes[i] !== 255) break;
+  }
+  return bytes.toString("latin1");
+}

@@ -1,0 +1,124 @@
+// The nftables Plan in a real kernel: what is written is read back the same, lists, reloads, and follows histories.
+
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NftablesHost } from "../../src/host/nftables/host.ts";
+import type { ServicePort } from "../../src/model/snapshot.ts";
+import { compile } from "../../src/modes/nftables/compile.ts";
+import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
+import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
+import { print } from "../../src/plan/nftables/print.ts";
+import type { NftPlan } from "../../src/plan/nftables/types.ts";
+import { type Routes, route } from "../../src/routing/routes.ts";
+import { servicePort, settings, snapshotOf } from "../clusters.ts";
+import { createNamespace, isRoot, type Namespace } from "./netns.ts";
+
+describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the kernel, %s", (family) => {
+  const nft = family === "ipv4" ? "ip" : "ip6";
+  let here: Namespace;
+  let there: Namespace;
+  let host: NftablesHost;
+
+  beforeAll(async () => {
+    here = createNamespace();
+    there = createNamespace();
+    host = await NftablesHost.open({ family: nft, netns: here.path });
+  });
+
+  afterAll(async () => {
+    await host.close();
+    here.remove();
+    there.remove();
+  });
+
+  const state = fc.record({
+    ports: fc.array(servicePort(family), { maxLength: 8 }),
+    settings: settings(family),
+  });
+
+  it("is read back as it was written, and written again only where it differs", async () => {
+    await fc.assert(
+      fc.asyncProperty(state, async ({ ports, settings }) => {
+        const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings)));
+        await host.apply(diff(await host.read(want), want));
+        expect(diff(await host.read(want), want)).toEqual([]);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("is listed by nft as print() says, as JSON too, and the listing loads to the same listing", async () => {
+    await fc.assert(
+      fc.asyncProperty(state, async ({ ports, settings }) => {
+        const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings)));
+        here.run("nft", "flush", "ruleset");
+        await host.apply(diff(null, want));
+        const listing = here.run("nft", "list", "table", nft, "kube-proxy");
+        expect(sorted(listing)).toEqual(sorted(print(want)));
+        expect(JSON.parse(here.run("nft", "-j", "list", "ruleset"))).toHaveProperty("nftables");
+        there.run("nft", "flush", "ruleset");
+        there.feed(listing, "nft", "-f", "-");
+        expect(sorted(there.run("nft", "list", "table", nft, "kube-proxy"))).toEqual(sorted(listing));
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  const history = fc.record({
+    settings: settings(family),
+    steps: fc.array(fc.array(fc.tuple(servicePort(family), fc.boolean()), { minLength: 1, maxLength: 3 }), {
+      minLength: 2,
+      maxLength: 5,
+    }),
+  });
+
+  it("follows generated histories: after every step the kernel holds the Plan, and the Plan from scratch", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async ({ settings, steps }) => {
+        const ports = new Map<string, ServicePort>();
+        let routes: Routes | null = null;
+        let want: NftPlan | null = null;
+        let applied: NftPlan | null = null;
+        for (const step of steps) {
+          for (const [port, remove] of step) {
+            if (remove) ports.delete(port.key);
+            else ports.set(port.key, port);
+          }
+          const snapshot = snapshotOf(
+            [...ports.values()],
+            family,
+            step.map(([{ key }]) => key),
+          );
+          routes = route(routes, snapshot, settings);
+          want = compile(want, routes);
+          const whole = unfold(want);
+          const tables =
+            applied === null
+              ? { have: await host.read(whole), want: whole }
+              : unfoldChanged(applied, want, want.changed);
+          await host.apply(diff(tables.have, tables.want));
+          applied = settled(
+            applied,
+            want,
+            applied === null ? want.fragments.keys() : want.changed,
+            tables.have,
+          );
+          const held = await host.read(whole);
+          expect(countOperations(diff(held, unfold(applied)))).toBe(0);
+          expect(diff(held, unfold(compile(null, route(null, snapshot, settings))))).toEqual([]);
+        }
+      }),
+      { numRuns: Number(process.env.TURNOUT_HISTORIES ?? 30) },
+    );
+  });
+});
+
+/** Lines of a listing without order, line breaks and indentation. */
+function sorted(listing: string): string[] {
+  return listing
+    .replace(/elements = \{ ([^}]*) \}/g, (_, elements: string) => elements.split(/,\s*/).join("\n"))
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .sort();
+}
