@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { HostError } from "../../src/host/error.ts";
 import type { Operation } from "../../src/host/netlink/batch.ts";
 import { u32Bytes } from "../../src/host/netlink/bytes.ts";
 import type { Element } from "../../src/host/netlink/elements.ts";
@@ -68,6 +69,29 @@ describe.runIf(isRoot)("netlink sockets", () => {
     );
     expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual(outcomes.map((_, i) => i % 2 === 1));
     await socket.close();
+  });
+
+  it("tell a refusal even when there are more than they can take in, and work afterwards", async () => {
+    const socket = await openSocket("netfilter", place());
+    await transact(socket, filled(0, 10));
+    const none: Operation = { kind: "deleteSet", set: { ...at, name: "none" } };
+    const error = await transact(socket, [
+      add(u32Bytes(99)),
+      ...Array.from({ length: 50_000 }, () => none),
+    ]).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ kind: "refused", errno: "ENOENT" });
+    expect((error as HostError).refusals.length).toBeLessThan(50_000);
+    await transact(socket, [add(u32Bytes(100))]);
+    expect(await readSetElements("ip", "t", "s", place())).toHaveLength(11);
+    await socket.close();
+  });
+
+  it("finish what was asked before they close", async () => {
+    const socket = await openSocket("netfilter", place());
+    const asked = [transact(socket, filled(0, 10)), transact(socket, [add(u32Bytes(100))])];
+    await socket.close();
+    await Promise.all(asked);
+    expect(await readSetElements("ip", "t", "s", place())).toHaveLength(11);
   });
 
   it("stop a dump halfway, and work afterwards", async () => {

@@ -6,7 +6,7 @@ import { type Flow, FlowCursor, type FlowView, writeFlow, writeProtocolFilter } 
 import { addFlag, endMessage, flag, messagesIn, messageType } from "./message.ts";
 import { errnoName } from "./native.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength, subsystem } from "./netfilter.ts";
-import { type NetlinkSocket, type Place, refused, withSocket } from "./socket.ts";
+import { mustKnow, type NetlinkSocket, type Place, refused, withSocket } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 export type { Flow, FlowView } from "./flow.ts";
@@ -86,10 +86,11 @@ export async function deleteFlows(
   signal?: AbortSignal,
 ): Promise<number> {
   if (flows.length === 0) return 0;
-  const answers = await socket.exchange(deletion(flows), signal);
-  const failures = answers.filter(({ errno }) => errno !== 0);
+  const reply = await socket.exchange(deletion(flows), signal);
+  const failures = reply.answers.filter(({ errno }) => errno !== 0);
   const serious = failures.find(({ errno }) => errnoName(errno) !== "ENOENT");
   if (serious !== undefined) throw refused(`delete ${flows.length} tracked flows`, serious);
+  mustKnow(`delete ${flows.length} tracked flows`, reply);
   return flows.length - failures.length;
 }
 

@@ -30,6 +30,12 @@ const NETLINK_GET_STRICT_CHK = 12;
 export const datagramSize = 128 * 1024;
 const receiveBuffer = 4 * 1024 * 1024;
 
+export type Answers = {
+  readonly answers: readonly Answer[];
+  /** False when the kernel had more to say than there was room for. */
+  readonly complete: boolean;
+};
+
 /** A socket for requests. They are answered one after the other. */
 export class NetlinkSocket {
   readonly portId: number;
@@ -46,8 +52,11 @@ export class NetlinkSocket {
     this.portId = portId;
   }
 
-  /** Sends messages in one write and gives every answer of the kernel. Replies that are no answers go to `visit`. */
-  exchange(request: Uint8Array, signal?: AbortSignal, visit?: Visit): Promise<Answer[]> {
+  /** Sends messages in one write and gives the kernel's answers. Replies that are no answers go to `visit`. */
+  exchange(request: Uint8Array, signal?: AbortSignal, visit?: Visit): Promise<Answers> {
+    if (this.#closing !== undefined) {
+      return Promise.reject(new HostError("unavailable", "Cannot use a netlink socket: it is closed"));
+    }
     const turn = this.#queue.then(() => this.#exchange(request, signal, visit));
     this.#queue = turn.catch(() => undefined);
     return turn;
@@ -60,26 +69,38 @@ export class NetlinkSocket {
     return this.#closing;
   }
 
-  async #exchange(request: Uint8Array, signal?: AbortSignal, visit?: Visit): Promise<Answer[]> {
+  async #exchange(request: Uint8Array, signal?: AbortSignal, visit?: Visit): Promise<Answers> {
     signal?.throwIfAborted();
-    if (this.#closing !== undefined)
-      throw new HostError("unavailable", "Cannot use a netlink socket: it is closed");
     this.#makeRoom(request.length);
     await writeAll(this.#fd, request);
     return this.#answers(visit);
   }
 
   // The kernel works a request off while it is written: what it has to say is waiting when the write returns.
-  #answers(visit: Visit | undefined): Answer[] {
+  #answers(visit: Visit | undefined): Answers {
     const answers: Answer[] = [];
+    let complete = true;
     for (;;) {
-      const length = this.#native.receive(this.#fd, this.#buffer);
-      if (length === 0) return answers;
-      if (length > this.#buffer.length) throw truncated(length);
+      const length = this.#receive();
+      if (length === 0) return { answers, complete };
+      if (length > this.#buffer.length) {
+        complete = false;
+        continue;
+      }
       for (const message of messagesIn(this.#buffer, length)) {
         if (message.type === messageType.error) answers.push(readAnswer(this.#buffer, message));
         else visit?.(this.#buffer, message);
       }
+    }
+  }
+
+  // Answers that did not fit the receive buffer count like one that does not fit ours.
+  #receive(): number {
+    try {
+      return this.#native.receive(this.#fd, this.#buffer);
+    } catch (error) {
+      if (error instanceof HostError && error.errno === "ENOBUFS") return Number.POSITIVE_INFINITY;
+      throw error;
     }
   }
 
@@ -106,10 +127,16 @@ export async function ask(
   signal?: AbortSignal,
   visit?: Visit,
 ): Promise<void> {
-  const answers = await socket.exchange(request, signal, visit);
-  const refusal = answers.find(({ errno }) => errno !== 0);
+  const reply = await socket.exchange(request, signal, visit);
+  const refusal = reply.answers.find(({ errno }) => errno !== 0);
   if (refusal !== undefined) throw refused(what, refusal);
-  if (answers.length === 0) throw new HostError("lost", `Cannot ${what}: the kernel did not answer`);
+  mustKnow(what, reply);
+}
+
+/** Throws when the kernel's answer was lost: what became of the request is not known then. */
+export function mustKnow(what: string, { answers, complete }: Answers): void {
+  if (answers.length > 0 && complete) return;
+  throw new HostError("lost", `Cannot ${what}: the kernel's answer is lost`);
 }
 
 /** Does one thing with a socket of its own. */
@@ -143,10 +170,6 @@ export function refused(what: string, { errno, text, offset }: Answer): HostErro
     text,
     ...(offset === null ? {} : { offset }),
   });
-}
-
-function truncated(length: number): HostError {
-  return new HostError("lost", `Cannot read a netlink message: it has ${length} bytes`);
 }
 
 /** Off the event loop: the kernel works while this waits. */

@@ -6,7 +6,7 @@ import { type Answer, headerLength, itemAt } from "./message.ts";
 import { errnoName } from "./native.ts";
 import { netfilterHeaderLength } from "./netfilter.ts";
 import { elementListAttribute } from "./nftables.ts";
-import { type NetlinkSocket, refused } from "./socket.ts";
+import { mustKnow, type NetlinkSocket, refused } from "./socket.ts";
 
 /** Applies all operations or none; the error names every operation that was refused. */
 export async function transact(
@@ -17,12 +17,10 @@ export async function transact(
 ): Promise<Batch> {
   const batch = encode(operations, options);
   if (batch.parts.length === 0) return batch;
-  const answers = await socket.exchange(batch.bytes, signal);
-  const objections = answers.filter(({ errno }) => errno !== 0);
+  const reply = await socket.exchange(batch.bytes, signal);
+  const objections = reply.answers.filter(({ errno }) => errno !== 0);
   if (objections.length > 0) throw objection(operations, batch, objections);
-  if (answers.length === 0) {
-    throw new HostError("lost", `Cannot apply ${operations.length} operations: the kernel did not answer`);
-  }
+  mustKnow(`apply ${operations.length} operations`, reply);
   return batch;
 }
 
