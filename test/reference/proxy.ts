@@ -24,7 +24,7 @@ const apiAddress = { host: "127.0.0.1", port: 6443 };
 const metricsAddress = "127.0.0.1:10249";
 
 export async function startProxy(
-  namespace: Namespace,
+  namespace: Omit<Namespace, "remove">,
   program: string,
   configuration: Configuration,
   nodeName: string,
@@ -104,7 +104,7 @@ function kubeconfigFor(server: string): object {
   };
 }
 
-async function hasSynced(namespace: Namespace): Promise<boolean> {
+async function hasSynced(namespace: Pick<Namespace, "get">): Promise<boolean> {
   const metrics = (await namespace.get(`http://${metricsAddress}/metrics`)) ?? "";
   return ["IPv4", "IPv6"].every((family) => {
     const stamp = new RegExp(
