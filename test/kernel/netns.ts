@@ -1,18 +1,28 @@
-// Network namespaces for kernel tests: named after this process, so that leftovers of dead ones can be told and removed.
+// Network namespaces for kernel tests: made, entered, used and removed; those of dead processes are swept away.
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setns } from "./libc.ts";
 
+/** A network namespace that this process owns. */
 export type Namespace = {
   readonly name: string;
   /** What `openSocket` and others take as `netns`. */
   readonly path: string;
+  /** Runs code inside. It must be synchronous: only this thread moves, and it moves back at the end. */
+  inside<T>(work: () => T): T;
   /** Runs a program inside and gives what it prints; throws when it fails. */
   run(command: string, ...args: readonly string[]): string;
   /** The same with something on its standard input. */
   feed(input: string, command: string, ...args: readonly string[]): string;
+  /** Runs a list of `ip` commands, one in a line. */
+  ip(...lines: readonly string[]): void;
+  /** Sets sysctls of this namespace: `net.ipv4.ip_forward` → 1. */
+  sysctl(values: Readonly<Record<string, string | number>>): void;
   remove(): void;
 };
 
+const folder = "/run/netns";
 const prefix = "tt-";
 let count = 0;
 let swept = false;
@@ -20,12 +30,16 @@ let swept = false;
 /** Kernel tests are skipped when this is false. */
 export const isRoot = process.getuid?.() === 0;
 
-export function createNamespace(): Namespace {
-  if (!swept) sweep();
+/** Makes a namespace whose name tells its owner: `tt-<pid>-<label>`. */
+export function createNamespace(label: string = String(++count)): Namespace {
+  if (!swept) sweepNamespaces();
   swept = true;
-  const name = `${prefix}${process.pid}-${++count}`;
-  execFileSync("ip", ["netns", "add", name]);
-  const feed = (input: string, command: string, ...args: readonly string[]) =>
+  const name = `${prefix}${process.pid}-${label}`;
+  execFileSync("ip", ["netns", "add", name], { stdio: "pipe" });
+  const path = join(folder, name);
+  const fd = openSync(path, "r");
+  const inside = <T>(work: () => T): T => within(fd, work);
+  const feed = (input: string, command: string, ...args: readonly string[]): string =>
     execFileSync("ip", ["netns", "exec", name, command, ...args], {
       input,
       encoding: "utf8",
@@ -34,17 +48,63 @@ export function createNamespace(): Namespace {
     });
   return {
     name,
-    path: `/run/netns/${name}`,
+    path,
+    inside,
     feed,
     run: (command, ...args) => feed("", command, ...args),
-    remove: () => void execFileSync("ip", ["netns", "delete", name]),
+    ip: (...lines) => void feed(lines.join("\n"), "ip", "-batch", "-"),
+    sysctl: (values) =>
+      inside(() => {
+        for (const [key, value] of Object.entries(values)) setSysctl(key, value);
+      }),
+    remove() {
+      closeSync(fd);
+      execFileSync("ip", ["netns", "delete", name]);
+    },
   };
 }
 
-function sweep(): void {
-  const names = execFileSync("ip", ["netns", "list"], { encoding: "utf8" }).match(/^tt-\d+-\d+/gm) ?? [];
-  for (const name of names) {
-    const pid = name.split("-")[1];
-    if (!existsSync(`/proc/${pid}`)) execFileSync("ip", ["netns", "delete", name]);
+/** Names of the namespaces that this process made and has not removed. */
+export function ownNamespaceNames(): string[] {
+  return allNames().filter((name) => name.startsWith(`${prefix}${process.pid}-`));
+}
+
+/** Removes what processes that died left behind. */
+export function sweepNamespaces(): void {
+  for (const name of allNames()) {
+    const pid = /^tt-(\d+)-/.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) execFileSync("ip", ["netns", "delete", name]);
   }
+}
+
+/** null when kernel tests can run here; else why they cannot. */
+export function reasonToSkip(): string | null {
+  if (!isRoot) return "needs root on Linux";
+  try {
+    createNamespace("probe").remove();
+    return null;
+  } catch (error) {
+    return `cannot make network namespaces: ${(error as Error).message}`;
+  }
+}
+
+const home = existsSync("/proc/thread-self/ns/net") ? openSync("/proc/thread-self/ns/net", "r") : -1;
+
+function within<T>(fd: number, work: () => T): T {
+  setns(fd);
+  try {
+    return work();
+  } finally {
+    setns(home);
+  }
+}
+
+function allNames(): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith(prefix)) : [];
+}
+
+/** Sysctls that this kernel does not have are left out: the tests then rely on its defaults. */
+function setSysctl(key: string, value: string | number): void {
+  const file = join("/proc/sys", ...key.split("."));
+  if (existsSync(file)) writeFileSync(file, String(value));
 }

@@ -1,0 +1,67 @@
+// Judges a mode by real packets: scenarios with equal settings share one cluster, and all their packets fly at once.
+import type { KubeObject } from "../cluster.ts";
+import {
+  type ModeName,
+  type PacketCase,
+  readScenario,
+  type Scenario,
+  type ScenarioSettings,
+  scenarioNames,
+} from "../scenarios.ts";
+import { judge } from "./probe.ts";
+import type { World } from "./world.ts";
+
+/** Something that programmes a node so that Services work; the real kube-proxy, or a mode of ours. */
+export type ModeUnderTest = {
+  readonly name: ModeName;
+  /** Makes the node serve exactly these objects under these settings; resolves when it does. */
+  apply(world: World, objects: readonly KubeObject[], settings: ScenarioSettings): Promise<void>;
+  /** Stops whatever `apply` left running. The rules are swept away by the caller. */
+  clear(world: World): Promise<void>;
+};
+
+/** Scenarios that can be judged in one go. */
+export type Group = { readonly settings: ScenarioSettings; readonly scenarios: readonly Scenario[] };
+
+export type Verdict = { readonly packet: PacketCase; readonly problem: string | null };
+
+/** All scenarios that say something about a mode, grouped. */
+export function groupsFor(mode: ModeName): Group[] {
+  const groups = new Map<string, Scenario[]>();
+  for (const scenario of scenarioNames().map(readScenario)) {
+    const packets = scenario.packets.filter(({ modes }) => modes.includes(mode));
+    if (packets.length === 0) continue;
+    const key = JSON.stringify([scenario.settings, scenario.objects.filter(({ kind }) => kind === "Node")]);
+    groups.set(key, [...(groups.get(key) ?? []), { ...scenario, packets }]);
+  }
+  return [...groups.values()].map((scenarios) => ({ settings: scenarios[0]!.settings, scenarios }));
+}
+
+/** Judges every packet of a group, all at once. */
+export async function judgeGroup(world: World, mode: ModeUnderTest, group: Group): Promise<Verdict[]> {
+  const { settings, scenarios } = group;
+  world.sweep();
+  world.setForwardPolicy(settings.forwardPolicy);
+  try {
+    await mode.apply(world, merged(scenarios), settings);
+    world.forgetFlows();
+    return await Promise.all(
+      scenarios
+        .flatMap(({ packets }) => packets)
+        .map(async (packet) => ({ packet, problem: await judge(world, packet, packet.outcome) })),
+    );
+  } finally {
+    await mode.clear(world);
+    world.sweep();
+  }
+}
+
+/** The objects of several scenarios in one cluster. */
+function merged(scenarios: readonly Scenario[]): KubeObject[] {
+  const byName = new Map(
+    scenarios
+      .flatMap(({ objects }) => objects)
+      .map((object) => [`${object.kind}/${object.metadata.namespace ?? ""}/${object.metadata.name}`, object]),
+  );
+  return [...byName.values()];
+}

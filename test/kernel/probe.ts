@@ -1,0 +1,103 @@
+// Sends the packets of a case through the world and says in the words of the truth tables what became of them.
+import { type Address, familyOf, isLoopback, joinHostPort } from "../../src/model/address.ts";
+import { gateway, inFamily, nodeAddresses, placeOf, places } from "../places.ts";
+import { caseText, type ExpectedOutcome, type PacketCase } from "../scenarios.ts";
+import { tryCraftedSyn } from "./crafted.ts";
+import { readFlows } from "./flows.ts";
+import type { Endpoint } from "./libc.ts";
+import { type Fate, fateText, tryOnce } from "./tries.ts";
+import type { World } from "./world.ts";
+
+/** What is sent: who to whom. */
+export type Probe = Pick<PacketCase, "from" | "to">;
+
+/** `10.180.0.1:8080 keep`, `10.180.0.1:8080 masquerade`, `reject`, `drop`, `pass`, or something unexpected. */
+export type Seen = string;
+
+/** Sends the packets of a case until everything expected was seen; null when all is as expected, else what is not. */
+export async function judge(world: World, probe: Probe, outcome: ExpectedOutcome): Promise<string | null> {
+  const expected = expectedSights(outcome);
+  const seen = new Map<Seen, number>();
+  // Two endpoints, uniform choice: 40 connections miss one with a probability of 10⁻¹².
+  for (let sent = 0; sent < 40; ) {
+    const batch = sent === 0 ? Math.max(2, expected.length * 4) * (outcome.kind === "forward" ? 1 : 0.5) : 16;
+    for (const sight of await send(world, probe, Math.ceil(batch)))
+      seen.set(sight, (seen.get(sight) ?? 0) + 1);
+    sent += Math.ceil(batch);
+    if ([...seen.keys()].some((sight) => !expected.includes(sight))) break;
+    if (expected.every((sight) => seen.has(sight))) return null;
+  }
+  const sights = [...seen].map(([sight, count]) => `${sight} ×${count}`).join(", ");
+  return `${caseText(probe)}: expected ${expected.join(", ")}; seen ${sights}`;
+}
+
+/** Sends a number of packets at once and tells what became of each. */
+export function send(world: World, probe: Probe, count: number): Promise<Seen[]> {
+  return Promise.all(Array.from({ length: count }, () => sendOne(world, probe)));
+}
+
+function expectedSights(outcome: ExpectedOutcome): Seen[] {
+  if (outcome.kind !== "forward") return [outcome.kind];
+  return outcome.choices.map(({ endpoint, masquerade, bypassed }) =>
+    sightOf(endpoint, masquerade ? "masquerade" : "keep", bypassed),
+  );
+}
+
+function sightOf(endpoint: string, source: string, bypassed: boolean): Seen {
+  return `${endpoint} ${source}${bypassed ? " bypassed" : ""}`;
+}
+
+async function sendOne(world: World, probe: Probe): Promise<Seen> {
+  const fate = await fateOf(world, probe);
+  switch (fate.kind) {
+    case "answered":
+      return probe.to.protocol === "icmp"
+        ? "pass"
+        : sightOf(fate.endpoint, sourceSeen(fate.saw, fate.client), false);
+    case "icmp":
+      return icmpSight(fate);
+    case "errno":
+      // A reset by the node's own stack: nobody stood in the way.
+      return fate.errno === "ECONNREFUSED" && isNodeAddress(probe.to.address) ? "pass" : fateText(fate);
+    case "silence":
+      return silenceSight(world, fate.client, probe.to);
+  }
+}
+
+function fateOf(world: World, { from, to }: Probe): Promise<Fate> {
+  const place = placeOf(from.address);
+  if (place === null) throw new Error(`Cannot send from ${from.address}: not in the reference set-up`);
+  const origin = { netns: world.at[place], poller: world.poller };
+  if (place === "X" && isLoopback(to.address)) return tryCraftedSyn({ ...origin, source: from.address }, to);
+  return tryOnce({ ...origin, source: place === "X" ? from.address : null }, to.protocol, to);
+}
+
+function icmpSight(fate: Fate & { kind: "icmp" }): Seen {
+  const { type, code, from } = fate.error;
+  const unreachablePort = from.includes(":") ? type === 1 && code === 4 : type === 3 && code === 3;
+  if (!unreachablePort) return "pass";
+  const bystanders = [gateway, places.RN, places.L1, places.L2, places.R1, places.R2];
+  return bystanders.some((address) => inFamily(address, familyOf(from)) === from) ? fateText(fate) : "reject";
+}
+
+/** A packet that was sent on although no answer came has left a tracked flow; a dropped one has not. */
+function silenceSight(world: World, client: Endpoint, sentTo: Endpoint): Seen {
+  const flow = readFlows(world.node).find(({ from, to }) => isSame(from, client) && isSame(to, sentTo));
+  if (flow === undefined || flow.answerFrom.address === flow.to.address) return "drop";
+  const { address, port } = flow.answerFrom;
+  return sightOf(joinHostPort(address, port), sourceSeen(flow.answerTo, client), true);
+}
+
+function isSame(a: Endpoint, b: Endpoint): boolean {
+  return a.address === b.address && a.port === b.port;
+}
+
+function sourceSeen(saw: Endpoint, client: Endpoint): string {
+  if (saw.address === client.address && (saw.port === client.port || !isNodeAddress(saw.address)))
+    return "keep";
+  return isNodeAddress(saw.address) ? "masquerade" : `seen as ${saw.address}`;
+}
+
+function isNodeAddress(address: Address): boolean {
+  return isLoopback(address) || nodeAddresses.some((own) => inFamily(own, familyOf(address)) === address);
+}

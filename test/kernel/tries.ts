@@ -1,0 +1,205 @@
+// One packet's fate: sends a single connection, datagram or raw packet from a place and says what became of it.
+import { type Address, joinHostPort } from "../../src/model/address.ts";
+import {
+  AF_INET,
+  AF_INET6,
+  bind,
+  close,
+  connect,
+  domainOf,
+  type Endpoint,
+  type IcmpError,
+  IPPROTO,
+  icmpError,
+  localName,
+  noteIcmpErrors,
+  POLLIN,
+  pendingError,
+  receive,
+  SOCK_DGRAM,
+  SOCK_RAW,
+  SOCK_STREAM,
+  type SystemError,
+  send,
+  socket,
+} from "./libc.ts";
+import type { Namespace } from "./netns.ts";
+import { icmpEcho, sctpInit, sctpText, withoutIPv4Header } from "./packets.ts";
+import type { Poller } from "./poller.ts";
+import { type Greeting, parseGreeting } from "./servers.ts";
+
+export type ProbeProtocol = "tcp" | "udp" | "sctp" | "icmp";
+
+/** `client` is what the sender's own socket thinks its name is. */
+export type Fate =
+  | {
+      readonly kind: "answered";
+      readonly endpoint: string;
+      readonly saw: Endpoint;
+      readonly client: Endpoint;
+    }
+  | { readonly kind: "icmp"; readonly error: IcmpError }
+  | { readonly kind: "errno"; readonly errno: string }
+  | { readonly kind: "silence"; readonly client: Endpoint };
+
+/** Where a try starts. */
+export type Sender = { readonly netns: Namespace; readonly poller: Poller; readonly source: Address | null };
+
+// A lost first SYN is sent again after a second, and so is one whose ICMPv6 error came too early to be used.
+const patienceMs = 2600;
+
+/** Sends one packet (and what follows from it) and waits for its fate. */
+export function tryOnce(from: Sender, protocol: ProbeProtocol, to: Endpoint): Promise<Fate> {
+  const domain = domainOf(to.address);
+  switch (protocol) {
+    case "tcp":
+      return attempt(from, to, domain, SOCK_STREAM, 0, stream);
+    case "udp":
+      return attempt(from, to, domain, SOCK_DGRAM, 0, datagram);
+    case "sctp":
+      return attempt(from, to, domain, SOCK_RAW, IPPROTO.sctp, association(to.port));
+    case "icmp":
+      return attempt(
+        from,
+        to,
+        domain,
+        SOCK_RAW,
+        domain === AF_INET ? IPPROTO.icmp : IPPROTO.icmpv6,
+        echo(domain),
+      );
+  }
+}
+
+/** How a protocol starts, and how it knows its answer and its errors. */
+type Exchange = {
+  /** The first packet, when the kernel does not make it itself. */
+  readonly first: Buffer | null;
+  readonly sourcePort: number | null;
+  /** The greeting's text, null for somebody else's packet. */
+  readonly answer: (packet: Buffer) => string | null;
+  /** Whether the packet inside an ICMP error is ours. */
+  readonly owns: (packet: Buffer) => boolean;
+};
+
+const stream: Exchange = { first: null, sourcePort: null, answer: String, owns: () => true };
+
+const datagram: Exchange = { ...stream, first: Buffer.from("hello") };
+
+let lastRawPort = 20_000;
+
+function nextRawPort(): number {
+  lastRawPort = lastRawPort === 60_000 ? 20_000 : lastRawPort + 1;
+  return lastRawPort;
+}
+
+function association(port: number): Exchange {
+  const own = nextRawPort();
+  return {
+    first: sctpInit(own, port),
+    sourcePort: own,
+    answer: (packet) => sctpText(packet, own),
+    owns: (packet) => packet.length >= 2 && packet.readUInt16BE(0) === own,
+  };
+}
+
+const echoed = JSON.stringify({ endpoint: "", saw: { address: "", port: 0 } } satisfies Greeting);
+
+function echo(domain: number): Exchange {
+  const [request, reply] = domain === AF_INET ? [8, 0] : [128, 129];
+  const id = nextRawPort();
+  const owns = (packet: Buffer): boolean => packet.length >= 6 && packet.readUInt16BE(4) === id;
+  return {
+    first: icmpEcho(request, id),
+    sourcePort: null,
+    answer: (packet) => (packet[0] === reply && owns(packet) ? echoed : null),
+    owns,
+  };
+}
+
+function attempt(
+  { netns, poller, source }: Sender,
+  to: Endpoint,
+  domain: number,
+  type: number,
+  protocol: number,
+  exchange: Exchange,
+): Promise<Fate> {
+  const fd = netns.inside(() => socket(domain, type, protocol));
+  return new Promise((resolve) => {
+    const settle = (fate: Fate): void => {
+      clearTimeout(timer);
+      poller.forget(fd);
+      close(fd);
+      resolve(fate);
+    };
+    const timer = setTimeout(() => settle({ kind: "silence", client: clientName(fd, exchange) }), patienceMs);
+    const look = (): void => {
+      const fate = lookAt(fd, domain, type, exchange);
+      if (fate !== null) settle(fate);
+    };
+    noteIcmpErrors(fd, domain);
+    if (source !== null) bind(fd, { address: source, port: 0 });
+    const refused = connect(fd, { address: to.address, port: type === SOCK_RAW ? 0 : to.port });
+    if (refused !== "" && refused !== "EINPROGRESS") return settle(failure(fd, exchange, refused));
+    const unsent = exchange.first === null ? "" : send(fd, exchange.first);
+    // A packet refused or dropped on its way out fails with EPERM; only the former also brings an ICMP error.
+    if (unsent !== "" && unsent !== "EPERM") return settle(failure(fd, exchange, unsent));
+    poller.watch(fd, POLLIN, look);
+    if (unsent === "EPERM") setTimeout(look, 100).unref();
+  });
+}
+
+function lookAt(fd: number, domain: number, type: number, exchange: Exchange): Fate | null {
+  const error = ownIcmpError(fd, exchange);
+  if (error !== null) return { kind: "icmp", error };
+  try {
+    for (let message = receive(fd); message !== null; message = receive(fd)) {
+      const raw = type === SOCK_RAW && domain !== AF_INET6;
+      const fate = answered(fd, raw ? withoutIPv4Header(message.data) : message.data, exchange);
+      if (fate !== null) return fate;
+    }
+    return null;
+  } catch (failed) {
+    // A raw socket also hears of the errors of others; its own came as an ICMP error above.
+    return type === SOCK_RAW ? null : failure(fd, exchange, (failed as SystemError).code);
+  }
+}
+
+function answered(fd: number, data: Buffer, exchange: Exchange): Fate | null {
+  const text = exchange.answer(data);
+  if (text === null) return null;
+  const greeting = parseGreeting(text);
+  if (greeting === null) return { kind: "errno", errno: "EOF" };
+  return { kind: "answered", ...greeting, client: clientName(fd, exchange) };
+}
+
+function clientName(fd: number, exchange: Exchange): Endpoint {
+  const { address, port } = localName(fd);
+  return { address, port: exchange.sourcePort ?? port };
+}
+
+function failure(fd: number, exchange: Exchange, errno: string): Fate {
+  const error = ownIcmpError(fd, exchange);
+  return error === null ? { kind: "errno", errno: errno || pendingError(fd) } : { kind: "icmp", error };
+}
+
+function ownIcmpError(fd: number, exchange: Exchange): IcmpError | null {
+  for (let error = icmpError(fd); error !== null; error = icmpError(fd)) {
+    if (exchange.owns(error.packet)) return error;
+  }
+  return null;
+}
+
+/** A fate in a few words, for messages. */
+export function fateText(fate: Fate): string {
+  switch (fate.kind) {
+    case "answered":
+      return `${fate.endpoint} saw ${joinHostPort(fate.saw.address, fate.saw.port)}`;
+    case "icmp":
+      return `ICMP ${fate.error.type}/${fate.error.code} from ${fate.error.from}`;
+    case "errno":
+      return fate.errno;
+    case "silence":
+      return "silence";
+  }
+}

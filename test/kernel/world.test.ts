@@ -1,0 +1,168 @@
+// The world itself: packets arrive unchanged, the judge can tell fates apart, and nothing is left behind.
+import { execFileSync, spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { families, joinHostPort } from "../../src/model/address.ts";
+import { inFamily, type Place, places } from "../places.ts";
+import { type ExpectedOutcome, parsePackets } from "../scenarios.ts";
+import { createNamespace, ownNamespaceNames, reasonToSkip, sweepNamespaces } from "./netns.ts";
+import { judge } from "./probe.ts";
+import { fateText, tryOnce } from "./tries.ts";
+import { createWorld, type World } from "./world.ts";
+
+const reason = reasonToSkip();
+const everywhere = Object.keys(places) as Place[];
+const pods = ["L1", "L2", "R1", "R2"] as const;
+
+describe("the world", () => {
+  let world: World;
+  beforeAll(async () => {
+    if (reason === null) world = await createWorld();
+  });
+  afterAll(() => world?.close());
+
+  for (const family of families) {
+    for (const protocol of ["tcp", "udp", "sctp"] as const) {
+      it(`carries ${protocol} from every place to every pod over ${family}, unchanged`, async ({ skip }) => {
+        if (reason !== null) return skip(reason);
+        const pairs = everywhere.flatMap((from) => pods.map((to) => [from, to] as const));
+        const fates = await Promise.all(
+          pairs.map(([from, to]) => {
+            const address = inFamily(places[to], family);
+            const source = from === "X" ? inFamily(places.X, family) : null;
+            return tryOnce({ netns: world.at[from], poller: world.poller, source }, protocol, {
+              address,
+              port: 8080,
+            });
+          }),
+        );
+        const heard = fates.map((fate) =>
+          fate.kind === "answered" ? [fate.endpoint, fate.saw] : fateText(fate),
+        );
+        const said = fates.map((fate, i) => [
+          joinHostPort(inFamily(places[pairs[i]![1]], family), 8080),
+          fate.kind === "answered" ? fate.client : null,
+        ]);
+        expect(heard).toEqual(said);
+      });
+    }
+  }
+
+  it("shows what no proxy touches as pass", async ({ skip }) => {
+    if (reason !== null) return skip(reason);
+    const table = `
+      pod     10.180.0.2   172.30.0.1:80/tcp      pass
+      pod     10.180.0.2   172.30.0.1:80/udp      pass
+      pod     10.180.0.2   172.30.0.1:80/sctp     pass
+      pod     10.180.0.2   172.30.0.1/icmp        pass
+      pod     10.180.1.1   172.30.0.1:80/tcp      pass
+      node    192.168.0.2  198.51.100.1:80/tcp    pass
+      outside 192.168.0.3  172.30.0.1:80/tcp      pass
+      outside 203.0.113.2  192.168.99.1:80/tcp    pass
+      outside 203.0.113.2  192.168.0.2:30000/tcp  pass
+      outside 203.0.113.2  192.168.1.2:30000/tcp  pass
+      node    192.168.0.2  192.168.0.2:30000/tcp  pass
+      node    127.0.0.1    127.0.0.1:30000/tcp    pass`;
+    expect(await disagreements(world, table)).toEqual([]);
+  });
+
+  it("tells reject, drop, keep and masquerade apart, and says so when they are not as expected", async ({
+    skip,
+  }) => {
+    if (reason !== null) return skip(reason);
+    world.node.feed(handMadeRules, "nft", "-f", "-");
+    const table = `
+      ipv4: pod     10.180.0.2   172.30.0.1:80/tcp  reject
+      ipv4: pod     10.180.0.2   172.30.0.1:80/udp  reject
+      ipv4: node    192.168.0.2  172.30.0.1:80/tcp  reject
+      ipv4: node    192.168.0.2  172.30.0.1:80/udp  reject
+      ipv4: pod     10.180.0.2   172.30.0.2:80/tcp  drop
+      ipv4: node    192.168.0.2  172.30.0.2:80/udp  drop
+      ipv4: pod     10.180.0.2   172.30.0.3:80/tcp  forward 10.180.0.1:8080,10.180.1.1:8080
+      ipv4: pod     10.180.1.2   172.30.0.3:80/tcp  forward 10.180.0.1:8080,10.180.1.1:8080 bypass 10.180.1.1:8080
+      ipv4: outside 203.0.113.2  172.30.0.4:80/tcp  forward 10.180.1.1:8080 masquerade
+      ipv4: node    192.168.0.2  172.30.0.4:80/tcp  forward 10.180.1.1:8080 masquerade`;
+    try {
+      expect(await disagreements(world, table)).toEqual([]);
+      const probe = parsePackets("", "ipv4: pod 10.180.0.2 172.30.0.3:80/tcp drop")[0]!;
+      const wrong: ExpectedOutcome[] = [
+        { kind: "drop" },
+        { kind: "forward", choices: [{ endpoint: "10.180.0.1:8080", masquerade: true, bypassed: false }] },
+        { kind: "forward", choices: [{ endpoint: "10.180.0.1:8080", masquerade: false, bypassed: false }] },
+      ];
+      for (const outcome of wrong) expect(await judge(world, probe, outcome)).toContain("seen 10.180");
+    } finally {
+      world.sweep();
+    }
+  });
+});
+
+describe("after the world", () => {
+  it("no namespace is left, even when building failed half-way", async ({ skip }) => {
+    if (reason !== null) return skip(reason);
+    const before = ownNamespaceNames();
+    const inTheWay = createNamespace("lan");
+    try {
+      await expect(createWorld()).rejects.toThrow("netns add");
+      expect(ownNamespaceNames()).toEqual([...before, inTheWay.name]);
+    } finally {
+      inTheWay.remove();
+    }
+    expect(ownNamespaceNames()).toEqual(before);
+  });
+
+  it("closing gives back every file and thread position", async ({ skip }) => {
+    if (reason !== null) return skip(reason);
+    const home = openFiles();
+    await (await createWorld()).close();
+    expect(openFiles()).toBe(home);
+  });
+
+  it("namespaces of dead processes are swept away, those of living ones are not", ({ skip }) => {
+    if (reason !== null) return skip(reason);
+    const { pid } = spawnSync("true");
+    const names = [`tt-${pid}-left`, `tt-${process.pid}-mine`];
+    for (const name of names) execFileSync("ip", ["netns", "add", name]);
+    sweepNamespaces();
+    const left = readdirSync("/run/netns").filter((name) => names.includes(name));
+    execFileSync("ip", ["netns", "delete", names[1]!]);
+    expect(left).toEqual([names[1]]);
+  });
+});
+
+const handMadeRules = `table ip by-hand {
+  chain refuse {
+    type filter hook forward priority 0
+    ip daddr 172.30.0.1 reject with icmp port-unreachable
+    ip daddr 172.30.0.2 drop
+  }
+  chain refuse-own {
+    type filter hook output priority 0
+    ip daddr 172.30.0.1 reject with icmp port-unreachable
+    ip daddr 172.30.0.2 drop
+  }
+  chain forward {
+    type nat hook prerouting priority -100
+    ip daddr 172.30.0.3 tcp dport 80 dnat to numgen random mod 2 map { 0 : 10.180.0.1 . 8080, 1 : 10.180.1.1 . 8080 }
+    ip daddr 172.30.0.4 tcp dport 80 dnat to 10.180.1.1:8080
+  }
+  chain forward-own {
+    type nat hook output priority -100
+    ip daddr 172.30.0.4 tcp dport 80 dnat to 10.180.1.1:8080
+  }
+  chain hide {
+    type nat hook postrouting priority 100
+    ct original ip daddr 172.30.0.4 masquerade fully-random
+  }
+}`;
+
+async function disagreements(world: World, table: string): Promise<string[]> {
+  const problems = await Promise.all(
+    parsePackets("", table).map((packet) => judge(world, packet, packet.outcome)),
+  );
+  return problems.filter((problem) => problem !== null);
+}
+
+function openFiles(): number {
+  return readdirSync("/proc/self/fd").length;
+}

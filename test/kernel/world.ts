@@ -1,0 +1,229 @@
+// The reference set-up made of network namespaces: a node under test, its pods, another node, and the outside.
+import { type Address, type Family, families } from "../../src/model/address.ts";
+import {
+  frontendNetworks,
+  gateway,
+  inFamily,
+  interfaceOf,
+  loadBalancerAddressesOnNode,
+  nodeNetwork,
+  nodePodNetwork,
+  otherNodePodNetwork,
+  outsideAddresses,
+  outsideNetwork,
+  type Place,
+  places,
+  podGateway,
+  secondNodeAddress,
+  twin,
+} from "../places.ts";
+import { createNamespace, type Namespace, sweepNamespaces } from "./netns.ts";
+import { type Poller, startPoller } from "./poller.ts";
+import { serveSctp, serveTcp, serveUdp } from "./servers.ts";
+
+export type World = {
+  /** The namespace of each place; `host` is the node under test. */
+  readonly at: Readonly<Record<Place, Namespace>>;
+  /** The node under test. */
+  readonly node: Namespace;
+  readonly poller: Poller;
+  /** Forgets every flow that the node tracks; NAT decisions are made once for each flow. */
+  forgetFlows(): void;
+  /** Removes every rule and flow from the node, and what proxies switch on. */
+  sweep(): void;
+  /** What a firewall of somebody else does with forwarded packets on the node. */
+  setForwardPolicy(policy: "ACCEPT" | "DROP"): void;
+  close(): Promise<void>;
+};
+
+/** Ports on which every pod answers, over TCP and UDP; SCTP is answered on all. */
+export const podPorts: readonly number[] = [8080, 8081, 8082];
+
+/** The port on which the node under test itself answers, under its first address. */
+export const nodeServerPort = 8080;
+
+export const macs = { host: "02:00:00:00:00:02", RN: "02:00:00:00:00:03", X: "02:00:00:00:00:04" } as const;
+
+/** Builds the world; whatever fails, nothing is left behind. */
+export async function createWorld(): Promise<World> {
+  sweepNamespaces();
+  const made: Namespace[] = [];
+  const make = (label: string): Namespace => {
+    const netns = createNamespace(label);
+    made.push(netns);
+    netns.sysctl(quiet);
+    netns.ip("link set lo up");
+    return netns;
+  };
+  const poller = startPoller();
+  const close = async (): Promise<void> => {
+    try {
+      await poller.stop();
+    } finally {
+      for (const netns of made) netns.remove();
+    }
+  };
+  try {
+    const at = {
+      host: make("n"),
+      L1: make("l1"),
+      L2: make("l2"),
+      RN: make("rn"),
+      R1: make("r1"),
+      R2: make("r2"),
+      X: make("x"),
+    };
+    connect(at, make("lan"));
+    serve(at, poller);
+    return {
+      at,
+      node: at.host,
+      poller,
+      forgetFlows: () => void at.host.run("conntrack", "-F"),
+      sweep() {
+        at.host.feed("flush ruleset", "nft", "-f", "-");
+        at.host.sysctl({ "net.ipv4.conf.all.route_localnet": 0 });
+        at.host.run("conntrack", "-F");
+      },
+      setForwardPolicy(policy) {
+        for (const tool of ["iptables", "ip6tables"]) at.host.run(tool, "-w", "5", "-P", "FORWARD", policy);
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Settings of every namespace: routers without opinions that answer every error at once. */
+const quiet = {
+  "net.ipv4.ip_forward": 1,
+  "net.ipv6.conf.all.forwarding": 1,
+  // Limits on ICMP errors would make a REJECT look like a DROP.
+  "net.ipv4.icmp_ratelimit": 0,
+  "net.ipv4.icmp_ratemask": 0,
+  "net.ipv4.icmp_msgs_per_sec": 100_000,
+  "net.ipv4.icmp_msgs_burst": 100_000,
+  "net.ipv6.icmp.ratelimit": 0,
+  // Replies may come back another way than the request went.
+  "net.ipv4.conf.all.rp_filter": 0,
+  "net.ipv4.conf.default.rp_filter": 0,
+  "net.ipv4.conf.all.send_redirects": 0,
+  "net.ipv4.conf.default.send_redirects": 0,
+  "net.ipv4.conf.all.accept_redirects": 0,
+  "net.ipv6.conf.all.accept_redirects": 0,
+  "net.ipv6.conf.default.accept_redirects": 0,
+  "net.ipv6.conf.all.accept_dad": 0,
+  "net.ipv6.conf.default.accept_dad": 0,
+  "net.ipv6.conf.default.accept_ra": 0,
+  "net.bridge.bridge-nf-call-iptables": 0,
+  "net.bridge.bridge-nf-call-ip6tables": 0,
+} as const;
+
+function connect(at: Record<Place, Namespace>, lan: Namespace): void {
+  lan.ip("link add lan type bridge", "link set lan up", ...addresses("lan", 24, gateway));
+  lan.feed(unreachableFrontends, "nft", "-f", "-");
+  lan.ip(...via([nodePodNetwork, outsideNetwork], places.host), ...via([otherNodePodNetwork], places.RN));
+  for (const place of ["host", "RN", "X"] as const) plug(at[place], lan, place);
+
+  at.host.ip(
+    ...addresses("eth0", 24, places.host),
+    ...addresses("lo", 32, secondNodeAddress, ...loadBalancerAddressesOnNode),
+    ...routes(
+      ["0.0.0.0/0"],
+      (all, family) => `${all} via ${inFamily(gateway, family)} ${sourceOf("host", family)}`,
+    ),
+    ...via([otherNodePodNetwork], places.RN),
+    ...routes([outsideNetwork], (network, family) => `${network} dev eth0 ${sourceOf("host", family)}`),
+  );
+  at.RN.ip(
+    ...addresses("eth0", 24, places.RN),
+    ...via(["0.0.0.0/0"], gateway),
+    // Answers of remote pods to the outside go back through the node under test, which then can undo its NAT.
+    ...via([nodePodNetwork, outsideNetwork, ...frontendNetworks], places.host),
+  );
+  at.X.ip(
+    ...addresses("eth0", 32, ...outsideAddresses),
+    ...routes([nodeNetwork], (network, family) => `${network} dev eth0 ${sourceOf("X", family)}`),
+    ...via([nodePodNetwork, `${secondNodeAddress}/32`, ...frontendNetworks], places.host),
+    ...via([otherNodePodNetwork], places.RN),
+  );
+  for (const pod of ["L1", "L2"] as const) attach(at[pod], at.host, pod);
+  for (const pod of ["R1", "R2"] as const) attach(at[pod], at.RN, pod);
+}
+
+/** What no proxy has touched is visible: the gateway says so. An `unreachable` route would say it once a second. */
+const unreachableFrontends = `table inet gateway {
+  chain frontends {
+    type filter hook prerouting priority 0
+    ip daddr { ${frontendNetworks.join(", ")} } reject with icmp host-unreachable
+    ip6 daddr { ${frontendNetworks.map(twin).join(", ")} } reject with icmpv6 addr-unreachable
+  }
+}`;
+
+/** A cable from a machine's `eth0` to the bridge. */
+function plug(machine: Namespace, lan: Namespace, place: keyof typeof macs): void {
+  const port = `p-${place.toLowerCase()}`;
+  lan.ip(
+    `link add ${port} type veth peer name eth0 address ${macs[place]} netns ${machine.name}`,
+    `link set ${port} master lan up`,
+  );
+  machine.ip("link set eth0 up");
+}
+
+/** A pod behind its own routed link, as many network plug-ins do it. */
+function attach(pod: Namespace, node: Namespace, place: "L1" | "L2" | "R1" | "R2"): void {
+  const link = place.startsWith("L") ? interfaceOf(place) : `veth${place}`;
+  const router = podGateway(places[place]);
+  node.ip(
+    `link add ${link} type veth peer name eth0 netns ${pod.name}`,
+    `link set ${link} up`,
+    ...addresses(link, 32, router),
+    ...routes([`${places[place]}/32`], (address) => `${address} dev ${link}`),
+  );
+  pod.ip(
+    "link set eth0 up",
+    ...addresses("eth0", 32, places[place]),
+    ...routes([`${router}/32`], (address) => `${address} dev eth0`),
+    ...via(["0.0.0.0/0"], router),
+  );
+}
+
+function serve(at: Record<Place, Namespace>, poller: Poller): void {
+  for (const family of families) {
+    for (const pod of ["L1", "L2", "R1", "R2"] as const) {
+      const address = inFamily(places[pod], family);
+      for (const port of podPorts) {
+        serveTcp(poller, at[pod], { address, port });
+        serveUdp(poller, at[pod], { address, port });
+      }
+      serveSctp(poller, at[pod], address);
+    }
+    const node = { address: inFamily(places.host, family), port: nodeServerPort };
+    serveTcp(poller, at.host, node);
+    serveUdp(poller, at.host, node);
+  }
+}
+
+function addresses(link: string, length: 24 | 32, ...list: readonly Address[]): string[] {
+  const six = length === 24 ? 64 : 128;
+  return list.flatMap((address) => [
+    `addr add ${address}/${length} dev ${link}`,
+    `addr add ${inFamily(address, "ipv6")}/${six} dev ${link} nodad`,
+  ]);
+}
+
+function routes(networks: readonly string[], route: (network: string, family: Family) => string): string[] {
+  return networks.flatMap((network) =>
+    families.map((family) => `route add ${route(inFamily(network, family), family)}`),
+  );
+}
+
+function sourceOf(place: Place, family: Family): string {
+  return `src ${inFamily(places[place], family)}`;
+}
+
+function via(networks: readonly string[], router: Address): string[] {
+  return routes(networks, (network, family) => `${network} via ${inFamily(router, family)}`);
+}
