@@ -96,7 +96,7 @@ export function readAnswer(buffer: Buffer, message: Message): Answer {
   const { sequence, start, end } = message;
   const code = end - start >= 4 ? hostI32(buffer, start) : 0;
   const details = detailsOf(buffer, message);
-  return { sequence, errno: -code, text: details.message ?? "", offset: details.offset ?? null };
+  return { sequence, errno: Math.abs(code), text: details.message ?? "", offset: details.offset ?? null };
 }
 
 const answerDetails = attributes({ message: optional(1, text), offset: optional(2, u32) });
