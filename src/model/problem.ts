@@ -19,6 +19,7 @@ export type ProblemKind =
   | "invalid-range"
   | "missing-field"
   | "wrong-type"
+  | "unreadable"
   | "conflict"
   | "ignored"
   | "refused";

@@ -1,0 +1,38 @@
+// Hears of changes in folders at once where the system tells; polling finds the rest.
+import { type FSWatcher, watch } from "node:fs";
+import type { FoundFile } from "./scan.ts";
+
+export class FolderWatch {
+  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Watches exactly these folders. */
+  follow(folders: readonly FoundFile[]): void {
+    const wanted = new Map(folders.map((folder) => [`${folder.path} ${folder.stamp}`, folder.path]));
+    for (const id of this.#watchers.keys()) if (!wanted.has(id)) this.#drop(id);
+    for (const [id, path] of wanted) if (!this.#watchers.has(id)) this.#add(id, path);
+  }
+
+  close(): void {
+    for (const id of [...this.#watchers.keys()]) this.#drop(id);
+  }
+
+  #add(id: string, path: string): void {
+    try {
+      const watcher = watch(path, { persistent: false }, this.#onChange);
+      watcher.on("error", () => this.#drop(id));
+      this.#watchers.set(id, watcher);
+    } catch {
+      // No more watches to be had, or the folder is gone already: polling must do.
+    }
+  }
+
+  #drop(id: string): void {
+    this.#watchers.get(id)?.close();
+    this.#watchers.delete(id);
+  }
+}

@@ -1,0 +1,116 @@
+// Follows files as they change: new, replaced, swapped behind a link, broken, gone.
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Problem } from "../../model/problem.ts";
+import { Bell } from "../bell.ts";
+import { type Clock, sleep } from "../world.ts";
+import { type Change, Collection } from "./collection.ts";
+import { FolderWatch } from "./folder-watch.ts";
+import { parseManifests } from "./parse.ts";
+import { isUnder, type Scan, scan } from "./scan.ts";
+
+/** A file is read when it has not changed for this long, so that we do not see one half written. */
+const settleMs = 100;
+const pollMs = 500;
+
+/** Looks at the files again and again, and tells what changed in what they say. */
+export class FileFollower {
+  readonly #paths: readonly string[];
+  readonly #clock: Clock;
+  readonly #collection = new Collection();
+  /** The stamp of each file as it was last read. */
+  readonly #read = new Map<string, string>();
+  /** The stamps at the last look: only what did not change since is read. */
+  #seen = new Map<string, string>();
+  #missing = "";
+
+  constructor(paths: readonly string[], clock: Clock) {
+    this.#paths = paths;
+    this.#clock = clock;
+  }
+
+  get problems(): readonly Problem[] {
+    return this.#collection.problems;
+  }
+
+  /** The first change is everything there is. */
+  async *changes(signal: AbortSignal): AsyncGenerator<Change> {
+    const bell = new Bell();
+    const watch = new FolderWatch(() => bell.ring());
+    let told = false;
+    try {
+      while (!signal.aborted) {
+        const found = await scan(this.#paths);
+        watch.follow([...found.folders, ...this.#paths.map((path) => ({ path: dirname(path), stamp: "" }))]);
+        const { changed, settled } = await this.#look(found);
+        if (told ? changed : settled) {
+          told = true;
+          yield this.#collection.settle(
+            found.files.map(({ path }) => path),
+            missingProblems(found.missing),
+          );
+        }
+        await this.#pause(bell, settled ? pollMs : settleMs, settled, signal);
+      }
+    } finally {
+      watch.close();
+    }
+  }
+
+  /** Reads what has changed and has come to rest. */
+  async #look({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
+    let changed = this.#missing !== missing.join();
+    let settled = true;
+    this.#missing = missing.join();
+    for (const { path, stamp } of files) {
+      if (this.#read.get(path) === stamp) continue;
+      if (this.#seen.get(path) !== stamp) settled = false;
+      else {
+        this.#collection.load(path, await parsedFile(path));
+        this.#read.set(path, stamp);
+        changed = true;
+      }
+    }
+    this.#seen = new Map(files.map(({ path, stamp }) => [path, stamp]));
+    return { changed: this.#forgetGone(missing) || changed, settled };
+  }
+
+  /** A file that left its folder is gone; what was below a path that is gone itself is kept. */
+  #forgetGone(missing: readonly string[]): boolean {
+    const gone = this.#collection.paths().filter((path) => !this.#seen.has(path) && !isUnder(path, missing));
+    for (const path of gone) {
+      this.#collection.forget(path);
+      this.#read.delete(path);
+    }
+    return gone.length > 0;
+  }
+
+  async #pause(bell: Bell, ms: number, wakeable: boolean, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const abort = () => stop.abort();
+    signal.addEventListener("abort", abort, { once: true });
+    const waits = [sleep(this.#clock, ms, stop.signal), ...(wakeable ? [bell.heard(stop.signal)] : [])];
+    await Promise.race(waits).catch(() => {});
+    stop.abort();
+    await Promise.allSettled(waits);
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function parsedFile(path: string) {
+  try {
+    return parseManifests(path, await readFile(path, "utf8"));
+  } catch (error) {
+    const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}; its last good state is kept`;
+    return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } } as const;
+  }
+}
+
+function missingProblems(missing: readonly string[]): Problem[] {
+  return missing.map((path) => ({
+    kind: "unreadable",
+    object: path,
+    field: "",
+    message: "is gone; its last good state is kept",
+  }));
+}

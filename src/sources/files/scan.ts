@@ -1,0 +1,64 @@
+// Finds the manifest files below the given paths, and recognises a change of any of them without reading.
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+export type FoundFile = {
+  readonly path: string;
+  /** Differs whenever the file, or what a link in its way points to, does. */
+  readonly stamp: string;
+};
+
+export type Scan = {
+  /** In the order of the paths, then by name. */
+  readonly files: readonly FoundFile[];
+  /** Named paths that are not there. */
+  readonly missing: readonly string[];
+  /** What to watch for changes: directories, with a stamp that tells a new one of the same name. */
+  readonly folders: readonly FoundFile[];
+};
+
+/** Of a directory, one level; hidden files are skipped, which also hides the inner folders of ConfigMap volumes. */
+export async function scan(paths: readonly string[]): Promise<Scan> {
+  const files = new Map<string, FoundFile>();
+  const folders: FoundFile[] = [];
+  const missing: string[] = [];
+  for (const path of paths) {
+    const found = await look(path);
+    if (found === null) missing.push(path);
+    else if (found.isFolder) {
+      folders.push({ path, stamp: found.stamp });
+      for (const file of await filesIn(path)) files.set(file.path, file);
+    } else files.set(path, { path, stamp: found.stamp });
+  }
+  return { files: [...files.values()], missing, folders };
+}
+
+/** Whether a path is one of these, or directly inside one of these. */
+export function isUnder(path: string, named: readonly string[]): boolean {
+  return named.some((name) => path === name || path.startsWith(join(name, "/")));
+}
+
+async function filesIn(folder: string): Promise<FoundFile[]> {
+  const names = (await readdir(folder).catch(() => []))
+    .filter((name) => /^[^.].*\.(ya?ml|json)$/i.test(name))
+    .sort();
+  const found: FoundFile[] = [];
+  for (const name of names) {
+    const path = join(folder, name);
+    const entry = await look(path);
+    if (entry !== null && !entry.isFolder) found.push({ path, stamp: entry.stamp });
+  }
+  return found;
+}
+
+/** Follows links. Null when there is nothing. */
+async function look(path: string): Promise<{ stamp: string; isFolder: boolean } | null> {
+  try {
+    const entry = await stat(path, { bigint: true });
+    const { dev, ino, size, mtimeNs, ctimeNs } = entry;
+    const isFolder = entry.isDirectory();
+    return { isFolder, stamp: isFolder ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}` };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,223 @@
+// The files source on real files: read, followed, and never worse off for a broken one.
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { node, nodeName, service, serviceCIDR, slice, viewOf } from "../../../test/support/api-rig.ts";
+import { Cluster } from "../../manifests/cluster.ts";
+import type { Kind } from "../../manifests/objects.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { systemClock } from "../../observe/clock.ts";
+import type { Source } from "../source.ts";
+import { filesSource } from "./source.ts";
+
+let folder: string;
+let life: AbortController;
+let source: Source;
+let snapshots: Snapshot[];
+let consumed: Promise<void>;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "turnout-files-"));
+  life = new AbortController();
+  snapshots = [];
+});
+
+afterEach(async () => {
+  life.abort();
+  await consumed;
+  await rm(folder, { recursive: true, force: true });
+});
+
+const json = (...items: object[]) => JSON.stringify({ kind: "List", apiVersion: "v1", items });
+const put = (name: string, text: string) => writeFile(join(folder, name), text);
+const replace = async (name: string, text: string) => {
+  await put(`.${name}.new`, text);
+  await rename(join(folder, `.${name}.new`), join(folder, name));
+};
+
+async function open(paths: readonly string[] = [folder]) {
+  source = await filesSource({ paths, nodeName, clock: systemClock }, life.signal);
+  consumed = (async () => {
+    for await (const snapshot of source.snapshots(life.signal)) snapshots.push(snapshot);
+  })();
+}
+
+const latest = () => snapshots.at(-1)!;
+const services = () =>
+  [...new Set([...latest().ipv4.ports.values()].map(({ service: name }) => name))].sort();
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 2000, interval: 20 });
+const problems = () => latest().problems.map(({ object, message }) => `${object} ${message}`);
+
+it("reads one or many YAML and JSON files, Lists and documents, and gives what the API would", async () => {
+  const objects = [
+    node(),
+    service("web"),
+    slice("web-1", "web", ["10.0.0.1"]),
+    serviceCIDR("k", "172.30.0.0/16"),
+  ];
+  await put("a.json", json(objects[0]!, objects[1]!));
+  await put(
+    "b.yaml",
+    `# two documents\n---\n${JSON.stringify(objects[2])}\n---\n---\n${JSON.stringify(objects[3])}\n`,
+  );
+  await put(
+    "c.yml",
+    JSON.stringify({
+      kind: "ServiceList",
+      apiVersion: "v1",
+      items: [{ metadata: { name: "x" }, spec: service("x").spec }],
+    }),
+  );
+  await put("notes.txt", "not: [a manifest");
+  await put(
+    "d.yaml",
+    "kind: Deployment\napiVersion: apps/v1\n---\nkind: Service\napiVersion: serving.knative.dev/v1\nmetadata: {name: other}\n",
+  );
+  await open();
+  await soon(() => expect(snapshots).toHaveLength(1));
+  const cluster = new Cluster(nodeName);
+  for (const object of [...objects, { ...service("x"), metadata: { name: "x", namespace: "default" } }]) {
+    cluster.upsert(object.kind as Kind, object);
+  }
+  expect(viewOf(latest())).toEqual(viewOf(cluster.take()));
+  expect(latest().problems).toEqual([]);
+});
+
+it("22/17 an atomic replacement is picked up within a second, and only what changed changes", async () => {
+  await put("a.yaml", json(service("a")));
+  await put("b.yaml", json(service("b", "172.30.0.2")));
+  await open();
+  await soon(() => expect(services()).toEqual(["shop/a", "shop/b"]));
+  const before = latest();
+  const at = performance.now();
+  await replace("b.yaml", json(service("b", "172.30.0.3")));
+  await soon(() => expect(latest().ipv4.ports.get("shop/b/tcp/web")!.clusterIP).toBe("172.30.0.3"));
+  expect(performance.now() - at).toBeLessThan(1000);
+  expect([...latest().ipv4.changed]).toEqual(["shop/b/tcp/web"]);
+  expect(latest().ipv4.ports.get("shop/a/tcp/web")).toBe(before.ipv4.ports.get("shop/a/tcp/web"));
+});
+
+it("22/17 a broken file keeps the old state and is reported with its line, until it is mended", async () => {
+  await put("a.yaml", json(service("a")));
+  await put("b.yaml", json(service("b", "172.30.0.2")));
+  await open();
+  await soon(() => expect(services()).toEqual(["shop/a", "shop/b"]));
+  await replace("a.yaml", "kind: Service\nmetadata:\n  name: a\n  name: b\n");
+  await replace("b.yaml", json(service("c", "172.30.0.3")));
+  await soon(() => expect(services()).toEqual(["shop/a", "shop/c"]));
+  await soon(() =>
+    expect(problems()).toEqual([
+      `${folder}/a.yaml:4 cannot be read: Map keys must be unique; its last good state is kept`,
+    ]),
+  );
+  expect(source.status().resources.Service!.lastError!.message).toContain("a.yaml:4");
+  await replace("a.yaml", json(service("d", "172.30.0.4")));
+  await soon(() => expect(services()).toEqual(["shop/c", "shop/d"]));
+  expect(latest().problems).toEqual([]);
+});
+
+it("22/17 a file that is being written is not seen before it is whole", async () => {
+  await put("a.yaml", json(service("a")));
+  await open();
+  await soon(() => expect(services()).toEqual(["shop/a"]));
+  const whole = ["a", "b", "c", "d", "e"].map((name) => `---\n${JSON.stringify(service(name))}\n`);
+  for (let i = 1; i <= whole.length; i++) {
+    await put("a.yaml", whole.slice(0, i).join(""));
+    await new Promise((resolve) => setTimeout(resolve, 40));
+  }
+  await soon(() => expect(services()).toHaveLength(5));
+  expect(snapshots.map(({ ipv4 }) => ipv4.ports.size)).toEqual([1, 5]);
+});
+
+it("follows the symlink swap of a ConfigMap volume", async () => {
+  for (const [version, address] of [
+    ["..v1", "172.30.0.1"],
+    ["..v2", "172.30.0.2"],
+  ] as const) {
+    await mkdir(join(folder, version));
+    await put(`${version}/web.yaml`, json(service("web", address)));
+  }
+  await symlink("..v1", join(folder, "..data"));
+  await symlink("..data/web.yaml", join(folder, "web.yaml"));
+  await open([join(folder, "web.yaml")]);
+  await soon(() => expect(services()).toEqual(["shop/web"]));
+  await symlink("..v2", join(folder, "..data_tmp"));
+  await rename(join(folder, "..data_tmp"), join(folder, "..data"));
+  await soon(() => expect([...latest().ipv4.ports.values()][0]!.clusterIP).toBe("172.30.0.2"));
+});
+
+it("files come and go; a named path that is gone keeps its last state", async () => {
+  const inner = join(folder, "inner");
+  await mkdir(inner);
+  await open([inner]);
+  await soon(() => expect(snapshots).toHaveLength(1));
+  await put("inner/a.yaml", json(service("a")));
+  await put("inner/b.yaml", json(service("b")));
+  await soon(() => expect(services()).toEqual(["shop/a", "shop/b"]));
+  await rm(join(inner, "b.yaml"));
+  await soon(() => expect(services()).toEqual(["shop/a"]));
+  await rename(inner, join(folder, "away"));
+  await soon(() => expect(problems()).toEqual([`${inner} is gone; its last good state is kept`]));
+  expect(services()).toEqual(["shop/a"]);
+  await mkdir(inner);
+  await put("inner/c.yaml", json(service("c")));
+  await soon(() => expect(services()).toEqual(["shop/c"]));
+  expect(latest().problems).toEqual([]);
+});
+
+it("reports an object that two files define, and things that are no objects", async () => {
+  await put("a.yaml", json(service("web")));
+  await put("b.yaml", `# comment\n${json(service("web", "172.30.0.9"))}\n---\n- 1\n---\nmetadata: {}\n`);
+  await put("c.yaml", "kind: EndpointSlice\napiVersion: discovery.k8s.io/v1beta1\n");
+  await open();
+  await soon(() => expect(snapshots).toHaveLength(1));
+  expect([...latest().ipv4.ports.values()][0]!.clusterIP).toBe("172.30.0.1");
+  expect(problems().sort()).toEqual([
+    `${folder}/b.yaml:4 is not an object and is ignored`,
+    `${folder}/b.yaml:6 has no kind and is ignored`,
+    `${folder}/c.yaml:1 is of version "v1beta1" of EndpointSlice, which is not read`,
+    `Service shop/web is defined in ${folder}/a.yaml:1 and again in ${folder}/b.yaml:2; the first counts`,
+  ]);
+});
+
+it("tells what happens to this Node", async () => {
+  await put("a.yaml", json(service("a")));
+  await open();
+  const kinds: string[] = [];
+  const followed = (async () => {
+    for await (const event of source.nodeEvents(life.signal)) kinds.push(event.kind);
+  })();
+  await soon(() => expect(kinds).toEqual(["absent"]));
+  await put("node.yaml", json(node()));
+  await soon(() => expect(kinds).toEqual(["absent", "present"]));
+  await rm(join(folder, "node.yaml"));
+  await soon(() => expect(kinds).toEqual(["absent", "present", "deleted"]));
+  life.abort();
+  await followed;
+});
+
+it("refuses a path that is not there", async () => {
+  consumed = Promise.resolve();
+  await expect(open([join(folder, "nothing")])).rejects.toThrow("there is no such file or directory");
+});
+
+it("survives hostile YAML", async () => {
+  const bomb = [
+    "a: &a [x]",
+    ...Array.from(
+      { length: 12 },
+      (_, i) =>
+        `b${i}: &b${i} [${Array(9)
+          .fill(i === 0 ? "*a" : `*b${i - 1}`)
+          .join()}]`,
+    ),
+  ];
+  await put("bomb.yaml", bomb.join("\n"));
+  await put("tags.yaml", "!!js/function 'x'\n---\n\u0000\n");
+  await put("deep.yaml", "[".repeat(5000));
+  await put("good.yaml", json(service("good")));
+  await open();
+  await soon(() => expect(services()).toEqual(["shop/good"]));
+  expect(latest().problems.filter(({ kind }) => kind === "unreadable").length).toBeGreaterThanOrEqual(2);
+});

@@ -1,0 +1,111 @@
+// Manifests in files as a Source: read at the start, and followed as they change.
+import { Cluster } from "../../manifests/cluster.ts";
+import { identify } from "../../manifests/identity.ts";
+import { parseNode } from "../../manifests/node.ts";
+import { type Kind, kinds } from "../../manifests/objects.ts";
+import type { Problem } from "../../model/problem.ts";
+import { Bell } from "../bell.ts";
+import { NodeLog } from "../node-log.ts";
+import type { ResourceStatus, Source } from "../source.ts";
+import type { Clock } from "../world.ts";
+import type { Change } from "./collection.ts";
+import { FileFollower } from "./follower.ts";
+import { scan } from "./scan.ts";
+
+export type FilesSourceParts = {
+  /** Files or folders. */
+  readonly paths: readonly string[];
+  readonly nodeName: string;
+  readonly clock: Clock;
+};
+
+/** Works until `life` aborts. Rejects when a path is not there. */
+export async function filesSource(
+  { paths, nodeName, clock }: FilesSourceParts,
+  life: AbortSignal,
+): Promise<Source> {
+  const { missing } = await scan(paths);
+  if (missing.length > 0)
+    throw new Error(`Cannot read ${missing.join(", ")}: there is no such file or directory`);
+  const cluster = new Cluster(nodeName);
+  const nodes = new NodeLog();
+  const news = new Bell();
+  const follower = new FileFollower(paths, clock);
+  let status: ResourceStatus = nothingYet;
+  let bug: unknown;
+  let untold = true;
+  follow().catch((error: unknown) => {
+    bug = error;
+    news.ring();
+  });
+  life.addEventListener("abort", () => news.ring(), { once: true });
+
+  return {
+    async *snapshots(signal) {
+      for (let first = true; ; ) {
+        if (status.synced && (first || untold || cluster.pending)) {
+          first = false;
+          untold = false;
+          const snapshot = cluster.take();
+          yield { ...snapshot, problems: [...follower.problems, ...snapshot.problems] };
+        }
+        await news.heard(signal).catch(() => {});
+        if (bug !== undefined) throw bug;
+        if (signal.aborted || life.aborted) return;
+      }
+    },
+    nodeEvents: (signal) => nodes.events(signal),
+    status: () => ({
+      synced: status.synced,
+      resources: Object.fromEntries(kinds.map((kind) => [kind, status] as const)) as Record<
+        Kind,
+        ResourceStatus
+      >,
+    }),
+  };
+
+  async function follow(): Promise<void> {
+    for await (const change of follower.changes(life)) {
+      for (const { kind, object } of change.set) cluster.upsert(kind, object);
+      for (const { kind, object } of change.gone) remove(kind, object);
+      seeNode(change);
+      status = statusAfter(status, follower.problems, clock.wall());
+      untold = true;
+      news.ring();
+    }
+  }
+
+  function remove(kind: Kind, object: unknown): void {
+    const { namespace, name } = identify(kind, object);
+    cluster.remove(kind, namespace, name);
+  }
+
+  function seeNode({ set, gone }: Change): void {
+    const isOurs = ({ kind, object }: Change["set"][number]) =>
+      kind === "Node" && identify(kind, object).name === nodeName;
+    const present = set.find(isOurs);
+    if (present) {
+      const { value } = parseNode(identify("Node", present.object), present.object);
+      if (value !== null) nodes.see(value, "");
+    } else if (gone.some(isOurs) || !status.synced) nodes.see(null, "");
+  }
+}
+
+const nothingYet: ResourceStatus = {
+  synced: false,
+  refused: false,
+  lastEventAt: null,
+  lastError: null,
+  reconnects: 0,
+  failures: 0,
+  relists: 0,
+  watchSince: null,
+};
+
+function statusAfter(before: ResourceStatus, problems: readonly Problem[], now: number): ResourceStatus {
+  const [worst] = problems.filter((problem) => problem.kind === "unreadable");
+  const failed = worst
+    ? { lastError: { message: `${worst.object} ${worst.message}`, at: now }, failures: before.failures + 1 }
+    : {};
+  return { ...before, synced: true, lastEventAt: now, watchSince: before.watchSince ?? now, ...failed };
+}

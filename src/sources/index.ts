@@ -1,0 +1,62 @@
+// Opens the Source a user names: the Kubernetes API, or manifests in files.
+import { apiClient } from "./api/client.ts";
+import { type ConnectionOptions, resolveConnection } from "./api/connection.ts";
+import { apiSource } from "./api/source.ts";
+import { type Limit, throttle } from "./api/throttle.ts";
+import { filesSource } from "./files/source.ts";
+import type { Source } from "./source.ts";
+import type { World } from "./world.ts";
+
+export type SourceSpec =
+  | {
+      readonly kind: "api";
+      readonly connection: ConnectionOptions;
+      readonly limit: Limit;
+      readonly userAgent: string;
+    }
+  | { readonly kind: "files"; readonly paths: readonly string[] };
+
+/** Works until `life` aborts. Rejects when the Source cannot be reached in principle, not when it is merely down. */
+export async function openSource(
+  spec: SourceSpec,
+  nodeName: string,
+  world: World,
+  life: AbortSignal,
+): Promise<Source> {
+  // Nothing else may hold the process while the Source waits for a server that is down.
+  const alive = setInterval(() => {}, 1 << 30);
+  life.addEventListener("abort", () => clearInterval(alive), { once: true });
+  switch (spec.kind) {
+    case "files":
+      return filesSource({ paths: spec.paths, nodeName, clock: world.clock }, life);
+    case "api":
+      return apiSource({ client: await openApi(spec, world), nodeName, world }, life);
+  }
+}
+
+/** A client for other uses of the same API, such as events; the speed limit is shared only within it. */
+export async function openApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World) {
+  const connection = await resolveConnection(spec.connection, world);
+  return apiClient(connection, world, throttle(spec.limit, world.clock), spec.userAgent);
+}
+
+/** Reads `api`, `kubeconfig:PATH`, an `http(s)://` URL, or `files:PATH[,PATH…]`. Throws on anything else. */
+export function parseSourceSpec(text: string, userAgent: string): SourceSpec {
+  const limit: Limit = { qps: 5, burst: 10 };
+  const api = (connection: ConnectionOptions): SourceSpec => ({ kind: "api", connection, limit, userAgent });
+  if (text === "api") return api({});
+  if (/^https?:\/\//.test(text)) return api({ master: text });
+  const [, scheme, rest] = /^(kubeconfig|files):(.+)$/.exec(text) ?? [];
+  if (scheme === "kubeconfig" && rest) return api({ kubeconfig: rest });
+  const paths = (rest ?? "").split(",").filter((path) => path !== "");
+  if (scheme === "files" && paths.length > 0) return { kind: "files", paths };
+  throw new Error(
+    `Cannot use source ${JSON.stringify(text)}: it is not api, kubeconfig:PATH, files:PATH[,PATH…] or a URL`,
+  );
+}
+
+/** As kube-proxy calls itself: `kube-proxy/v1.37.0 (linux/amd64) kubernetes/$Format`. */
+export function userAgentOf(version: string, platform = process.platform, arch = process.arch): string {
+  const goArch = arch === "x64" ? "amd64" : arch === "ia32" ? "386" : arch;
+  return `kube-proxy/${version} (${platform}/${goArch}) kubernetes/$Format`;
+}
