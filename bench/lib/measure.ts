@@ -1,0 +1,75 @@
+// What benchmarks share: time, retained heap, and a table that is also written as JSON.
+import { writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+
+/** Milliseconds that `work` takes, the median of `rounds`; `prepare` makes its input outside the measured time. */
+export function medianMs<T>(rounds: number, prepare: () => T, work: (input: T) => unknown): number {
+  const times = Array.from({ length: rounds }, () => {
+    const input = prepare();
+    collectGarbage();
+    const started = performance.now();
+    work(input);
+    return performance.now() - started;
+  }).sort((a, b) => a - b);
+  return times[rounds >> 1]!;
+}
+
+/** MB of heap that the result of `make` keeps alive. */
+export function retainedMB(make: () => unknown): number {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const kept = make();
+  collectGarbage();
+  const after = process.memoryUsage().heapUsed;
+  holdOn(kept);
+  return (after - before) / 1e6;
+}
+
+export type Row = {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: string;
+  /** What it must not exceed, or with `atLeast` not fall below. */
+  readonly limit?: number;
+  readonly atLeast?: boolean;
+};
+
+/** Prints the rows, writes them, and lets the process fail if a limit is broken. */
+export function publish(rows: readonly Row[]): void {
+  for (const row of rows)
+    console.log(`  ${row.what.padEnd(52)} ${shown(row.value).padStart(12)} ${line(row)}`);
+  const file = process.env.TURNOUT_BENCH_RESULT;
+  const machine = { node: process.version, cpu: cpus()[0]?.model ?? "", cores: cpus().length };
+  if (file !== undefined) {
+    writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), ...machine, rows }, null, 2)}\n`);
+  }
+  if (rows.some((row) => !withinLimit(row))) process.exitCode = 1;
+}
+
+function line(row: Row): string {
+  if (row.limit === undefined) return row.unit;
+  const limit = `${row.atLeast ? "at least" : "at most"} ${shown(row.limit)}`;
+  return `${row.unit}  (${limit}${withinLimit(row) ? "" : ": MISSED"})`;
+}
+
+function withinLimit({ value, limit, atLeast }: Row): boolean {
+  return limit === undefined || (atLeast ? value >= limit : value <= limit);
+}
+
+function shown(value: number): string {
+  return value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
+}
+
+function collectGarbage(): void {
+  if (globalThis.gc === undefined) throw new Error("Cannot measure: start node with --expose-gc");
+  globalThis.gc();
+  globalThis.gc();
+}
+
+const held: unknown[] = [];
+
+/** Keeps a value alive past the measurement, so that the collector cannot take it early. */
+function holdOn(value: unknown): void {
+  held.push(value);
+  held.length = 0;
+}

@@ -1,0 +1,70 @@
+// Runs benchmarks: the named ones, or without a name all but the slow ones. Each prints a table and writes bench/results/NAME.json.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { build } from "esbuild";
+
+const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const results = join(root, "bench", "results");
+const benches = readdirSync(join(root, "bench"))
+  .filter((file) => file.endsWith(".ts"))
+  .map((file) => ({ name: basename(file, ".ts"), about: firstLine(join(root, "bench", file)) }))
+  .map((bench) => ({ ...bench, slow: bench.about.startsWith("Slow") }));
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !benches.some((bench) => bench.name === name));
+if (unknown.length > 0) {
+  console.error(`bench: there is no benchmark ${unknown.join(", ")}; there are:`);
+  listBenches(console.error);
+  process.exit(1);
+}
+if (wanted.length === 0) listBenches(console.log);
+
+mkdirSync(results, { recursive: true });
+const chosen = benches.filter(({ name, slow }) => (wanted.length === 0 ? !slow : wanted.includes(name)));
+const failed = [];
+for (const { name } of chosen) if (!(await run(name))) failed.push(name);
+if (failed.length > 0) {
+  console.error(`bench: failed: ${failed.join(", ")}`);
+  process.exit(1);
+}
+
+async function run(name) {
+  const outfile = join(root, "dist", "bench", `${name}.cjs`);
+  await build({
+    absWorkingDir: root,
+    entryPoints: [`bench/${name}.ts`],
+    outfile,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "cjs",
+    minifySyntax: true,
+    sourcemap: "linked",
+    sourcesContent: false,
+    external: ["koffi"],
+    define: { TURNOUT_VERSION: JSON.stringify("bench") },
+    logLevel: "warning",
+  });
+  console.log(`\n${name}`);
+  const { status } = spawnSync(process.execPath, ["--expose-gc", "--enable-source-maps", outfile], {
+    cwd: root,
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
+      TURNOUT_BENCH_RESULT: join(results, `${name}.json`),
+    },
+  });
+  return status === 0;
+}
+
+function listBenches(print) {
+  for (const { name, about } of benches) print(`  ${name.padEnd(16)} ${about}`);
+}
+
+function firstLine(file) {
+  return readFileSync(file, "utf8")
+    .split("\n", 1)[0]
+    .replace(/^\/\/ */, "");
+}
