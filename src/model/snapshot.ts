@@ -127,3 +127,17 @@ export function endpointKey(endpoint: Pick<Endpoint, "address" | "port">): strin
     ? `[${endpoint.address}]:${endpoint.port}`
     : `${endpoint.address}:${endpoint.port}`;
 }
+
+/** Compares as the bytes of their `endpointKey`s do, without making those: `10.0.1.10:80` comes before `10.0.1.1:80`. */
+export function compareEndpoints(a: Endpoint, b: Endpoint): number {
+  if (a.address === b.address) return a.port === b.port ? 0 : String(a.port) < String(b.port) ? -1 : 1;
+  if (a.address.length < b.address.length && b.address.startsWith(a.address)) return -compareAfter(a, b);
+  if (b.address.length < a.address.length && a.address.startsWith(b.address)) return compareAfter(b, a);
+  return a.address < b.address ? -1 : 1;
+}
+
+/** Where one address begins the other, the longer one goes on where the shorter has its `:` or `]`. */
+function compareAfter(short: Endpoint, long: Endpoint): number {
+  const end = short.address.includes(":") ? "]" : ":";
+  return long.address[short.address.length]! < end ? -1 : 1;
+}

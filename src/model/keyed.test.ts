@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Keyed, keyed } from "./keyed.ts";
+
+// Few keys, so that writes meet; long ones too, so that buckets differ.
+const keys = fc.constantFrom("a", "b", "c", "shop/web/tcp/http", "shop/web/udp/dns", "__proto__", "");
+const changes = fc.array(fc.tuple(keys, fc.option(fc.nat(3), { nil: undefined })), { maxLength: 6 });
+
+describe("Keyed", () => {
+  it("behaves as a Map that is copied before each change", () => {
+    fc.assert(
+      fc.property(fc.array(changes, { maxLength: 6 }), (batches) => {
+        const history: [Keyed<number>, Map<string, number>][] = [[keyed(), new Map()]];
+        for (const batch of batches) {
+          const [map, plain] = history.at(-1)!;
+          history.push([map.with(batch), changed(plain, batch)]);
+        }
+        for (const [map, plain] of history) agree(map, plain);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("is the very same map when nothing changes", () => {
+    const map = keyed([
+      ["a", 1],
+      ["b", 2],
+    ]);
+    expect(map.with([])).toBe(map);
+    expect(
+      map.with([
+        ["a", 1],
+        ["c", undefined],
+      ]),
+    ).toBe(map);
+    expect(map.with([["a", 2]])).not.toBe(map);
+  });
+
+  it("holds 100,000 keys", () => {
+    const map = keyed(Array.from({ length: 100_000 }, (_, i) => [`shop/web-${i}/tcp/http`, i] as const));
+    expect(map.size).toBe(100_000);
+    expect(map.get("shop/web-77777/tcp/http")).toBe(77_777);
+    expect(map.with([["shop/web-77777/tcp/http", undefined]]).size).toBe(99_999);
+  });
+});
+
+function changed(plain: ReadonlyMap<string, number>, batch: readonly [string, number | undefined][]) {
+  const copy = new Map(plain);
+  for (const [key, value] of batch) {
+    if (value === undefined) copy.delete(key);
+    else copy.set(key, value);
+  }
+  return copy;
+}
+
+function agree(map: Keyed<number>, plain: ReadonlyMap<string, number>): void {
+  expect(new Map(map.entries())).toEqual(plain);
+  expect([...map.keys()].sort()).toEqual([...plain.keys()].sort());
+  expect([...map.values()].sort()).toEqual([...plain.values()].sort());
+  expect(map.size).toBe(plain.size);
+  for (const key of ["a", "shop/web/tcp/http", "__proto__", "missing"]) {
+    expect(map.get(key)).toBe(plain.get(key));
+    expect(map.has(key)).toBe(plain.has(key));
+  }
+}
