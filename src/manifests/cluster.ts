@@ -17,7 +17,7 @@ import { type ParsedSlice, parseEndpointSlice, type Slice } from "./endpointslic
 import { type Identity, identify, identity } from "./identity.ts";
 import { joinEndpoints } from "./join.ts";
 import { parseNode } from "./node.ts";
-import type { Kind } from "./objects.ts";
+import { type Kind, kinds } from "./objects.ts";
 import type { Parsed } from "./read.ts";
 import { same } from "./same.ts";
 import { parseService, type Service } from "./service.ts";
@@ -31,7 +31,19 @@ export class Cluster {
   readonly #slices = new Tracked<Slice>();
   readonly #nodes = new Tracked<ClusterNode>();
   readonly #cidrs = new Tracked<ServiceCIDR>();
-  readonly #problems = new Tracked<readonly Problem[]>();
+  readonly #problems: Readonly<Record<Kind, Tracked<readonly Problem[]>>> = {
+    Service: new Tracked(),
+    EndpointSlice: new Tracked(),
+    Node: new Tracked(),
+    ServiceCIDR: new Tracked(),
+  };
+  readonly #all: readonly Tracked<unknown>[] = [
+    this.#services,
+    this.#slices,
+    this.#nodes,
+    this.#cidrs,
+    ...Object.values(this.#problems),
+  ];
   readonly #slicesOf = new SliceIndex();
   readonly #arrivals = new ArrivalLog();
   #last: Snapshot = nothingYet;
@@ -69,7 +81,7 @@ export class Cluster {
 
   /** Whether the next Snapshot would differ from the last. */
   get pending(): boolean {
-    return this.#all().some((tracked) => tracked.dirty);
+    return this.#all.some((tracked) => tracked.dirty);
   }
 
   /** Services looked at by all calls of `take` so far: what tests hold against the size of a change. */
@@ -87,9 +99,9 @@ export class Cluster {
       node: this.#nodes.get(this.#nodeName) ?? null,
       udpEndpointsChanged: this.#udpEndpointsChanged(),
       arrivals: this.#arrivals.take(),
-      problems: this.#problems.dirty ? inOrder(this.#problems) : this.#last.problems,
+      problems: this.#allProblems(),
     };
-    for (const tracked of this.#all()) tracked.settle();
+    for (const tracked of this.#all) tracked.settle();
     return this.#last;
   }
 
@@ -128,7 +140,7 @@ export class Cluster {
   }
 
   #keep<V>(tracked: Tracked<V>, who: Identity, { value, problems }: Parsed<V>): boolean {
-    this.#problems.set(`${who.kind} ${who.key}`, problems.length === 0 ? undefined : problems);
+    this.#problems[who.kind].set(who.key, problems.length === 0 ? undefined : problems);
     return tracked.set(who.key, value ?? undefined);
   }
 
@@ -147,9 +159,7 @@ export class Cluster {
 
   /** Keys of all objects of a kind that left a trace here, if only a Problem. */
   #keysOf(kind: Kind): readonly string[] {
-    const prefix = `${kind} `;
-    const withProblems = this.#problems.keys().filter((key) => key.startsWith(prefix));
-    return [...this.#trackedOf(kind).keys(), ...withProblems.map((key) => key.slice(prefix.length))];
+    return [...this.#trackedOf(kind).keys(), ...this.#problems[kind].keys()];
   }
 
   /** Services that changed, and those whose slices did. */
@@ -208,8 +218,16 @@ export class Cluster {
     return names;
   }
 
-  #all(): readonly Tracked<unknown>[] {
-    return [this.#services, this.#slices, this.#nodes, this.#cidrs, this.#problems];
+  /** In the order of kinds and names. */
+  #allProblems(): readonly Problem[] {
+    const ofKinds = kinds.map((kind) => this.#problems[kind]);
+    if (!ofKinds.some((problems) => problems.dirty)) return this.#last.problems;
+    return ofKinds.flatMap((problems) =>
+      problems
+        .keys()
+        .sort()
+        .flatMap((key) => problems.get(key)!),
+    );
   }
 }
 
@@ -236,11 +254,4 @@ function keepIdentity(old: ServicePort | undefined, port: ServicePort): ServiceP
   if (old === undefined) return port;
   const kept = same(old.endpoints, port.endpoints) ? { ...port, endpoints: old.endpoints } : port;
   return same(old, kept) ? old : kept;
-}
-
-function inOrder(problems: Tracked<readonly Problem[]>): readonly Problem[] {
-  return problems
-    .keys()
-    .sort()
-    .flatMap((key) => problems.get(key)!);
 }

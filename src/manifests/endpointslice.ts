@@ -1,15 +1,15 @@
 // An EndpointSlice becomes the ports and endpoints it brings to its Service.
 import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
-import type { EndpointState, ServiceName } from "../model/snapshot.ts";
-import { describe, hasLegalNames, type Identity } from "./identity.ts";
+import type { Endpoint, ServiceName } from "../model/snapshot.ts";
+import { type Identity, isName } from "./identity.ts";
 import { labels, type Raw, triggerAnnotation } from "./objects.ts";
 import { type SlicePort, slicePortsOf } from "./ports.ts";
 import {
   complain,
   fields,
   flag,
-  isName,
+  hasLegalNames,
   list,
   nameOrNothing,
   type Parsed,
@@ -24,18 +24,10 @@ export type Slice = {
   readonly owner: ServiceName;
   readonly family: Family;
   readonly ports: readonly SlicePort[];
-  readonly endpoints: readonly SliceEndpoint[];
-};
-
-export type SliceEndpoint = {
-  readonly address: Address;
-  readonly state: EndpointState;
-  readonly serving: boolean;
-  /** Decides which of two entries for the same address and port counts. */
-  readonly terminating: boolean;
-  readonly nodeName: string;
-  readonly zoneHints: readonly string[];
-  readonly nodeHints: readonly string[];
+  /** On the first of the ports: most slices have no other, and these Endpoints go into the Snapshot as they are. */
+  readonly endpoints: readonly Endpoint[];
+  /** Indices of the terminating ones: of two entries for the same address and port these yield. */
+  readonly terminating: readonly number[];
 };
 
 /** A slice, and when the change that it brings was triggered (ms since 1970, null when it does not say). */
@@ -43,20 +35,16 @@ export type ParsedSlice = Parsed<Slice> & { readonly triggeredAt: number | null 
 
 /** Value null: not for this proxy (headless, FQDN, no Service named), or refused. */
 export function parseEndpointSlice(who: Identity, object: unknown): ParsedSlice {
-  const report = reportOn(describe(who));
+  const report = reportOn(who);
   const raw = fields(report, object, "", "");
   const metadata = fields(report, raw.metadata, "", "metadata");
   const label = fields(report, metadata.labels, "metadata", "labels");
   const family = addressFamilies[text(report, raw.addressType, "", "addressType")];
   const concernsUs = !report.refused && family !== undefined && label[labels.headless] === undefined;
-  const owner = concernsUs && hasLegalNames(report, who) ? ownerOf(report, who, label) : null;
+  const owner = concernsUs && hasLegalNames(report) ? ownerOf(report, who, label) : null;
   if (!concernsUs || owner === null) return { ...parsed<Slice>(report, null), triggeredAt: null };
-  const slice: Slice = {
-    owner,
-    family,
-    ports: slicePortsOf(report, raw),
-    endpoints: endpointsOf(report, raw, family),
-  };
+  const ports = slicePortsOf(report, raw);
+  const slice: Slice = { owner, family, ports, ...endpointsOf(report, raw, family, ports[0]?.port ?? 0) };
   const triggeredAt = triggerTime(report, metadata);
   return { ...parsed(report, slice), triggeredAt };
 }
@@ -72,21 +60,55 @@ function ownerOf(report: Report, who: Identity, label: Raw): ServiceName | null 
   return null;
 }
 
-function endpointsOf(report: Report, raw: Raw, family: Family): readonly SliceEndpoint[] {
-  const endpoints: SliceEndpoint[] = [];
-  for (const [i, item] of list(report, raw.endpoints, "", "endpoints").entries()) {
-    const at = `endpoints[${i}]`;
-    const endpoint = endpointOf(report, fields(report, item, "", at), at, family);
-    if (endpoint !== null) endpoints.push(endpoint);
+function endpointsOf(
+  report: Report,
+  raw: Raw,
+  family: Family,
+  port: number,
+): Pick<Slice, "endpoints" | "terminating"> {
+  const endpoints: Endpoint[] = [];
+  const terminating: number[] = [];
+  const items = list(report, raw.endpoints, "", "endpoints");
+  for (let i = 0; i < items.length; i++) {
+    const at = placeOf(i);
+    const item = fields(report, items[i], "", at);
+    const conditions = conditionsOf(report, item, at);
+    const endpoint = endpointOf(report, item, at, family, port, conditions);
+    if (endpoint === null) continue;
+    if (conditions.terminating) terminating.push(endpoints.length);
+    endpoints.push(endpoint);
   }
-  return endpoints;
+  return { endpoints, terminating };
 }
 
-function endpointOf(report: Report, raw: Raw, at: string, family: Family): SliceEndpoint | null {
+const places: string[] = [];
+
+/** `endpoints[7]`. Made once for each index: there are many endpoints and hardly ever a Problem to place. */
+function placeOf(index: number): string {
+  places[index] ??= `endpoints[${index}]`;
+  return places[index];
+}
+
+type Conditions = { readonly ready: boolean; readonly serving: boolean; readonly terminating: boolean };
+
+/** Each has its own meaning when absent, whatever the others say. */
+function conditionsOf(report: Report, raw: Raw, at: string): Conditions {
   const conditions = fields(report, raw.conditions, at, "conditions");
-  const ready = flag(report, conditions.ready, true, at, "conditions.ready");
-  const serving = flag(report, conditions.serving, true, at, "conditions.serving");
-  const terminating = flag(report, conditions.terminating, false, at, "conditions.terminating");
+  return {
+    ready: flag(report, conditions.ready, true, at, "conditions.ready"),
+    serving: flag(report, conditions.serving, true, at, "conditions.serving"),
+    terminating: flag(report, conditions.terminating, false, at, "conditions.terminating"),
+  };
+}
+
+function endpointOf(
+  report: Report,
+  raw: Raw,
+  at: string,
+  family: Family,
+  port: number,
+  { ready, serving, terminating }: Conditions,
+): Endpoint | null {
   const hints = fields(report, raw.hints, at, "hints");
   const nodeName = nameOrNothing(report, raw.nodeName, at, "nodeName");
   const zoneHints = hintsOf(report, hints.forZones, at, "hints.forZones");
@@ -94,7 +116,7 @@ function endpointOf(report: Report, raw: Raw, at: string, family: Family): Slice
   const address = addressOf(report, raw.addresses, at, family);
   if (address === null) return null;
   const state = ready ? "ready" : serving && terminating ? "draining" : "unready";
-  return { address, state, serving, terminating, nodeName, zoneHints, nodeHints };
+  return { address, port, state, serving, nodeName, zoneHints, nodeHints };
 }
 
 /** Only the first address counts; the others are the same pod's, and nobody ever defined what to do with them. */
@@ -119,19 +141,20 @@ const noHints: readonly string[] = [];
 function hintsOf(report: Report, value: unknown, at: string, field: string): readonly string[] {
   const items = list(report, value, at, field);
   if (items.length === 0) return noHints;
-  const names = items.map((item, i) => {
-    const raw = fields(report, item, at, `${field}[${i}]`);
-    return nameOrNothing(report, raw.name, at, `${field}[${i}].name`);
+  const names = items.map((item) => {
+    const raw = fields(report, item, at, field);
+    return nameOrNothing(report, raw.name, at, field);
   });
-  return sharedList([...new Set(names)].filter((name) => name !== "").sort());
+  if (names.length === 1) return sharedList(names);
+  return sharedList([...new Set(names)].sort().filter((name) => name !== ""));
 }
 
 const sharedLists = new Map<string, readonly string[]>();
 const sharedAtMost = 10_000;
 
 function sharedList(names: readonly string[]): readonly string[] {
-  if (names.length === 0) return noHints;
-  const key = names.join(" ");
+  const key = names.length === 1 ? names[0]! : names.join(" ");
+  if (key === "") return noHints;
   const known = sharedLists.get(key);
   if (known !== undefined) return known;
   if (sharedLists.size >= sharedAtMost) sharedLists.clear();

@@ -1,7 +1,6 @@
 // Who an object is: kind, namespace and name, as key in our maps and as text in Problems.
 import { quoted } from "../model/problem.ts";
 import { intern, type Kind, type Raw } from "./objects.ts";
-import { complain, isName, type Report } from "./read.ts";
 
 export type Identity = {
   readonly kind: Kind;
@@ -31,19 +30,12 @@ export function describe(who: Identity): string {
   return isNamespaced(who.kind) ? `${who.kind} ${shown(who.namespace)}/${name}` : `${who.kind} ${name}`;
 }
 
-/** Whether the names are ones that Kubernetes could have given; a Problem if not. */
-export function hasLegalNames(report: Report, who: Identity): boolean {
-  const wanted = isNamespaced(who.kind) ? (["namespace", "name"] as const) : (["name"] as const);
-  const illegal = wanted.filter((part) => !isName(who[part]));
-  for (const part of illegal) {
-    if (who[part] === "")
-      complain(report, "missing-field", `metadata.${part}`, "is missing; the object is ignored");
-    else complain(report, "invalid-name", `metadata.${part}`, "is not a legal name; the object is ignored");
-  }
-  return illegal.length === 0;
+/** A superset of every name Kubernetes allows; what gets past it can stand in rules, logs and terminals as it is. */
+export function isName(name: string): boolean {
+  return name.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name);
 }
 
-function isNamespaced(kind: Kind): boolean {
+export function isNamespaced(kind: Kind): boolean {
   return kind === "Service" || kind === "EndpointSlice";
 }
 

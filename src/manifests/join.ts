@@ -1,6 +1,6 @@
 // Brings the ports of a Service together with the endpoints its slices hold for them.
-import { type Endpoint, endpointKey, type ServicePort } from "../model/snapshot.ts";
-import type { Slice, SliceEndpoint } from "./endpointslice.ts";
+import { compareEndpoints, type Endpoint, type ServicePort } from "../model/snapshot.ts";
+import type { Slice } from "./endpointslice.ts";
 
 /**
  * The ports of one Service in one family with their Endpoints. Ports are joined by name and protocol alone.
@@ -18,17 +18,17 @@ export function joinEndpoints(
   });
 }
 
-/** The endpoints of one slice on one of its ports. */
-type Claim = { readonly port: number; readonly endpoints: readonly SliceEndpoint[] };
+/** What one slice says of one of its ports. */
+type Claim = { readonly slice: Slice; readonly port: number };
 
 function claimsByPort(slices: readonly Slice[]): ReadonlyMap<string, readonly Claim[]> {
   const claims = new Map<string, Claim[]>();
-  for (const { ports, endpoints } of slices) {
-    for (const { protocol, portName, port } of ports) {
+  for (const slice of slices) {
+    for (const { protocol, portName, port } of slice.ports) {
       const key = `${protocol}/${portName}`;
       const known = claims.get(key);
-      if (known === undefined) claims.set(key, [{ port, endpoints }]);
-      else known.push({ port, endpoints });
+      if (known === undefined) claims.set(key, [{ slice, port }]);
+      else known.push({ slice, port });
     }
   }
   return claims;
@@ -36,13 +36,27 @@ function claimsByPort(slices: readonly Slice[]): ReadonlyMap<string, readonly Cl
 
 /** For the same address and port one that does not terminate wins; of two such, the last. Sorted bytewise. */
 function merged(claims: readonly Claim[]): readonly Endpoint[] {
-  const byKey = new Map<string, Endpoint>();
-  for (const { port, endpoints } of claims) {
-    for (const { address, state, serving, terminating, nodeName, zoneHints, nodeHints } of endpoints) {
-      const endpoint: Endpoint = { address, port, state, serving, nodeName, zoneHints, nodeHints };
-      const key = endpointKey(endpoint);
-      if (!terminating || !byKey.has(key)) byKey.set(key, endpoint);
-    }
+  const all: Endpoint[] = [];
+  const terminating = new Set<Endpoint>();
+  for (const { slice, port } of claims) {
+    const first = all.length;
+    for (const endpoint of slice.endpoints)
+      all.push(endpoint.port === port ? endpoint : { ...endpoint, port });
+    for (const index of slice.terminating) terminating.add(all[first + index]!);
   }
-  return [...byKey.keys()].sort().map((key) => byKey.get(key)!);
+  // Sorting is stable: entries for the same address and port stay in the order of their slices.
+  return withoutDuplicates(all.sort(compareEndpoints), terminating);
+}
+
+function withoutDuplicates(
+  sorted: readonly Endpoint[],
+  terminating: ReadonlySet<Endpoint>,
+): readonly Endpoint[] {
+  const kept: Endpoint[] = [];
+  for (const endpoint of sorted) {
+    const last = kept.at(-1);
+    if (last === undefined || compareEndpoints(last, endpoint) !== 0) kept.push(endpoint);
+    else if (!terminating.has(endpoint)) kept[kept.length - 1] = endpoint;
+  }
+  return kept;
 }

@@ -3,11 +3,12 @@ import { type Address, type Cidr, familyOf, parseAddress } from "../model/addres
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import { cidrOf } from "./addresses.ts";
-import { describe, hasLegalNames, type Identity } from "./identity.ts";
+import type { Identity } from "./identity.ts";
 import { labels, type Raw } from "./objects.ts";
 import {
   complain,
   fields,
+  hasLegalNames,
   list,
   nameOrNothing,
   type Parsed,
@@ -19,9 +20,9 @@ import {
 } from "./read.ts";
 
 export function parseNode(who: Identity, object: unknown): Parsed<ClusterNode> {
-  const report = reportOn(describe(who));
+  const report = reportOn(who);
   const raw = fields(report, object, "", "");
-  if (report.refused || !hasLegalNames(report, who)) return parsed<ClusterNode>(report, null);
+  if (report.refused || !hasLegalNames(report)) return parsed<ClusterNode>(report, null);
   const metadata = fields(report, raw.metadata, "", "metadata");
   const label = fields(report, metadata.labels, "metadata", "labels");
   const spec = fields(report, raw.spec, "", "spec");

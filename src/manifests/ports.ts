@@ -1,8 +1,9 @@
 // Port entries of Services and EndpointSlices: a name, a protocol, a number.
 import { quoted } from "../model/problem.ts";
 import type { Protocol } from "../model/snapshot.ts";
+import { isName } from "./identity.ts";
 import type { Raw } from "./objects.ts";
-import { complain, fields, isName, list, portNumber, type Report, text } from "./read.ts";
+import { complain, fields, list, portNumber, type Report, text } from "./read.ts";
 
 /** One entry of `spec.ports`. */
 export type Port = {

@@ -1,10 +1,11 @@
 // Reads fields of JSON that may hold anything: what is wrong becomes a Problem, never an exception.
 import { type Problem, type ProblemKind, quoted } from "../model/problem.ts";
+import { describe, type Identity, isName, isNamespaced } from "./identity.ts";
 import type { Raw } from "./objects.ts";
 
 /** What was found wrong with one object. A field of the wrong type refuses the whole object, as Go's decoder would. */
 export type Report = {
-  readonly object: string;
+  readonly who: Identity;
   readonly problems: Problem[];
   unlisted: number;
   refused: boolean;
@@ -16,20 +17,20 @@ export type Parsed<T> = { readonly value: T | null; readonly problems: readonly 
 /** More than this of one object would not be read by anyone, and a hostile one could fill the memory. */
 const listedAtMost = 20;
 
-export function reportOn(object: string): Report {
-  return { object, problems: [], unlisted: 0, refused: false };
+export function reportOn(who: Identity): Report {
+  return { who, problems: [], unlisted: 0, refused: false };
 }
 
 export function complain(report: Report, kind: ProblemKind, field: string, message: string): void {
   if (report.problems.length >= listedAtMost) report.unlisted++;
-  else report.problems.push({ kind, object: report.object, field, message });
+  else report.problems.push({ kind, object: describe(report.who), field, message });
 }
 
 /** Closes the report: `value` counts only if nothing in the object had the wrong type. */
 export function parsed<T>(report: Report, value: T | null): Parsed<T> {
   if (report.unlisted > 0) {
     const message = `has ${report.unlisted} more problems that are not listed`;
-    report.problems.push({ kind: "ignored", object: report.object, field: "", message });
+    report.problems.push({ kind: "ignored", object: describe(report.who), field: "", message });
   }
   return { value: report.refused ? null : value, problems: report.problems };
 }
@@ -84,9 +85,18 @@ export function portNumber(report: Report, value: unknown, at: string, field: st
   return null;
 }
 
-/** A superset of every name Kubernetes allows; what gets past it can stand in rules, logs and terminals as it is. */
-export function isName(name: string): boolean {
-  return name.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name);
+/** Whether the object has names that Kubernetes could have given it; a Problem if not. */
+export function hasLegalNames(report: Report): boolean {
+  const { kind, namespace, name } = report.who;
+  const legalNamespace = !isNamespaced(kind) || isLegal(report, namespace, "metadata.namespace");
+  return isLegal(report, name, "metadata.name") && legalNamespace;
+}
+
+function isLegal(report: Report, name: string, field: string): boolean {
+  if (isName(name)) return true;
+  if (name === "") complain(report, "missing-field", field, "is missing; the object is ignored");
+  else complain(report, "invalid-name", field, "is not a legal name; the object is ignored");
+  return false;
 }
 
 /** A name; empty, with a Problem, when it is illegal; empty when absent. */

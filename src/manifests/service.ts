@@ -3,12 +3,13 @@ import { type Address, type Family, familyOf, parseAddress, prefixLength } from 
 import { quoted } from "../model/problem.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
 import { addressesOf, type ByFamily, cidrsOf } from "./addresses.ts";
-import { describe, hasLegalNames, type Identity } from "./identity.ts";
+import type { Identity } from "./identity.ts";
 import { labels, type Raw } from "./objects.ts";
 import { type Port, servicePortsOf } from "./ports.ts";
 import {
   complain,
   fields,
+  hasLegalNames,
   integer,
   list,
   type Parsed,
@@ -25,9 +26,9 @@ export type Service = ByFamily<readonly ServicePort[]>;
 
 /** Value null: not for this proxy (another one's, headless, ExternalName), or refused. */
 export function parseService(who: Identity, object: unknown): Parsed<Service> {
-  const report = reportOn(describe(who));
+  const report = reportOn(who);
   const raw = fields(report, object, "", "");
-  if (report.refused || !hasLegalNames(report, who) || isOfAnotherProxy(report, raw)) {
+  if (report.refused || !hasLegalNames(report) || isOfAnotherProxy(report, raw)) {
     return parsed<Service>(report, null);
   }
   const spec = fields(report, raw.spec, "", "spec");
