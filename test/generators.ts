@@ -168,6 +168,8 @@ function rarely(value: unknown): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 15, arbitrary: fc.constant(undefined) }, fc.constant(value));
 }
 
+const familyLists = fc.constantFrom<string[]>(["IPv4", "IPv6"], ["IPv6", "IPv4"], ["IPv4"], ["IPv6"]);
+
 const clusterIPs: fc.Arbitrary<{ clusterIP: string; clusterIPs?: string[]; ipFamilies?: string[] }> =
   fc.oneof(
     fc.constantFrom("None", "").map((clusterIP) => ({ clusterIP })),
@@ -177,18 +179,10 @@ const clusterIPs: fc.Arbitrary<{ clusterIP: string; clusterIPs?: string[]; ipFam
     },
     {
       weight: 12,
-      arbitrary: fc
-        .tuple(serviceIPs.IPv4, serviceIPs.IPv6, fc.constantFrom("46", "64", "4", "6", "4x"))
-        .map(([four, six, order]) => {
-          const ip = { "4": four, "6": six, x: "" } as Record<string, string>;
-          const family = { "4": "IPv4", "6": "IPv6", x: "IPv6" } as Record<string, string>;
-          const listed = [...order].map((letter) => ip[letter]!).filter((address) => address !== "");
-          return {
-            clusterIP: listed[0]!,
-            clusterIPs: listed,
-            ipFamilies: [...order].map((letter) => family[letter]!),
-          };
-        }),
+      arbitrary: fc.tuple(serviceIPs.IPv4, serviceIPs.IPv6, familyLists).map(([four, six, ipFamilies]) => {
+        const clusterIPs = ipFamilies.map((family) => (family === "IPv4" ? four : six));
+        return { clusterIP: clusterIPs[0]!, clusterIPs, ipFamilies };
+      }),
     },
   );
 

@@ -63,13 +63,13 @@ describe("addresses with Go's lenient rules", () => {
       fc.ipV4(),
       fc.ipV6(),
       fc.ipV4Extended(),
-      fc.string({ unit: fc.constantFrom(..."0123456789abcdf.:") }),
+      fc.string({ unit: fc.constantFrom(..."0123456789abcdf.:".split("")) }),
     );
     fc.assert(
       fc.property(written, (text) => {
         const address = parseAddress(text);
-        if (isIP(text) !== 0) expect(address).not.toBeNull();
-        if (address === null) return;
+        expect(address !== null || isIP(text) === 0).toBe(true);
+        fc.pre(address !== null);
         expect(isIP(address)).toBe(familyOf(address) === "ipv4" ? 4 : 6);
         expect(parseAddress(address)).toBe(address);
         expect(formatAddress(addressBytes(text)!)).toBe(address);
@@ -85,7 +85,8 @@ describe("addresses with Go's lenient rules", () => {
         (groups) => {
           const text = groups.map((group) => group.toString(16)).join(":");
           const address = parseAddress(text)!;
-          if (familyOf(address) === "ipv6") expect(`[${address}]`).toBe(new URL(`http://[${text}]`).hostname);
+          fc.pre(familyOf(address) === "ipv6");
+          expect(`[${address}]`).toBe(new URL(`http://[${text}]`).hostname);
         },
       ),
       { numRuns: 2000 },
