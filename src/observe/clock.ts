@@ -1,13 +1,7 @@
 // Time as an argument: the wall clock that may jump, a steady one that only grows, and a timer.
+import type { Clock } from "../model/clock.ts";
 
-export type Clock = {
-  /** Milliseconds since 1970; jumps when somebody sets the clock. */
-  wall(): number;
-  /** Milliseconds since some moment; never goes back, so ages are measured with it. */
-  steady(): number;
-  /** Runs `run` once after `ms`, unless the returned function is called before. Keeps no process alive. */
-  after(ms: number, run: () => void): () => void;
-};
+export type { Clock };
 
 /** One moment on both clocks: `wall` to show, `steady` to measure with. */
 export type Moment = { readonly wall: number; readonly steady: number };

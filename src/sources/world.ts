@@ -1,14 +1,8 @@
 // What a Source takes from the outside besides sockets and files: time, chance, environment, other programs.
 import { execFile } from "node:child_process";
+import type { Clock } from "../model/clock.ts";
 
-export type Clock = {
-  /** Milliseconds since 1970; jumps when somebody sets the clock. */
-  wall(): number;
-  /** Milliseconds since some moment; never goes back. */
-  steady(): number;
-  /** Runs `run` once after `ms`, unless the returned function is called before. */
-  after(ms: number, run: () => void): () => void;
-};
+export type { Clock };
 
 export type Command = {
   readonly command: string;

@@ -1,0 +1,10 @@
+// Time as an argument: the wall clock that may jump, a steady one that only grows, and a timer.
+
+export type Clock = {
+  /** Milliseconds since 1970; jumps when somebody sets the clock. */
+  wall(): number;
+  /** Milliseconds since some moment; never goes back, so ages are measured with it. */
+  steady(): number;
+  /** Runs `run` once after `ms`, unless the returned function is called before. */
+  after(ms: number, run: () => void): () => void;
+};

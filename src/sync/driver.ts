@@ -1,0 +1,29 @@
+// What the loop asks of a Mode at work: bring the host to these Routes, and say what that took.
+import type { Problem } from "../model/problem.ts";
+import type { Routes } from "../routing/routes.ts";
+
+/** One Mode at work on one family of one host. It remembers what it has applied, or that it does not know. */
+export type Driver = {
+  /**
+   * Brings the host to the Routes, which must be made of those before. Refused objects are set aside, and tried again
+   * when they change or when `retryRefused` says so; throws HostError if nothing could be done.
+   */
+  sync(routes: Routes, signal: AbortSignal, retryRefused?: boolean): Promise<Applied>;
+  /** Compares the host with what was applied last and repairs what differs. */
+  verify(signal: AbortSignal): Promise<Verified>;
+  /** Calls back when somebody else changed what is ours, until the signal aborts. */
+  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  /** An orderly end: rules stay. */
+  close(): Promise<void>;
+};
+
+export type Applied = {
+  /** Whether the host was read first, because what it held was not known. */
+  readonly readBack: boolean;
+  readonly operations: number;
+  readonly bytes: number;
+  /** Objects the host refused; everything else is in place, and they will be tried again. */
+  readonly refused: readonly Problem[];
+};
+
+export type Verified = { readonly differences: number };

@@ -1,0 +1,77 @@
+// One family's part of the loop: its Routes, its Driver, and the record of each turn.
+import type { FamilySettings } from "../config/settings.ts";
+import { HostError } from "../host/error.ts";
+import type { Family } from "../model/address.ts";
+import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
+import { type Routes, route } from "../routing/routes.ts";
+import type { Applied, Driver } from "./driver.ts";
+import type { SyncRecord, Trigger } from "./record.ts";
+
+export class FamilySync {
+  readonly family: Family;
+  readonly #driver: Driver;
+  readonly #wall: () => number;
+  #routes: Routes | null = null;
+  #endpoints = 0;
+
+  constructor(family: Family, driver: Driver, wall: () => number) {
+    this.family = family;
+    this.#driver = driver;
+    this.#wall = wall;
+  }
+
+  get routes(): Routes | null {
+    return this.#routes;
+  }
+
+  /** One Sync. A host that refuses ends up in the record; a bug is thrown. */
+  async turn(
+    snapshot: FamilySnapshot,
+    settings: FamilySettings,
+    trigger: Trigger,
+    signal: AbortSignal,
+  ): Promise<SyncRecord> {
+    const startedAt = this.#wall();
+    const before = this.#routes;
+    this.#routes = route(before, snapshot, settings);
+    this.#endpoints += this.#endpointsGained(before, this.#routes);
+    const facts = () => ({
+      family: this.family,
+      trigger,
+      startedAt,
+      finishedAt: this.#wall(),
+      changedPorts: this.#routes!.changed.size,
+      servicePorts: this.#routes!.ports.size,
+      endpoints: this.#endpoints,
+    });
+    try {
+      const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, trigger === "retry");
+      return { ...facts(), ...applied, outcome: { kind: "ok", refused } };
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      return { ...facts(), ...nothing, outcome: { kind: "failed", message: error.message } };
+    }
+  }
+
+  /** Compares host and Plan and repairs; null when nothing differed. */
+  async verify(
+    trigger: "drift" | "resync",
+    signal: AbortSignal,
+  ): Promise<{ differences: number } | { failed: string }> {
+    try {
+      return await this.#driver.verify(signal);
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      return { failed: `${trigger}: ${error.message}` };
+    }
+  }
+
+  #endpointsGained(before: Routes | null, now: Routes): number {
+    const count = (routes: Routes | null, key: PortKey) => routes?.ports.get(key)?.port.endpoints.length ?? 0;
+    let gained = 0;
+    for (const key of now.changed) gained += count(now, key) - count(before, key);
+    return gained;
+  }
+}
+
+const nothing: Omit<Applied, "refused"> = { readBack: false, operations: 0, bytes: 0 };

@@ -1,0 +1,237 @@
+// The loop's pacing, on a clock that only moves when told.
+import { describe, expect, it } from "vitest";
+import type { FamilySettings } from "../config/settings.ts";
+import { HostError } from "../host/error.ts";
+import type { Clock } from "../model/clock.ts";
+import { keyed } from "../model/keyed.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { Bell } from "../sources/bell.ts";
+import type { Driver } from "./driver.ts";
+import { openLoop, type Pace } from "./loop.ts";
+import type { SyncRecord } from "./record.ts";
+
+describe("loop", () => {
+  it("02/22 writes nothing before the first Snapshot, and then everything once", async () => {
+    const { records, syncs, run, advance } = setUp();
+    const stopped = run();
+    await advance(5000);
+    expect(syncs()).toEqual([]);
+    await stopped(async ({ change }) => {
+      change();
+      await advance(0);
+      expect(records.map(({ trigger }) => trigger)).toEqual(["first"]);
+    });
+  });
+
+  it("02/23 gathers triggers: one more run, no earlier than minSyncPeriod after the end of the last", async () => {
+    const { syncs, run, advance } = setUp();
+    await run()(async ({ change }) => {
+      change();
+      await advance(0);
+      for (let i = 0; i < 3; i++) {
+        await advance(30);
+        change();
+      }
+      await advance(900);
+      expect(syncs()).toEqual([0]);
+      await advance(20);
+      expect(syncs()).toEqual([0, 1000]);
+      await advance(5000);
+      expect(syncs()).toEqual([0, 1000]);
+    });
+  });
+
+  it("02/24 retries after retryMs and then waits for resyncMs", async () => {
+    const { syncs, run, advance, fail } = setUp({ minGapMs: 1000, retryMs: 5000, resyncMs: 10_000 });
+    await run()(async ({ change }) => {
+      fail(1);
+      change();
+      await advance(0);
+      await advance(4999);
+      expect(syncs()).toEqual([0]);
+      await advance(1);
+      expect(syncs()).toEqual([0, 5000]);
+      await advance(9999);
+      expect(syncs()).toEqual([0, 5000]);
+      await advance(1);
+      expect(syncs()).toEqual([0, 5000, 15_000]);
+    });
+  });
+
+  it("02/25 a trigger after a failure runs at minGap, and its success cancels the retry", async () => {
+    const { syncs, run, advance, fail } = setUp({ minGapMs: 1000, retryMs: 5000, resyncMs: 10_000 });
+    await run()(async ({ change }) => {
+      fail(1);
+      change();
+      await advance(0);
+      await advance(500);
+      change();
+      await advance(500);
+      expect(syncs()).toEqual([0, 1000]);
+      await advance(9000);
+      expect(syncs()).toEqual([0, 1000]);
+    });
+  });
+
+  it("02/26 a retry waits for minGap", async () => {
+    const { syncs, run, advance, fail } = setUp({ minGapMs: 5000, retryMs: 1000, resyncMs: 10_000 });
+    await run()(async ({ change }) => {
+      fail(1);
+      change();
+      await advance(0);
+      await advance(4999);
+      expect(syncs()).toEqual([0]);
+      await advance(1);
+      expect(syncs()).toEqual([0, 5000]);
+    });
+  });
+
+  it("02/27 refuses a longest interval below the shortest", () => {
+    expect(() => setUp({ minGapMs: 5000, retryMs: 1000, resyncMs: 1000 })).toThrow(RangeError);
+  });
+
+  it("02/28 retries a first Sync that failed, where kube-proxy would wait for an event", async () => {
+    const { syncs, run, advance, fail } = setUp();
+    await run()(async ({ change }) => {
+      fail(1);
+      change();
+      await advance(0);
+      await advance(30_000);
+      expect(syncs()).toEqual([0, 30_000]);
+    });
+  });
+
+  it("repairs drift at once, whatever minGap says", async () => {
+    const { run, advance, drift, verified } = setUp();
+    await run()(async ({ change }) => {
+      change();
+      await advance(0);
+      drift();
+      await advance(100);
+      expect(verified()).toBe(1);
+    });
+  });
+
+  it("throws bugs", async () => {
+    const { run, advance, bug } = setUp();
+    await expect(
+      run()(async ({ change }) => {
+        bug();
+        change();
+        await advance(0);
+      }),
+    ).rejects.toThrow("a bug");
+  });
+});
+
+type Steps = (steps: (source: { change: () => void }) => Promise<void>) => Promise<void>;
+
+function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_000 }) {
+  const clock = new ManualClock();
+  const starts: number[] = [];
+  const records: SyncRecord[] = [];
+  let failures = 0;
+  let isBuggy = false;
+  let verifications = 0;
+  let onDrift: (what: string) => void = () => {};
+  const driver: Driver = {
+    sync: () => {
+      starts.push(clock.steady());
+      if (isBuggy) return Promise.reject(new Error("a bug"));
+      if (failures-- > 0) return Promise.reject(new HostError("refused", "Cannot apply: no"));
+      return Promise.resolve({ readBack: false, operations: 0, bytes: 0, refused: [] });
+    },
+    verify: () => Promise.resolve({ differences: ++verifications }),
+    watch: (callback) => {
+      onDrift = callback;
+      return Promise.resolve();
+    },
+    close: () => Promise.resolve(),
+  };
+  const bell = new Bell();
+  const stop = new AbortController();
+  const loop = openLoop({
+    snapshots: snapshots(bell, stop.signal),
+    drivers: new Map([["ipv4", driver]]),
+    settings: () => settings,
+    pace,
+    clock,
+    observer: {
+      started: () => {},
+      queued: () => {},
+      arrived: () => {},
+      synced: (record) => records.push(record),
+      readBack: () => {},
+    },
+  });
+  const run = (): Steps => {
+    const running = loop.run(stop.signal);
+    return async (steps) => {
+      await Promise.race([steps({ change: () => bell.ring() }), running]);
+      stop.abort();
+      await running;
+    };
+  };
+  return {
+    records,
+    run,
+    syncs: () => starts,
+    verified: () => verifications,
+    advance: (ms: number) => clock.advance(ms),
+    fail: (times: number) => {
+      failures = times;
+    },
+    bug: () => {
+      isBuggy = true;
+    },
+    drift: () => onDrift("somebody"),
+  };
+}
+
+async function* snapshots(bell: Bell, signal: AbortSignal): AsyncGenerator<Snapshot> {
+  for (;;) {
+    await bell.heard(signal);
+    yield emptySnapshot;
+  }
+}
+
+const emptyFamily = { ports: keyed<never>(), changed: new Set<string>(), serviceCIDRs: [] };
+const emptySnapshot = { ipv4: emptyFamily, ipv6: emptyFamily, node: null } as unknown as Snapshot;
+const settings = { family: "ipv4" } as unknown as FamilySettings;
+
+class ManualClock implements Clock {
+  #now = 0;
+  readonly #timers = new Set<{ at: number; run: () => void }>();
+
+  wall(): number {
+    return this.#now;
+  }
+
+  steady(): number {
+    return this.#now;
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const timer = { at: this.#now + ms, run };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    for (;;) {
+      await settle();
+      const next = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.#timers.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.run();
+    }
+    this.#now = end;
+    await settle();
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+}
