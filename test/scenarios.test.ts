@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { families, familyOf, parseAddress, parseCidr } from "../src/model/address.ts";
 import { nodeAddresses, outsideAddresses, placeOf, places, twin } from "./places.ts";
-import { modeNames, parsePackets, readScenario, scenarioNames } from "./scenarios.ts";
+import { casesFor, modeNames, parsePackets, readScenario, scenarioNames } from "./scenarios.ts";
 
 const scenarios = scenarioNames().map(readScenario);
 const packets = scenarios.flatMap((scenario) => scenario.packets);
@@ -32,8 +32,8 @@ describe("scenarios", () => {
   });
 
   it("state one outcome for a packet, mode and family", () => {
-    const claims = packets.flatMap(({ scenario, from, to, modes }) =>
-      modes.map((mode) => JSON.stringify([scenario, from, to, mode])),
+    const claims = packets.flatMap(({ scenario, from, to, modes, oursOnly }) =>
+      modes.map((mode) => JSON.stringify([scenario, from, to, mode, oursOnly])),
     );
     expect(claims.filter((claim, i) => claims.indexOf(claim) !== i)).toEqual([]);
   });
@@ -66,6 +66,7 @@ describe("a truth table", () => {
       rows: ["12/1"],
       family: "ipv6",
       modes: modeNames,
+      oursOnly: false,
       from: { kind: "pod", address: "fd00:180::2" },
       to: { address: "fd00:172:30::1", port: 80, protocol: "tcp" },
       outcome: {
@@ -84,6 +85,17 @@ describe("a truth table", () => {
     expect(cases.map(({ modes, outcome }) => [modes, outcome.kind])).toEqual([
       [["iptables", "ipvs", "userspace"], "pass"],
       [["nftables"], "reject"],
+    ]);
+  });
+
+  it("keeps a deliberate difference of ours apart from what kube-proxy does", () => {
+    const cases = read(`nftables: node 127.0.0.1 127.0.0.1:30061/udp reject
+      turnout nftables: node 127.0.0.1 127.0.0.1:30061/udp forward 10.180.0.1:8080`);
+    const kinds = (program: "turnout" | "kube-proxy") =>
+      casesFor(cases, "nftables", program).map(({ outcome }) => outcome.kind);
+    expect([kinds("kube-proxy"), kinds("turnout")]).toEqual([
+      ["reject", "reject"],
+      ["forward", "forward"],
     ]);
   });
 

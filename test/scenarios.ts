@@ -52,6 +52,8 @@ export type PacketCase = {
   readonly family: Family;
   /** Modes that must agree. */
   readonly modes: readonly ModeName[];
+  /** A deliberate difference: what we do, in place of the other line about this packet, which is what kube-proxy does. */
+  readonly oursOnly: boolean;
   readonly from: { readonly kind: "pod" | "node" | "outside"; readonly address: Address };
   readonly to: { readonly address: Address; readonly port: number; readonly protocol: Protocol | "icmp" };
   readonly outcome: ExpectedOutcome;
@@ -116,11 +118,31 @@ export function parsePackets(scenario: string, text: string): PacketCase[] {
   return written.flatMap(({ packet, forModes }) => {
     if (forModes) return packet;
     const replaced = written
-      .filter((other) => other.forModes && caseText(other.packet) === caseText(packet))
+      .filter(
+        (other) =>
+          other.forModes && other.packet.oursOnly === packet.oursOnly && isSame(other.packet, packet),
+      )
       .flatMap((other) => other.packet.modes);
     const modes = packet.modes.filter((mode) => !replaced.includes(mode));
     return modes.length === 0 ? [] : { ...packet, modes };
   });
+}
+
+/** The cases that hold for a program in a mode. */
+export function casesFor(
+  packets: readonly PacketCase[],
+  mode: ModeName,
+  program: "turnout" | "kube-proxy",
+): PacketCase[] {
+  const ofMode = packets.filter(({ modes }) => modes.includes(mode));
+  const theirs = ofMode.filter(({ oursOnly }) => !oursOnly);
+  if (program === "kube-proxy") return theirs;
+  const ours = ofMode.filter(({ oursOnly }) => oursOnly);
+  return [...theirs.filter((packet) => !ours.some((own) => isSame(own, packet))), ...ours];
+}
+
+function isSame(a: PacketCase, b: PacketCase): boolean {
+  return caseText(a) === caseText(b);
 }
 
 type ParsedLine = {
@@ -134,7 +156,7 @@ function parseLine(line: string, at: string): ParsedLine {
   };
   const tagged = /^([a-z0-9 ,]+):\s+(.*)$/.exec(line);
   const tags = tagged?.[1]?.split(/[ ,]+/) ?? [];
-  const known = [...modeNames, ...families] as readonly string[];
+  const known = [...modeNames, ...families, "turnout"] as readonly string[];
   for (const tag of tags) if (!known.includes(tag)) fail(`${tag} is neither a mode nor a family`);
   const [kind = "", address = "", to = "", ...outcome] = (tagged?.[2] ?? line).split(/\s+/);
   if (kind !== "pod" && kind !== "node" && kind !== "outside") return fail(`${kind} is no kind of sender`);
@@ -144,6 +166,7 @@ function parseLine(line: string, at: string): ParsedLine {
   const ownFamilies = families.filter((family) => tags.includes(family));
   const cases = (ownFamilies.length === 0 ? families : ownFamilies).map((family) => ({
     modes: modes.length > 0 ? modes : modeNames,
+    oursOnly: tags.includes("turnout"),
     family,
     from: { kind: kind as PacketCase["from"]["kind"], address: inFamily(address, family) },
     to: {

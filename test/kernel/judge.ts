@@ -1,6 +1,7 @@
 // Judges a mode by real packets: scenarios with equal settings share one cluster, and all their packets fly at once.
 import type { KubeObject } from "../cluster.ts";
 import {
+  casesFor,
   type ModeName,
   type PacketCase,
   readScenario,
@@ -25,11 +26,15 @@ export type Group = { readonly settings: ScenarioSettings; readonly scenarios: r
 
 export type Verdict = { readonly packet: PacketCase; readonly problem: string | null };
 
-/** All scenarios that say something about a mode, grouped. */
-export function groupsFor(mode: ModeName): Group[] {
+/** All scenarios that say something about a program in a mode, grouped. */
+export function groupsFor(
+  mode: ModeName,
+  program: "turnout" | "kube-proxy",
+  leavesOut: (packet: PacketCase) => boolean = () => false,
+): Group[] {
   const groups = new Map<string, Scenario[]>();
   for (const scenario of scenarioNames().map(readScenario)) {
-    const packets = scenario.packets.filter(({ modes }) => modes.includes(mode));
+    const packets = casesFor(scenario.packets, mode, program).filter((packet) => !leavesOut(packet));
     if (packets.length === 0) continue;
     const key = JSON.stringify([scenario.settings, scenario.objects.filter(({ kind }) => kind === "Node")]);
     groups.set(key, [...(groups.get(key) ?? []), { ...scenario, packets }]);

@@ -1,0 +1,113 @@
+// The judges that need no kernel: decide() and the walk through each Plan must say what the truth tables say.
+import { describe, expect, it } from "vitest";
+import { walkNftables } from "../src/explain/nftables.ts";
+import { families, isLoopback } from "../src/model/address.ts";
+import { endpointKey } from "../src/model/snapshot.ts";
+import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
+import { unfold } from "../src/plan/nftables/plan.ts";
+import { decide, type Packet } from "../src/routing/decide.ts";
+import { iptablesTraits, nftablesTraits } from "../src/routing/traits.ts";
+import { interfaceOf, placeOf, podInterfacePrefix } from "./places.ts";
+import { routesFor } from "./scenario-routes.ts";
+import {
+  casesFor,
+  caseText,
+  type ExpectedOutcome,
+  type PacketCase,
+  readScenario,
+  type Scenario,
+  scenarioNames,
+} from "./scenarios.ts";
+
+const traits = { nftables: nftablesTraits, iptables: iptablesTraits } as const;
+const scenarios = scenarioNames()
+  .map(readScenario)
+  // What somebody else's firewall does is not ours to decide.
+  .filter(({ settings }) => settings.forwardPolicy === "ACCEPT");
+
+describe.each(["nftables", "iptables"] as const)("decide() in %s mode", (mode) => {
+  it.each(titled(mode))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, mode, family);
+      const decided = packets
+        .filter((packet) => packet.family === family)
+        .map((packet) => [
+          caseText(packet),
+          outcomeText(packet.outcome),
+          decisionText(decide(routes, traits[mode], toPacket(packet)).outcome),
+        ]);
+      expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
+    }
+  });
+});
+
+describe("the nftables Plan", () => {
+  it.each(titled("nftables"))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, "nftables", family);
+      const table = unfold(compileNftables(null, routes));
+      const around = {
+        localAddresses: routes.settings.localAddresses,
+        podInterface: `${podInterfacePrefix}0`,
+      };
+      const walked = packets
+        // NodePorts on loopback are served by a proxy of ours, not by rules.
+        .filter((packet) => packet.family === family && !isServedByListener(packet))
+        .map((packet) => {
+          const walks = walkNftables(table, toPacket(packet), around).map(({ outcome }) => outcome);
+          return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
+        });
+      expect(walked.filter(([, expected, said]) => expected !== said)).toEqual([]);
+    }
+  });
+});
+
+function titled(
+  mode: "nftables" | "iptables",
+): { title: string; scenario: Scenario; packets: PacketCase[] }[] {
+  return scenarios.flatMap((scenario) => {
+    const packets = casesFor(scenario.packets, mode, "turnout")
+      // The kernel, not the proxy, refuses what claims to go to loopback from outside.
+      .filter(({ from, to }) => !(from.kind === "outside" && isLoopback(to.address)));
+    const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
+    return packets.length === 0 ? [] : [{ title: `${scenario.name} (${rows})`, scenario, packets }];
+  });
+}
+
+function isServedByListener({ to, outcome }: PacketCase): boolean {
+  return isLoopback(to.address) && outcome.kind === "forward";
+}
+
+function toPacket({ from, to }: PacketCase): Packet {
+  const place = placeOf(from.address)!;
+  const isLocalPod = interfaceOf(place).startsWith(podInterfacePrefix);
+  const origin = place === "host" ? "node" : isLocalPod ? "pod" : "elsewhere";
+  return { from: { origin, address: from.address }, to };
+}
+
+function outcomeText(outcome: ExpectedOutcome): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  return choicesText(outcome.choices.map(({ endpoint, masquerade }) => ({ endpoint, masquerade })));
+}
+
+function decisionText(outcome: ReturnType<typeof decide>["outcome"]): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  return choicesText(
+    outcome.choices.map(({ endpoint, masquerade }) => ({ endpoint: endpointKey(endpoint), masquerade })),
+  );
+}
+
+function walksText(walks: readonly ReturnType<typeof walkNftables>[number]["outcome"][]): string {
+  const forwards = walks.filter((outcome) => outcome.kind === "forward");
+  if (forwards.length < walks.length) return [...new Set(walks.map(({ kind }) => kind))].join(" or ");
+  return choicesText(
+    forwards.map(({ backend, masquerade }) => ({ endpoint: endpointKey(backend), masquerade })),
+  );
+}
+
+function choicesText(choices: readonly { endpoint: string; masquerade: boolean }[]): string {
+  return choices
+    .map(({ endpoint, masquerade }) => `${endpoint}${masquerade ? " masquerade" : ""}`)
+    .sort()
+    .join(", ");
+}

@@ -1,0 +1,40 @@
+// Our modes without a daemon: a cluster is compiled to a Plan, and the Plan is put into the node's kernel.
+import { NftablesHost } from "../../src/host/nftables/host.ts";
+import { families } from "../../src/model/address.ts";
+import { compile as compileIptables } from "../../src/modes/iptables/compile.ts";
+import { compile as compileNftables } from "../../src/modes/nftables/compile.ts";
+import { print as printIptables } from "../../src/plan/iptables/print.ts";
+import { diff } from "../../src/plan/nftables/diff.ts";
+import { unfold } from "../../src/plan/nftables/plan.ts";
+import { routesFor } from "../scenario-routes.ts";
+import type { ModeUnderTest } from "./judge.ts";
+
+export const nftablesPlan: ModeUnderTest = {
+  name: "nftables",
+  async apply({ node }, objects, settings) {
+    for (const family of families) {
+      const table = unfold(compileNftables(null, routesFor(objects, settings, "nftables", family)));
+      const host = await NftablesHost.open({ family: family === "ipv4" ? "ip" : "ip6", netns: node.path });
+      try {
+        await host.apply(diff(null, table));
+      } finally {
+        await host.close();
+      }
+    }
+  },
+  clear: async () => {},
+};
+
+export const iptablesPlan: ModeUnderTest = {
+  name: "iptables",
+  async apply({ node }, objects, settings) {
+    for (const family of families) {
+      const routes = routesFor(objects, settings, "iptables", family);
+      const plan = compileIptables(null, routes, { invalidDropped: false, localhostNodePorts: false });
+      const tool = family === "ipv4" ? "iptables-restore" : "ip6tables-restore";
+      node.feed(printIptables(plan), tool, "-w", "5", "--noflush");
+      if (routes.settings.localhostNodePorts) node.sysctl({ "net.ipv4.conf.all.route_localnet": 1 });
+    }
+  },
+  clear: async () => {},
+};
