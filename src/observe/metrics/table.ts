@@ -106,7 +106,7 @@ export const turnoutMetrics = {
   healthy: readGauge("turnout_healthy", ["answers"], everywhere, "1 if healthy: as upstream would say, and honestly"),
   localhostConnections: gauge("turnout_localhost_proxy_connections", family, nftablesLocalhost, "Open connections through the proxy for NodePorts on loopback addresses"),
   localhostAcceptedConnections: counter("turnout_localhost_proxy_connections_total", ["ip_family", "outcome"], nftablesLocalhost, "Connections to NodePorts on loopback addresses by outcome (forwarded, failed)"),
-  eventsDropped: counter("turnout_events_dropped_total", ["why"], everywhere, "Kubernetes Events that were given up: queue-full, rate-limited, rejected, retries"),
+  eventsDropped: counter("turnout_events_dropped_total", ["why"], everywhere, "Kubernetes Events that were given up: queue-full, rejected, retries"),
   connectionsDropped: counter("turnout_server_connections_dropped_total", ["server"], everywhere, "Connections closed to make room for newer ones"),
   heapUsed: readGauge("turnout_heap_used_bytes", [], everywhere, "Memory in use by JavaScript objects"),
 };

@@ -1,0 +1,81 @@
+// Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
+import type { SysctlTarget } from "../config/conntrack.ts";
+import { HostError } from "./error.ts";
+
+/** Files of the machine; both throw when they cannot. */
+export type SettingFiles = {
+  readonly read: (file: string) => string;
+  readonly write: (file: string, text: string) => void;
+};
+
+/** What was changed, for the log. */
+export type SysctlChange = { readonly file: string; readonly value: number };
+
+/** Applies in order and throws at the first that the machine refuses. */
+export function applySysctls(targets: readonly SysctlTarget[], files: SettingFiles): SysctlChange[] {
+  const changes: SysctlChange[] = [];
+  for (const target of targets) if (isDue(target, files)) changes.push(write(target, files));
+  return changes;
+}
+
+function isDue({ file, value, when }: SysctlTarget, files: SettingFiles): boolean {
+  switch (when) {
+    case "differs":
+      // What cannot be read may still be writable: trying tells.
+      return currentValue(() => files.read(file)) !== value;
+    case "below":
+      return readOrThrow(file, files) < value;
+  }
+}
+
+function write({ file, value }: SysctlTarget, files: SettingFiles): SysctlChange {
+  try {
+    files.write(file, String(value));
+    return { file, value };
+  } catch (cause) {
+    throw new HostError("refused", `Cannot set ${file} to ${value}: ${reason(cause)}`, { cause });
+  }
+}
+
+function readOrThrow(file: string, files: SettingFiles): number {
+  try {
+    return Number(files.read(file).trim());
+  } catch (cause) {
+    throw new HostError("unavailable", `Cannot read ${file}: ${reason(cause)}`, { cause });
+  }
+}
+
+function currentValue(read: () => string): number | null {
+  try {
+    return Number(read().trim());
+  } catch {
+    return null;
+  }
+}
+
+const oomFile = "/proc/self/oom_score_adj";
+const oomAttempts = 2;
+const oomPauseMs = 100;
+
+/** Tries twice; a refusal comes back as a value, since the proxy works without. */
+export async function setOomScore(
+  score: number,
+  files: SettingFiles,
+  pause: (ms: number) => Promise<void>,
+): Promise<HostError | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      files.write(oomFile, String(score));
+      return null;
+    } catch (cause) {
+      if (attempt === oomAttempts) {
+        return new HostError("refused", `Cannot set ${oomFile} to ${score}: ${reason(cause)}`, { cause });
+      }
+      await pause(oomPauseMs);
+    }
+  }
+}
+
+function reason(cause: unknown): string {
+  return cause instanceof Error ? cause.message : "unknown";
+}

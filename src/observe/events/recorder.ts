@@ -1,0 +1,200 @@
+// Reports Events to the API server without ever holding anybody up: queued, paced, retried, and given up at last.
+import type { Clock } from "../clock.ts";
+import type { Log } from "../log/log.ts";
+import {
+  createRequest,
+  type EventReason,
+  type EventRequest,
+  eventName,
+  eventReasons,
+  type ProxyEvent,
+  type Regarding,
+  seriesKey,
+  seriesRequest,
+} from "./event.ts";
+
+/** Sends a request and tells the HTTP status; rejects when there is no answer. */
+export type SendEvent = (request: EventRequest) => Promise<number>;
+
+export type DropReason = "queue-full" | "rejected" | "retries";
+
+export type EventWorld = {
+  readonly clock: Clock;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly onDropped: (why: DropReason) => void;
+};
+
+export type Events = {
+  readonly record: (reason: EventReason, regarding: Regarding, note: string) => void;
+  /** Until then Events wait: those of the start are not lost. */
+  readonly connect: (send: SendEvent) => void;
+  /** Resolves when nothing is waiting, or after `ms`: for the last words of a process. */
+  readonly drain: (ms: number) => Promise<void>;
+  readonly close: () => void;
+};
+
+/** An Event that may still become a series, or is one. */
+type Tracked = { -readonly [Key in keyof ProxyEvent]: ProxyEvent[Key] } & {
+  /** On the steady clock. */
+  sentAt: number;
+  seenAt: number;
+  waiting: boolean;
+};
+
+const limits = { queue: 1000, tracked: 1000, tries: 12, burst: 25 } as const;
+const retryMs = 10_000;
+const refillMs = 1_000;
+const finishMs = 6 * 60_000;
+const refreshMs = 30 * 60_000;
+
+export function openEvents(hostname: string, world: EventWorld): Events {
+  const { clock, log } = world;
+  const reporter = { reportingController: "kube-proxy", reportingInstance: `kube-proxy-${hostname}` };
+  const tracked = new Map<string, Tracked>();
+  const queue: { event: Tracked; isNew: boolean }[] = [];
+  const idle = new Set<() => void>();
+  const tokens = openTokens(clock);
+  let send: SendEvent | null = null;
+  let closed = false;
+  let sending = false;
+  let lastName = 0n;
+  let cancelSweep: (() => void) | null = null;
+
+  function record(reason: EventReason, regarding: Regarding, note: string): void {
+    const { action, type } = eventReasons[reason];
+    log.v(2, "Event occurred", { object: regarding.name, kind: regarding.kind, type, reason, action, note });
+    const key = seriesKey(reason, regarding);
+    const known = tracked.get(key);
+    if (known === undefined) start(key, reason, regarding, note);
+    else repeat(known);
+    cancelSweep ??= clock.after(finishMs, sweep);
+  }
+
+  function start(key: string, reason: EventReason, regarding: Regarding, note: string): void {
+    const at = clock.wall();
+    const now = BigInt(Math.round(at)) * 1_000_000n;
+    lastName = now > lastName ? now : lastName + 1n;
+    const name = eventName(regarding, lastName);
+    const first = { at, lastAt: at, count: 1, seenAt: clock.steady(), sentAt: 0, waiting: false };
+    const event: Tracked = { name, reason, regarding, note, ...first };
+    if (tracked.size >= limits.tracked) tracked.delete(tracked.keys().next().value!);
+    tracked.set(key, event);
+    enqueue(event, true);
+  }
+
+  /** The second occurrence makes it a series at once; later ones are counted, and told from time to time. */
+  function repeat(event: Tracked): void {
+    event.count++;
+    event.lastAt = clock.wall();
+    event.seenAt = clock.steady();
+    if (event.count === 2) enqueue(event, false);
+  }
+
+  function enqueue(event: Tracked, isNew: boolean): void {
+    if (event.waiting && !isNew) return;
+    if (queue.length >= limits.queue) {
+      world.onDropped("queue-full");
+      return;
+    }
+    event.waiting = true;
+    queue.push({ event, isNew });
+    void pump();
+  }
+
+  async function pump(): Promise<void> {
+    if (sending || send === null) return;
+    sending = true;
+    for (let item = queue.shift(); item !== undefined && !closed; item = queue.shift()) {
+      await tokens.take();
+      await deliver(item.event, item.isNew);
+    }
+    sending = false;
+    for (const done of idle) done();
+  }
+
+  async function deliver(event: Tracked, isNew: boolean): Promise<void> {
+    for (let tries = 1; !closed; tries++) {
+      event.waiting = false;
+      event.sentAt = clock.steady();
+      const outcome = await attempt(event, isNew);
+      if (outcome === "done") return;
+      if (outcome === "rejected" || tries === limits.tries) {
+        world.onDropped(outcome === "rejected" ? "rejected" : "retries");
+        log.v(2, "Event given up", { event: event.name, reason: event.reason, tries });
+        return;
+      }
+      await pause(clock, retryMs * (1 + world.random() / 4));
+    }
+  }
+
+  async function attempt(event: Tracked, isNew: boolean): Promise<"done" | "retry" | "rejected"> {
+    try {
+      let status = await send!(isNew ? createRequest(event, reporter) : seriesRequest(event));
+      // Events live for an hour: the one this series belongs to may be gone.
+      if (status === 404 && !isNew) status = await send!(createRequest(event, reporter));
+      if (status < 300) return "done";
+      const passing = status === 429 || status >= 500 || (status === 409 && !isNew);
+      return passing ? "retry" : "rejected";
+    } catch {
+      return "retry";
+    }
+  }
+
+  /** Ends what has not happened for a while, and renews what goes on, before the API server forgets it. */
+  function sweep(): void {
+    cancelSweep = null;
+    const now = clock.steady();
+    for (const [key, event] of tracked) {
+      const isOver = now - event.seenAt >= finishMs;
+      if (event.count > 1 && (isOver || now - event.sentAt >= refreshMs)) enqueue(event, false);
+      if (isOver) tracked.delete(key);
+    }
+    if (tracked.size > 0 && !closed) cancelSweep = clock.after(finishMs, sweep);
+  }
+
+  return {
+    record,
+    connect(next) {
+      send = next;
+      void pump();
+    },
+    drain(ms) {
+      if (!sending && (queue.length === 0 || send === null)) return Promise.resolve();
+      return new Promise((resolve) => {
+        const done = () => {
+          cancel();
+          idle.delete(done);
+          resolve();
+        };
+        const cancel = clock.after(ms, done);
+        idle.add(done);
+      });
+    },
+    close() {
+      closed = true;
+      cancelSweep?.();
+    },
+  };
+}
+
+/** A token bucket: a burst at once, then one after another. */
+function openTokens(clock: Clock) {
+  let tokens: number = limits.burst;
+  let at = clock.steady();
+  return {
+    async take(): Promise<void> {
+      const now = clock.steady();
+      tokens = Math.min(limits.burst, tokens + (now - at) / refillMs) - 1;
+      at = now;
+      if (tokens < 0) await pause(clock, -tokens * refillMs);
+    },
+  };
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve);
+  });
+}
