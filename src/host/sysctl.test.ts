@@ -39,7 +39,7 @@ describe("sysctls", () => {
       "Cannot set /sys/hashsize to 32768: EROFS",
     );
     expect(small.written).toEqual(["/proc/max 131072"]);
-    const large = machine({ "/proc/max": "1\n", "/sys/hashsize": "32768\n" }, ["/sys/hashsize"]);
+    const large = machine({ "/proc/max": "1\n", "/sys/hashsize": "65536\n" }, ["/sys/hashsize"]);
     expect(applySysctls([max, hashSize], large.files)).toHaveLength(1);
   });
 

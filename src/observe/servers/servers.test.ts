@@ -106,8 +106,10 @@ describe("the proxy health server", () => {
   it("clients that never finish their request are displaced by newcomers", async () => {
     const { port, displaced } = await healthServer("127.0.0.1", 20);
     const slow: Socket[] = [];
+    let closed = 0;
     for (let i = 0; i < 50; i++) {
       const socket = connect(port, "127.0.0.1").on("error", () => {});
+      socket.on("close", () => closed++);
       slow.push(socket);
       socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n");
     }
@@ -115,6 +117,7 @@ describe("the proxy health server", () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await ask("127.0.0.1", port, "/healthz")).status).toBe(200);
     expect(displaced()).toBeGreaterThanOrEqual(30);
+    await until(() => closed >= 30);
   });
 
   it("refuses headers that are too large and survives nonsense", async () => {

@@ -1,0 +1,210 @@
+// Everything connected: objects of a cluster go in, probes and scrapers see what they should.
+import { get } from "node:http";
+import { createServer } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { parsePrometheus } from "../../test/support/prometheus.ts";
+import { Cluster } from "../manifests/cluster.ts";
+import { systemClock } from "./clock.ts";
+import type { EventRequest } from "./events/event.ts";
+import { silentLog } from "./log/log.ts";
+import { type ObservationSettings, openObservation } from "./observation.ts";
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function occupied(): Promise<{ port: number; free: () => Promise<unknown> }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return { port, free: () => new Promise((resolve) => server.close(resolve)) };
+}
+
+async function freePort(): Promise<number> {
+  const { port, free } = await occupied();
+  await free();
+  return port;
+}
+
+async function open(given: Partial<ObservationSettings> = {}) {
+  const [healthz, metrics] = [await freePort(), await freePort()];
+  const failures: Error[] = [];
+  const observation = openObservation(
+    {
+      mode: "nftables",
+      nodeName: "node-a",
+      hostname: "host-a",
+      families: [
+        { family: "ipv4", nodePorts: { kind: "some", cidrs: ["127.0.0.0/8"] }, local: ["127.0.0.1"] },
+      ],
+      syncPeriodMs: 30_000,
+      answers: "honest",
+      healthzAddress: `127.0.0.1:${healthz}`,
+      metricsAddress: `127.0.0.1:${metrics}`,
+      hardFail: false,
+      showHidden: false,
+      gates: [{ name: "ComponentStatusz", stage: "BETA", on: true }],
+      build: {
+        major: "1",
+        minor: "37",
+        gitVersion: "v1.37.1",
+        platform: "linux/amd64",
+        turnoutVersion: "0",
+        nodeVersion: "v20",
+      },
+      pages: { config: () => ({}), flags: () => new Map(), setVerbosity: null },
+      ...given,
+    },
+    {
+      clock: systemClock,
+      random: Math.random,
+      log: silentLog,
+      process: {
+        readText: () => "",
+        countEntries: () => 1,
+        cpuSeconds: () => 1,
+        residentBytes: () => 1,
+        heapUsedBytes: () => 1,
+      },
+      onHardFail: (error) => failures.push(error),
+    },
+  );
+  closers.push(observation.close);
+  return { observation, healthz, metrics, failures };
+}
+
+async function ask(port: number, path: string): Promise<{ status: number; body: string }> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await new Promise((resolve, reject) => {
+        get({ host: "127.0.0.1", port, path, agent: false }, (response) => {
+          let body = "";
+          response.on("data", (chunk) => {
+            body += chunk;
+          });
+          response.on("end", () => resolve({ status: response.statusCode!, body }));
+        }).on("error", reject);
+      });
+    } catch (error) {
+      if (tries === 200) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+function loadBalancer(healthCheckNodePort: number) {
+  return {
+    metadata: { namespace: "shop", name: "web" },
+    spec: {
+      type: "LoadBalancer",
+      clusterIP: "172.30.0.1",
+      clusterIPs: ["172.30.0.1"],
+      ipFamilies: ["IPv4"],
+      externalTrafficPolicy: "Local",
+      healthCheckNodePort,
+      ports: [{ port: 80 }],
+    },
+  };
+}
+
+const synced = {
+  family: "ipv4",
+  startedAt: 1000,
+  finishedAt: 1005,
+  trigger: "first",
+  servicePorts: 1,
+  endpoints: 0,
+  operations: 9,
+  bytes: 900,
+  outcome: { kind: "ok" },
+} as const;
+
+describe("a proxy that is observed", () => {
+  it("answers probes and scrapers from the Syncs it is told of", async () => {
+    const { observation, healthz, metrics } = await open();
+    const cluster = new Cluster("node-a");
+    const port = await freePort();
+    cluster.upsert("Node", { metadata: { name: "node-a" } });
+    cluster.upsert("Service", loadBalancer(port));
+    const snapshot = cluster.take();
+    observation.serve();
+    observation.started("ipv4");
+    observation.arrived(snapshot);
+    observation.queued("ipv4");
+    observation.synced(synced, snapshot);
+    observation.health.tell({ kind: "heard", resource: "services" });
+    expect(await ask(healthz, "/healthz")).toMatchObject({ status: 200 });
+    expect(await ask(port, "/")).toMatchObject({
+      status: 503,
+      body: expect.stringContaining('"localEndpoints": 0'),
+    });
+    expect((await ask(metrics, "/proxyMode")).body).toBe("nftables");
+    expect((await ask(metrics, "/statusz")).body).toContain("Binary version: 1.37.1");
+    expect((await ask(metrics, "/flagz")).status).toBe(404);
+    const scraped = parsePrometheus((await ask(metrics, "/metrics")).body);
+    expect(scraped.get("kubeproxy_proxy_healthz_total")!.series).toMatchObject([
+      { labels: { code: "200" }, value: 1 },
+    ]);
+    expect(scraped.get("turnout_healthy")!.series.map((one) => one.value)).toEqual([1, 1]);
+    expect(scraped.get("turnout_watch_age_seconds")!.series).toMatchObject([
+      { labels: { resource: "services" } },
+    ]);
+  });
+
+  it("reports a health check node port that is taken as an Event of its Service", async () => {
+    const { observation } = await open();
+    const sent: EventRequest[] = [];
+    observation.events.connect(async (request) => {
+      sent.push(request);
+      return 201;
+    });
+    const blocker = await occupied();
+    closers.push(blocker.free);
+    const cluster = new Cluster("node-a");
+    cluster.upsert("Service", loadBalancer(blocker.port));
+    const snapshot = cluster.take();
+    observation.arrived(snapshot);
+    observation.synced(synced, snapshot);
+    for (let i = 0; i < 200 && sent.length === 0; i++) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(JSON.parse(sent[0]!.body)).toMatchObject({
+      reason: "FailedToStartServiceHealthcheck",
+      type: "Warning",
+      action: "Listen",
+      regarding: { kind: "Service", namespace: "shop", name: "web" },
+    });
+  });
+
+  it("02/35 with hard-fail tells the API server why before it gives up", async () => {
+    const blocker = await occupied();
+    closers.push(blocker.free);
+    const { observation, failures } = await open({
+      hardFail: true,
+      metricsAddress: `127.0.0.1:${blocker.port}`,
+    });
+    const sent: EventRequest[] = [];
+    observation.events.connect(async (request) => {
+      sent.push(request);
+      return 201;
+    });
+    observation.serve();
+    for (let i = 0; i < 200 && failures.length === 0; i++)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(failures[0]!.message).toContain("EADDRINUSE");
+    expect(JSON.parse(sent[0]!.body)).toMatchObject({
+      reason: "FailedToStartMetricServer",
+      regarding: { kind: "Node", name: "node-a" },
+    });
+  });
+
+  it("without a health address serves no health", async () => {
+    const { observation, healthz, metrics } = await open({ healthzAddress: "" });
+    observation.serve();
+    expect((await ask(metrics, "/healthz")).body).toBe("ok");
+    await expect(
+      new Promise((resolve, reject) =>
+        get({ port: healthz, host: "127.0.0.1" }, resolve).on("error", reject),
+      ),
+    ).rejects.toThrow("ECONNREFUSED");
+  });
+});

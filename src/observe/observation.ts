@@ -1,0 +1,183 @@
+// Opens everything that tells the outside about this proxy, and connects it: the daemon makes these few calls.
+import type { NodePortAddresses } from "../config/settings.ts";
+import type { Address, Family } from "../model/address.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Clock } from "./clock.ts";
+import { type Events, openEvents } from "./events/recorder.ts";
+import type { HealthSettings } from "./health.ts";
+import type { Log } from "./log/log.ts";
+import type { ModeName } from "./metrics/define.ts";
+import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./metrics/metrics.ts";
+import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
+import { openHealth, type ProxyHealth } from "./proxy-health.ts";
+import { type DebugServerWorld, debugPages } from "./servers/debug-server.ts";
+import { healthPages } from "./servers/health-server.ts";
+import { type ListenAddress, listen, type Respond } from "./servers/http.ts";
+import { type KeptServer, keepServing } from "./servers/keep-serving.ts";
+import { healthCheckAddresses, openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
+import { openSyncObserver, type SyncFacts, type SyncObserver } from "./syncs.ts";
+
+export type ObservationSettings = {
+  readonly mode: ModeName;
+  readonly nodeName: string;
+  /** Of the operating system; names the reporter of Events. */
+  readonly hostname: string;
+  readonly families: readonly FamilyAddresses[];
+  readonly syncPeriodMs: number;
+  readonly answers: HealthSettings["answers"];
+  /** `host:port`; empty: no health server. */
+  readonly healthzAddress: string;
+  readonly metricsAddress: string;
+  readonly hardFail: boolean;
+  readonly showHidden: boolean;
+  readonly gates: readonly GateFact[];
+  readonly build: BuildFacts;
+  readonly pages: Pick<DebugServerWorld, "config" | "flags" | "setVerbosity">;
+};
+
+/** What health check node ports of a family need to know. */
+export type FamilyAddresses = {
+  readonly family: Family;
+  readonly nodePorts: NodePortAddresses;
+  readonly local: readonly Address[];
+};
+
+export type ObservationWorld = {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly process: ProcessView;
+  /** `bindAddressHardFail`, after the Event about it was sent or a second has passed. */
+  readonly onHardFail: (error: Error) => void;
+};
+
+export type Observation = Omit<SyncObserver, "local"> & {
+  readonly metrics: Metrics;
+  readonly health: ProxyHealth;
+  readonly events: Events;
+  /** Opens the health and metrics servers, and keeps trying where a port is taken. */
+  readonly serve: () => void;
+  readonly close: () => Promise<void>;
+};
+
+const connectionLimit = 512;
+
+/** Bookmarks come every minute, and a watch is renewed after ten at the latest. */
+const silentMs = 15 * 60_000;
+
+const lastWordsMs = 1_000;
+
+export function openObservation(settings: ObservationSettings, world: ObservationWorld): Observation {
+  const { clock, log } = world;
+  const gates = new Set(settings.gates.filter(({ on }) => on).map(({ name }) => name));
+  const kubernetes = `${settings.build.major}.${settings.build.minor}`;
+  const { mode, showHidden } = settings;
+  const opened = openMetrics({ mode, gates, kubernetes, showHidden }, settings.build, settings.gates, clock);
+  const { metrics } = opened;
+  const timeoutMs = 2 * settings.syncPeriodMs;
+  const health = openHealth({ timeoutMs, answers: settings.answers, silentMs }, clock);
+  const events = openEvents(settings.hostname, {
+    clock,
+    random: world.random,
+    log: log.in("observe/events/recorder.ts"),
+    onDropped: (why) => metrics.eventsDropped.with({ why }).add(),
+  });
+  const families = settings.families.map(({ family }) => family);
+  const syncs = openSyncObserver({ mode, families, nodeName: settings.nodeName }, metrics, health, clock);
+  const checks = new Map(settings.families.map((one) => [one.family, serviceHealth(one)]));
+  const servers: KeptServer[] = [];
+  reportProcess(metrics, world.process);
+  metrics.watchAge.from(() =>
+    [...health.watchAges()].map(([resource, value]) => ({ labels: { resource }, value })),
+  );
+  metrics.healthy.from(() =>
+    (["honest", "upstream"] as const).map((answers) => ({
+      labels: { answers },
+      value: health.verdict(undefined, answers).healthy ? 1 : 0,
+    })),
+  );
+
+  function serviceHealth({ family, nodePorts, local }: FamilyAddresses): ServiceHealth {
+    return openServiceHealth({
+      family,
+      addresses: healthCheckAddresses(family, nodePorts, local),
+      healthy: () => health.verdict().healthy,
+      onFailure(service, port, error) {
+        const [namespace = "", name = ""] = service.split("/");
+        log
+          .in("observe/servers/service-health.ts")
+          .error(error, "Cannot open health check node port", { service, port });
+        const note = `Cannot open health check node port ${port} on node ${settings.nodeName}: ${error.message}`;
+        events.record("FailedToStartServiceHealthcheck", { kind: "Service", namespace, name }, note);
+      },
+      onDisplaced: () => metrics.connectionsDropped.with({ server: "healthcheck-nodeport" }).add(),
+    });
+  }
+
+  function serveAt(name: "healthz" | "metrics", address: string, respond: Respond): KeptServer {
+    const limits = {
+      connections: connectionLimit,
+      onDisplaced: () => metrics.connectionsDropped.with({ server: name }).add(),
+    };
+    const serving = {
+      name,
+      address,
+      open: () => listen(listenAddress(address), respond, limits),
+      onHardFail: settings.hardFail ? (error: Error) => void giveUp(name, error) : null,
+    };
+    return keepServing(serving, clock, log.in("observe/servers/keep-serving.ts"));
+  }
+
+  async function giveUp(name: "healthz" | "metrics", error: Error): Promise<void> {
+    const reason = name === "healthz" ? "FailedToStartProxierHealthcheck" : "FailedToStartMetricServer";
+    events.record(reason, { kind: "Node", name: settings.nodeName }, error.message);
+    await events.drain(lastWordsMs);
+    world.onHardFail(error);
+  }
+
+  return {
+    ...syncs,
+    metrics,
+    health,
+    events,
+    synced(facts: SyncFacts, snapshot: Snapshot) {
+      syncs.synced(facts, snapshot);
+      if (facts.outcome.kind === "ok")
+        void checks.get(facts.family)!.update(syncs.local(facts.family).checked());
+    },
+    serve() {
+      const pages = { ...opened, ...settings.pages, mode, now: () => clock.wall() };
+      const started = startTime(world.process) ?? clock.wall() / 1000;
+      const status = gates.has("ComponentStatusz") ? statusFacts(settings.build, started) : null;
+      const flags = gates.has("ComponentFlagz") ? settings.pages.flags : null;
+      if (settings.healthzAddress !== "") {
+        servers.push(serveAt("healthz", settings.healthzAddress, healthPages(health, metrics, clock)));
+      }
+      const debug = debugPages({ ...pages, flags, status, startTime: started });
+      servers.push(serveAt("metrics", settings.metricsAddress, debug));
+    },
+    async close() {
+      events.close();
+      await Promise.all([
+        ...servers.map((server) => server.close()),
+        ...[...checks.values()].map((one) => one.close()),
+      ]);
+    },
+  };
+}
+
+function statusFacts(build: BuildFacts, startedSeconds: number) {
+  return {
+    startedAt: startedSeconds * 1000,
+    runtime: `node ${build.nodeVersion}`,
+    binaryVersion: build.gitVersion.replace(/^v/, ""),
+    emulationVersion: `${build.major}.${build.minor}`,
+  };
+}
+
+/** `0.0.0.0:10256`, `[::]:10256`; validation has seen to it that it is one of these. */
+function listenAddress(text: string): ListenAddress {
+  const at = text.lastIndexOf(":");
+  const host = text.slice(0, at).replace(/^\[(.*)\]$/, "$1");
+  return { host, port: Number(text.slice(at + 1)), families: "both" };
+}
