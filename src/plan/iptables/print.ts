@@ -1,27 +1,42 @@
 // A Plan as `iptables-save` would list it, and a Patch as input of `iptables-restore`.
 import type { PortKey } from "../../model/snapshot.ts";
 import { chainsOf } from "./plan.ts";
+import { areIndependent } from "./stage.ts";
 import { ruleInput, savedRule } from "./text.ts";
-import { type IptablesPatch, type IptablesPlan, type Step, type TableName, tableNames } from "./types.ts";
+import {
+  type Chain,
+  type IptablesPatch,
+  type IptablesPlan,
+  type Owned,
+  type Step,
+  type TableName,
+  tableNames,
+} from "./types.ts";
 
 /** The whole Plan as `iptables-save` would show it on a host that holds nothing else. */
 export function print(plan: IptablesPlan): string {
   return tableNames.map((table) => `${tableLines(plan, table).join("\n")}\n`).join("");
 }
 
-/** One line of input, and the ServicePort it is for; null: for all. */
-export type InputLine = { readonly text: string; readonly owner: PortKey | null };
-
-/** Input of `iptables-restore --noflush` that carries out a Patch. */
-export function inputLines(patch: IptablesPatch): InputLine[] {
-  return patch.steps.flatMap(stepLines);
+/** A Patch as input of `iptables-restore --noflush`. */
+export function printPatch(patch: IptablesPatch): string {
+  let text = "";
+  for (const step of patch.steps) {
+    writeStep(step, (line) => {
+      text += `${line}\n`;
+    });
+  }
+  return text;
 }
 
-/** The same as one text. */
-export function printPatch(patch: IptablesPatch): string {
-  return inputLines(patch)
-    .map(({ text }) => `${text}\n`)
-    .join("");
+/** One line of such an input, and the ServicePort it is for; null: for all. */
+export type InputLine = { readonly text: string; readonly owner: PortKey | null };
+
+/** The same, line by line with its owners: for those who must explain why a line was refused. */
+export function inputLines(patch: IptablesPatch): InputLine[] {
+  const lines: InputLine[] = [];
+  for (const step of patch.steps) writeStep(step, (text, owner) => lines.push({ text, owner }));
+  return lines;
 }
 
 function tableLines(plan: IptablesPlan, table: TableName): string[] {
@@ -42,19 +57,25 @@ function tableLines(plan: IptablesPlan, table: TableName): string[] {
 
 const builtInChains = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"];
 
-/** Chain lines first: each creates a chain, or empties it, before any rule can refer to it. */
-function stepLines(step: Step): InputLine[] {
-  const forAll = (text: string): InputLine => ({ text, owner: null });
-  return [
-    forAll(`*${step.table}`),
-    ...step.write.map(({ name, owner }) => ({ text: `:${name} - [0:0]`, owner })),
-    ...step.doom.map((name) => forAll(`:${name} - [0:0]`)),
-    ...step.write.flatMap(({ name, rules, owner }) =>
-      rules.map((rule) => ({ text: `-A ${name} ${ruleInput(rule)}`, owner })),
-    ),
-    ...step.remove.map(({ chain, rule, owner }) => ({ text: `-D ${chain} ${ruleInput(rule)}`, owner })),
-    ...step.prepend.map(({ chain, rule, owner }) => ({ text: `-I ${chain} ${ruleInput(rule)}`, owner })),
-    ...step.doom.map((name) => forAll(`-X ${name}`)),
-    forAll("COMMIT"),
-  ];
+type Emit = (line: string, owner: PortKey | null) => void;
+
+/** A chain line creates a chain, or empties it; no rule may lead to a chain that is not there yet. */
+function writeStep({ table, write, doom, remove, prepend }: Step, emit: Emit): void {
+  const declare = ({ name, owner }: Pick<Owned<Chain>, "name" | "owner">) => emit(`:${name} - [0:0]`, owner);
+  const fill = ({ name, rules, owner }: Owned<Chain>) => {
+    for (const rule of rules) emit(`-A ${name} ${ruleInput(rule)}`, owner);
+  };
+  emit(`*${table}`, null);
+  const chains = write.toSorted((a, b) => (a.name < b.name ? 1 : -1));
+  const oneByOne = areIndependent(chains);
+  for (const chain of chains) {
+    declare(chain);
+    if (oneByOne) fill(chain);
+  }
+  for (const name of doom) declare({ name, owner: null });
+  if (!oneByOne) for (const chain of chains) fill(chain);
+  for (const { chain, rule, owner } of remove) emit(`-D ${chain} ${ruleInput(rule)}`, owner);
+  for (const { chain, rule, owner } of prepend) emit(`-I ${chain} ${ruleInput(rule)}`, owner);
+  for (const name of doom) emit(`-X ${name}`, null);
+  emit("COMMIT", null);
 }

@@ -5,7 +5,9 @@ import type { Match, Rule, Target } from "./types.ts";
 
 /** As input of `iptables-restore`, without its chain. */
 export function ruleInput(rule: Rule): string {
-  return [...rule.match.map(inputWords), ...inputTarget(rule.target)].join(" ");
+  let text = "";
+  for (const match of rule.match) text += `${inputWords(match)} `;
+  return rule.target.kind === "none" ? text.trimEnd() : text + inputTarget(rule.target);
 }
 
 /** As `iptables-save` prints it, without its chain: two rules are equal if these texts are. */
@@ -18,7 +20,7 @@ export function savedRule(rule: Rule, family: Family): string {
     const text = moduleWords(match, rule, family);
     if (text !== "") words.push(text);
   }
-  words.push(...savedTarget(rule.target, family));
+  if (rule.target.kind !== "none") words.push(savedTarget(rule.target, family));
   return words.join(" ");
 }
 
@@ -53,25 +55,23 @@ function inputWords(match: Match): string {
   }
 }
 
-function inputTarget(target: Target): string[] {
+function inputTarget(target: Exclude<Target, { kind: "none" }>): string {
   switch (target.kind) {
     case "jump":
-      return [`-j ${target.chain}`];
+      return `-j ${target.chain}`;
     case "accept":
     case "drop":
     case "reject":
     case "return":
-      return [`-j ${target.kind.toUpperCase()}`];
+      return `-j ${target.kind.toUpperCase()}`;
     case "setMark":
-      return [`-j MARK --or-mark ${wideHex(target.mark)}`];
+      return `-j MARK --or-mark ${wideHex(target.mark)}`;
     case "flipMark":
-      return [`-j MARK --xor-mark ${wideHex(target.mark)}`];
+      return `-j MARK --xor-mark ${wideHex(target.mark)}`;
     case "masquerade":
-      return ["-j MASQUERADE --random-fully"];
+      return "-j MASQUERADE --random-fully";
     case "dnat":
-      return [`-j DNAT --to-destination ${joinHostPort(target.address, target.port)}`];
-    case "none":
-      return [];
+      return `-j DNAT --to-destination ${joinHostPort(target.address, target.port)}`;
   }
 }
 
@@ -122,21 +122,20 @@ function moduleWords(match: Match, rule: Rule, family: Family): string {
   }
 }
 
-function savedTarget(target: Target, family: Family): string[] {
+function savedTarget(target: Exclude<Target, { kind: "none" }>, family: Family): string {
   switch (target.kind) {
     case "reject":
-      return [`-j REJECT --reject-with ${family === "ipv4" ? "icmp" : "icmp6"}-port-unreachable`];
+      return `-j REJECT --reject-with ${family === "ipv4" ? "icmp" : "icmp6"}-port-unreachable`;
     case "setMark":
-      return [`-j MARK --set-xmark ${hex(target.mark)}/${hex(target.mark)}`];
+      return `-j MARK --set-xmark ${hex(target.mark)}/${hex(target.mark)}`;
     case "flipMark":
-      return [`-j MARK --set-xmark ${hex(target.mark)}/0x0`];
+      return `-j MARK --set-xmark ${hex(target.mark)}/0x0`;
     case "jump":
     case "accept":
     case "drop":
     case "return":
     case "masquerade":
     case "dnat":
-    case "none":
       return inputTarget(target);
   }
 }

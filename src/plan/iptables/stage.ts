@@ -1,0 +1,44 @@
+// Cuts a huge change of the nat table into layers that take effect one after the other, deepest first.
+import type { Chain, ChainName, IptablesPatch, Step } from "./types.ts";
+
+/**
+ * `iptables-nft-restore` keeps the chains of a transaction in a sorted list that it walks from the front for each line, so
+ * that a load of many thousand chains in one go takes quadratic time. In layers, each written from the last name to the first, the
+ * walk is always short. A layer leads only into layers before it, and the entrances are the last of all: no packet ever
+ * meets a half-built Service. Small changes, and other tables, stay whole.
+ */
+export function stage(patch: IptablesPatch): IptablesPatch {
+  return { ...patch, steps: patch.steps.flatMap(layersOf) };
+}
+
+/** Chains in one transaction: few enough for short walks, many enough for few commits. */
+const portion = 500;
+
+function layersOf(step: Step): readonly Step[] {
+  if (step.table !== "nat" || step.write.length <= portion) return [step];
+  const byLayer = layers.map((prefixes) =>
+    step.write.filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix))),
+  );
+  const staged = new Set(byLayer.flat());
+  const entrances = step.write.filter((chain) => !staged.has(chain));
+  const early = byLayer
+    .flatMap(portions)
+    .map((write): Step => ({ table: "nat", write, remove: [], prepend: [], doom: [] }));
+  return [...early, { ...step, write: entrances }];
+}
+
+function portions<T>(all: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(all.length / portion) }, (_, i) =>
+    all.slice(i * portion, (i + 1) * portion),
+  );
+}
+
+const layers = [["KUBE-MARK-MASQ"], ["KUBE-SEP-"], ["KUBE-SVC-", "KUBE-SVL-"], ["KUBE-EXT-"], ["KUBE-FW-"]];
+
+/** Whether no rule of these chains leads to another of them: then each can be filled before the next is created. */
+export function areIndependent(chains: readonly Chain[]): boolean {
+  const names = new Set<ChainName>(chains.map(({ name }) => name));
+  return chains.every(({ rules }) =>
+    rules.every(({ target }) => target.kind !== "jump" || !names.has(target.chain)),
+  );
+}
