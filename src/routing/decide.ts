@@ -127,8 +127,11 @@ function atFrontend(
 ): Verdict {
   const { routed, route, scope } = found;
   if (scope === "localhost") return onLocalhost(routed, settings, packet);
-  const target = route.from[sender];
-  const rangesHold = target.kind !== "reject" || traits.firewallWithoutEndpoints;
+  // Where a NodePort only refuses, nobody takes the short cut that policy Local gives to this node and its pods.
+  const target = route.from[scope === "refusals" ? "outside" : sender];
+  const rangesHold =
+    (target.kind !== "reject" || traits.firewallWithoutEndpoints) &&
+    (traits.firewallAtExternalIPs || !isExternalIP(found, settings, packet));
   if (
     route.allowed !== null &&
     rangesHold &&
@@ -152,6 +155,10 @@ function atFrontend(
     outcome: outcomeOf(target, packet, settings, traits),
     because: targetReason(target, routed, route, sender),
   };
+}
+
+function isExternalIP({ routed }: Found, settings: FamilySettings, { to }: Packet): boolean {
+  return settings.externalIPsAllowed && routed.port.externalIPs.includes(to.address);
 }
 
 /** nftables mode with its gate on: a listener of ours forwards, or the packet is refused and counted. */

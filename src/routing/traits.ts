@@ -12,6 +12,8 @@ export type Traits = {
   readonly nodeToExternalWithoutEndpoints: "reject" | "pass";
   /** Row 136: source ranges hold although nothing could answer. */
   readonly firewallWithoutEndpoints: boolean;
+  /** Source ranges hold also at a load balancer's address that the Service lists among its external IPs. */
+  readonly firewallAtExternalIPs: boolean;
   /** Row 73: a pod elsewhere that reaches itself through this node is masqueraded. */
   readonly hairpinOfRemoteEndpoints: boolean;
   /** Rows 89–99: which setting rules NodePorts on loopback. */
@@ -24,6 +26,7 @@ export const nftablesTraits: Traits = {
   refusesOnEveryLocalAddress: false,
   nodeToExternalWithoutEndpoints: "reject",
   firewallWithoutEndpoints: true,
+  firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: false,
   loopback: "nftLocalhost",
 };
@@ -34,6 +37,7 @@ export const iptablesTraits: Traits = {
   refusesOnEveryLocalAddress: true,
   nodeToExternalWithoutEndpoints: "pass",
   firewallWithoutEndpoints: false,
+  firewallAtExternalIPs: false,
   hairpinOfRemoteEndpoints: true,
   loopback: "localhostNodePorts",
 };

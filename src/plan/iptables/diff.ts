@@ -99,43 +99,23 @@ function comparePlaced(
     const inGroup = ({ table, chain }: PlacedRule) => `${table} ${chain}` === group;
     const before = old.filter(inGroup);
     const after = now.filter(inGroup);
-    const texts = (rules: readonly PlacedRule[]) => rules.map(({ rule }) => savedRule(rule, family));
-    const { common, gone } = split(before, texts(before), texts(after));
     const inNat = group.startsWith("nat ");
     const grow = inNat ? steps.nat : steps.filter;
     const shrink = inNat ? steps.nat : steps.refusalsGone;
-    if (!isSubsequence(texts(after), texts(before))) {
-      grow.remove.push(...common.map((rule) => ({ ...rule, owner })));
+    const texts = new Set(after.map(({ rule }) => savedRule(rule, family)));
+    const kept = before.filter(({ rule }) => texts.has(savedRule(rule, family)));
+    const gone = before.filter((rule) => !kept.includes(rule));
+    if (!sameRules(rulesOf(kept), rulesOf(after), family)) {
+      // Deleting takes the first rule of its kind, so the old ones go before the new ones come.
+      grow.remove.push(...kept.map((rule) => ({ ...rule, owner })));
       grow.prepend.push(...after.toReversed().map((rule) => ({ ...rule, owner })));
     }
     shrink.remove.push(...gone.map((rule) => ({ ...rule, owner })));
   }
 }
 
-/** Which of the old rules stay, and which are gone; each new one can keep one old one. */
-function split(
-  before: readonly PlacedRule[],
-  old: readonly string[],
-  now: readonly string[],
-): { common: PlacedRule[]; gone: PlacedRule[] } {
-  const left = [...now];
-  const common: PlacedRule[] = [];
-  const gone: PlacedRule[] = [];
-  for (const [i, rule] of before.entries()) {
-    const at = left.indexOf(old[i]!);
-    if (at < 0) gone.push(rule);
-    else {
-      left.splice(at, 1);
-      common.push(rule);
-    }
-  }
-  return { common, gone };
-}
-
-function isSubsequence(short: readonly string[], long: readonly string[]): boolean {
-  let at = 0;
-  for (const text of long) if (text === short[at]) at++;
-  return at === short.length;
+function rulesOf(placed: readonly PlacedRule[]): Rule[] {
+  return placed.map(({ rule }) => rule);
 }
 
 function sameRules(a: readonly Rule[], b: readonly Rule[], family: Family): boolean {

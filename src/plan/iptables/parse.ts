@@ -13,7 +13,9 @@ export function parseSave(text: string, family: Family): HostTables {
     else if (line.startsWith("-A ")) {
       const end = line.indexOf(" ", 3);
       const chain = end < 0 ? line.slice(3) : line.slice(3, end);
-      current.get(chain)?.push(end < 0 ? "" : line.slice(end + 1).trimEnd());
+      const rules = current.get(chain) ?? [];
+      rules.push(end < 0 ? "" : line.slice(end + 1).trimEnd());
+      current.set(chain, rules);
     }
   }
   return { family, tables };

@@ -1,0 +1,214 @@
+// Walks a packet through iptables tables as the kernel would, and keeps the steps.
+import { type Address, contains, type Family, hostCidr, isLoopback } from "../model/address.ts";
+import { parseRule } from "../plan/iptables/parse-rule.ts";
+import { chainsOf } from "../plan/iptables/plan.ts";
+import { savedRule } from "../plan/iptables/text.ts";
+import type { ChainName, HostTables, IptablesPlan, Match, Rule, TableName } from "../plan/iptables/types.ts";
+import type { Packet } from "../routing/decide.ts";
+
+/** One rule that applied, as `iptables-save` prints it. */
+export type IptablesStep = { readonly table: TableName; readonly chain: ChainName; readonly rule: string };
+
+/** One way the packet can go; there are as many as there are random choices, all equally likely. */
+export type IptablesWalk = {
+  readonly outcome:
+    | {
+        readonly kind: "forward";
+        readonly backend: { readonly address: Address; readonly port: number };
+        readonly masquerade: boolean;
+      }
+    | { readonly kind: "reject" }
+    | { readonly kind: "drop" }
+    | { readonly kind: "pass" };
+  readonly steps: readonly IptablesStep[];
+};
+
+/** What the kernel knows besides the tables. */
+export type Surroundings = {
+  readonly localAddresses: readonly Address[];
+  readonly podInterface: string;
+  /** Clients remembered for affinity: list name → addresses. */
+  readonly remembered?: ReadonlyMap<string, ReadonlySet<Address>>;
+};
+
+/** Rules by table and chain, ready to be walked. */
+export type Ruleset = {
+  readonly family: Family;
+  readonly tables: ReadonlyMap<TableName, ReadonlyMap<ChainName, readonly Rule[]>>;
+};
+
+/** The rules of a Plan on a host that holds nothing else. */
+export function rulesetOf(plan: IptablesPlan): Ruleset {
+  const tables = (["filter", "nat"] as const).map((table) => {
+    const chains = new Map<ChainName, Rule[]>();
+    for (const { name, rules } of chainsOf(plan, table)) chains.set(name, [...rules]);
+    for (const jump of plan.foundation.jumps.filter((jump) => jump.table === table)) {
+      chains.set(jump.chain, [jump.rule, ...(chains.get(jump.chain) ?? [])]);
+    }
+    return [table, chains] as const;
+  });
+  return { family: plan.family, tables: new Map(tables) };
+}
+
+/** The rules a host holds; those that say something we never say are left out. */
+export function rulesetOnHost({ family, tables }: HostTables): Ruleset {
+  const read = (lines: readonly string[]) => lines.map(parseRule).filter((rule) => rule !== null);
+  return {
+    family,
+    tables: new Map(
+      [...tables].map(([table, chains]) => [
+        table,
+        new Map([...chains].map(([name, lines]) => [name, read(lines)])),
+      ]),
+    ),
+  };
+}
+
+/** Every way a new packet can go. */
+export function walkIptables(rules: Ruleset, packet: Packet, around: Surroundings): readonly IptablesWalk[] {
+  const walks: IptablesWalk[] = [];
+  // A random rule is taken unless an answer says otherwise; every list of answers is one way to go.
+  const waiting: boolean[][] = [[]];
+  for (let answers = waiting.pop(); answers !== undefined; answers = waiting.pop()) {
+    const state = startOf(rules, packet, around, answers);
+    const refused = passHooks(state);
+    walks.push({ outcome: outcomeOf(state, refused), steps: state.steps });
+    for (let taken = answers; taken.length < state.asked; taken = [...taken, true]) {
+      waiting.push([...taken, false]);
+    }
+  }
+  return walks;
+}
+
+type State = {
+  readonly rules: Ruleset;
+  readonly around: Surroundings;
+  readonly packet: Packet;
+  readonly answers: readonly boolean[];
+  asked: number;
+  mark: number;
+  destination: { readonly address: Address; readonly port: number };
+  translated: boolean;
+  masqueraded: boolean;
+  readonly steps: IptablesStep[];
+};
+
+/** How a chain ends: its caller goes on, or the packet has its fate in this table. */
+type End = "continue" | "accept" | "drop" | "reject";
+
+function startOf(rules: Ruleset, packet: Packet, around: Surroundings, answers: readonly boolean[]): State {
+  const { address, port } = packet.to;
+  const start = { asked: 0, mark: 0, translated: false, masqueraded: false, steps: [] };
+  return { rules, around, packet, answers, destination: { address, port }, ...start };
+}
+
+function outcomeOf(state: State, refused: "drop" | "reject" | null): IptablesWalk["outcome"] {
+  if (refused !== null) return { kind: refused };
+  if (!state.translated) return { kind: "pass" };
+  return { kind: "forward", backend: state.destination, masquerade: state.masqueraded };
+}
+
+/** A packet of the node itself that stays on the node goes out and comes in again. */
+function passHooks(state: State): "drop" | "reject" | null {
+  const staysHere = () => isLocal(state, state.destination.address);
+  if (state.packet.from.origin === "node") {
+    const out =
+      run(state, "nat", "OUTPUT") ?? run(state, "filter", "OUTPUT") ?? run(state, "nat", "POSTROUTING");
+    return out ?? (staysHere() ? run(state, "filter", "INPUT") : null);
+  }
+  const before = run(state, "nat", "PREROUTING");
+  if (before !== null) return before;
+  if (staysHere()) return run(state, "filter", "INPUT");
+  return run(state, "filter", "FORWARD") ?? run(state, "nat", "POSTROUTING");
+}
+
+function run(state: State, table: TableName, builtIn: ChainName): "drop" | "reject" | null {
+  const end = runChain(state, table, builtIn);
+  return end === "drop" || end === "reject" ? end : null;
+}
+
+function runChain(state: State, table: TableName, chain: ChainName): End {
+  for (const rule of state.rules.tables.get(table)?.get(chain) ?? []) {
+    if (!rule.match.every((match) => holds(state, match))) continue;
+    state.steps.push({ table, chain, rule: savedRule(rule, state.rules.family) });
+    const end = carryOut(state, table, rule);
+    if (end === "return") return "continue";
+    if (end !== "continue") return end;
+  }
+  return "continue";
+}
+
+function carryOut(state: State, table: TableName, { target }: Rule): End | "return" {
+  switch (target.kind) {
+    case "jump":
+      return runChain(state, table, target.chain);
+    case "accept":
+    case "drop":
+    case "reject":
+    case "return":
+      return target.kind;
+    case "setMark":
+      state.mark |= target.mark;
+      return "continue";
+    case "flipMark":
+      state.mark ^= target.mark;
+      return "continue";
+    case "masquerade":
+      state.masqueraded = true;
+      return "accept";
+    case "dnat":
+      state.destination = { address: target.address, port: target.port };
+      state.translated = true;
+      return "accept";
+    case "none":
+      return "continue";
+  }
+}
+
+function holds(state: State, match: Match): boolean {
+  const { from, to } = state.packet;
+  switch (match.kind) {
+    case "comment":
+    case "remember":
+    case "counter":
+      return true;
+    case "protocol":
+      return to.protocol === match.protocol;
+    case "source":
+      return inNetwork(match.cidr, from.address) !== match.not;
+    case "destination":
+      return inNetwork(match.cidr, state.destination.address) !== match.not;
+    case "inInterface":
+      return isInterface(match.name, state) !== match.not;
+    case "destinationPort":
+      return state.destination.port === match.port;
+    case "mark":
+      return ((state.mark & match.mark) !== 0) !== match.not;
+    case "ctstate":
+      return (
+        match.states.split(",").some((name) => name === "NEW" || (name === "DNAT" && state.translated)) !==
+        match.not
+      );
+    case "localAddress":
+      return isLocal(state, match.side === "src" ? from.address : state.destination.address);
+    case "random":
+      return state.answers[state.asked++] ?? true;
+    case "recentlySeen":
+      return state.around.remembered?.get(match.list)?.has(from.address) === true;
+  }
+}
+
+function inNetwork(place: string, address: Address): boolean {
+  return contains(place.includes("/") ? place : hostCidr(place), address);
+}
+
+function isInterface(name: string, { packet, around }: State): boolean {
+  if (packet.from.origin !== "pod") return false;
+  return name.endsWith("+")
+    ? around.podInterface.startsWith(name.slice(0, -1))
+    : around.podInterface === name;
+}
+
+function isLocal({ around }: State, address: Address): boolean {
+  return isLoopback(address) || around.localAddresses.includes(address);
+}

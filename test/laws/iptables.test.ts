@@ -1,0 +1,153 @@
+// Laws of the iptables mode on generated clusters: the Plan means what decide() says, and small steps lead where one
+// big step does.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { rulesetOf, rulesetOnHost, walkIptables } from "../../src/explain/iptables.ts";
+import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
+import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
+import { compile } from "../../src/modes/iptables/compile.ts";
+import { adopt } from "../../src/plan/iptables/adopt.ts";
+import { diff, isEmptyPatch } from "../../src/plan/iptables/diff.ts";
+import { print } from "../../src/plan/iptables/print.ts";
+import { stage } from "../../src/plan/iptables/stage.ts";
+import type { HostTables, IptablesPlan } from "../../src/plan/iptables/types.ts";
+import { type Decision, decide } from "../../src/routing/decide.ts";
+import { type Routes, route } from "../../src/routing/routes.ts";
+import { iptablesTraits } from "../../src/routing/traits.ts";
+import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+
+const counters = { invalidDropped: false, localhostNodePorts: true };
+
+describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
+  const state = fc.record({
+    ports: fc.array(servicePort(family), { maxLength: 8 }),
+    settings: settings(family),
+  });
+
+  it("gives every packet the fate that decide() says", () => {
+    fc.assert(
+      fc.property(
+        state,
+        fc.array(packet(family), { minLength: 1, maxLength: 12 }),
+        ({ ports, settings }, packets) => {
+          const routes = route(null, snapshotOf(ports, family), settings);
+          const rules = rulesetOf(compile(null, routes, counters));
+          for (const each of packets) {
+            const walks = walkIptables(rules, each, {
+              localAddresses: settings.localAddresses,
+              podInterface: "br0",
+            });
+            const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
+            expect({ packet: each, fate: walked }).toEqual({
+              packet: each,
+              fate: decisionText(decide(routes, iptablesTraits, each)),
+            });
+          }
+        },
+      ),
+      { numRuns: 600 },
+    );
+  });
+
+  const history = fc.record({
+    settings: fc.array(settings(family), { minLength: 2, maxLength: 2 }),
+    steps: fc.array(
+      fc.record({
+        changes: fc.array(fc.tuple(servicePort(family), fc.boolean()), { maxLength: 3 }),
+        setting: fc.constantFrom(0, 0, 0, 0, 1),
+      }),
+      { minLength: 1, maxLength: 6 },
+    ),
+  });
+
+  it("10/61 reaches step by step what it builds from scratch, and the host with it", () => {
+    fc.assert(
+      fc.property(history, ({ settings, steps }) => {
+        const ports = new Map<string, ServicePort>();
+        let routes: Routes | null = null;
+        let applied: IptablesPlan | null = null;
+        let host: HostTables = freshTables(family);
+        for (const { changes, setting } of steps) {
+          const changed = new Set<string>();
+          for (const [port, remove] of changes) {
+            if (remove) ports.delete(port.key);
+            else ports.set(port.key, port);
+            changed.add(port.key);
+          }
+          // Only what can change while a proxy runs.
+          const now = setting === 0 ? settings[0]! : { ...settings[0]!, zone: settings[1]!.zone };
+          const snapshot = snapshotOf([...ports.values()], family, changed);
+          routes = route(routes, snapshot, now);
+          const want = compile(applied, routes, counters);
+          const scratch = compile(null, route(null, snapshot, now), counters);
+          expect(print(want)).toBe(print(scratch));
+          expect(want.totals).toEqual(scratch.totals);
+
+          host = applyInMemory(
+            host,
+            applied === null ? adopt(host, want) : diff(applied, want, want.changed),
+          );
+          applied = want;
+          expect(adopt(host, scratch).steps).toEqual([]);
+          expect(isEmptyPatch(diff(want, scratch, scratch.fragments.keys()))).toBe(true);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("gets from any tables to any others, in layers or at once, and leaves foreign rules alone", () => {
+    fc.assert(
+      fc.property(state, state, (one, other) => {
+        const [old, want] = [one, other].map(({ ports, settings }) =>
+          compile(null, route(null, snapshotOf(ports, family), settings), counters),
+        ) as [IptablesPlan, IptablesPlan];
+        const fresh = withForeignRules(freshTables(family));
+        const have = applyInMemory(fresh, adopt(fresh, old));
+        const reached = applyInMemory(have, adopt(have, want));
+        expect(adopt(reached, want).steps).toEqual([]);
+        expect(applyInMemory(have, stage(adopt(have, want)))).toEqual(reached);
+        for (const [table, chain] of [
+          ["nat", "FOREIGN"],
+          ["filter", "FORWARD"],
+        ] as const) {
+          expect(reached.tables.get(table)!.get(chain)).toContain("-m foreign --rule");
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("reads back from a host what it means", () => {
+    fc.assert(
+      fc.property(state, packet(family), ({ ports, settings }, each) => {
+        const plan = compile(null, route(null, snapshotOf(ports, family), settings), counters);
+        const host = applyInMemory(freshTables(family), adopt(freshTables(family), plan));
+        const around = { localAddresses: settings.localAddresses, podInterface: "br0" };
+        expect(walkIptables(rulesetOnHost(host), each, around)).toEqual(
+          walkIptables(rulesetOf(plan), each, around),
+        );
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+function withForeignRules({ family, tables }: HostTables): HostTables {
+  const copy = new Map(tables);
+  copy.set("nat", new Map(tables.get("nat")).set("FOREIGN", ["-m foreign --rule"]).set("KUBE-FOO", []));
+  copy.set("filter", new Map(tables.get("filter")).set("FORWARD", ["-m foreign --rule"]));
+  return { family, tables: copy };
+}
+
+function outcomeText(outcome: ReturnType<typeof walkIptables>[number]["outcome"]): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  return `${endpointKey(outcome.backend)}${outcome.masquerade ? " masquerade" : ""}`;
+}
+
+function decisionText({ outcome }: Decision): string[] {
+  if (outcome.kind !== "forward") return [outcome.kind];
+  return outcome.choices
+    .map(({ endpoint, masquerade }) => `${endpointKey(endpoint)}${masquerade ? " masquerade" : ""}`)
+    .sort();
+}
