@@ -40,7 +40,7 @@ export function parseEndpointSlice(who: Identity, object: unknown): ParsedSlice 
   const metadata = fields(report, raw.metadata, "", "metadata");
   const label = fields(report, metadata.labels, "metadata", "labels");
   const family = addressFamilies[text(report, raw.addressType, "", "addressType")];
-  const concernsUs = !report.refused && family !== undefined && label[labels.headless] === undefined;
+  const concernsUs = family !== undefined && label[labels.headless] === undefined;
   const owner = concernsUs && hasLegalNames(report) ? ownerOf(report, who, label) : null;
   if (!concernsUs || owner === null) return { ...parsed<Slice>(report, null), triggeredAt: null };
   const ports = slicePortsOf(report, raw);
@@ -141,12 +141,17 @@ const noHints: readonly string[] = [];
 function hintsOf(report: Report, value: unknown, at: string, field: string): readonly string[] {
   const items = list(report, value, at, field);
   if (items.length === 0) return noHints;
-  const names = items.map((item) => {
-    const raw = fields(report, item, at, field);
-    return nameOrNothing(report, raw.name, at, field);
-  });
+  const names = items.map((item, i) => hintOf(report, item, at, field, i));
   if (names.length === 1) return sharedList(names);
   return sharedList([...new Set(names)].sort().filter((name) => name !== ""));
+}
+
+function hintOf(report: Report, item: unknown, at: string, field: string, index: number): string {
+  const name = (item as Raw | null)?.name;
+  // The path is only worth making when there is something to say about it.
+  if (typeof name === "string" && isName(name)) return name;
+  const raw = fields(report, item, at, `${field}[${index}]`);
+  return nameOrNothing(report, raw.name, at, `${field}[${index}].name`);
 }
 
 const sharedLists = new Map<string, readonly string[]>();

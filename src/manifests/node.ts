@@ -22,7 +22,7 @@ import {
 export function parseNode(who: Identity, object: unknown): Parsed<ClusterNode> {
   const report = reportOn(who);
   const raw = fields(report, object, "", "");
-  if (report.refused || !hasLegalNames(report)) return parsed<ClusterNode>(report, null);
+  if (!hasLegalNames(report)) return parsed<ClusterNode>(report, null);
   const metadata = fields(report, raw.metadata, "", "metadata");
   const label = fields(report, metadata.labels, "metadata", "labels");
   const spec = fields(report, raw.spec, "", "spec");

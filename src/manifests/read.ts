@@ -22,6 +22,8 @@ export function reportOn(who: Identity): Report {
 }
 
 export function complain(report: Report, kind: ProblemKind, field: string, message: string): void {
+  // Of an object that is refused, only the reasons for that are worth telling.
+  if (report.refused && kind !== "wrong-type") return;
   if (report.problems.length >= listedAtMost) report.unlisted++;
   else report.problems.push({ kind, object: describe(report.who), field, message });
 }
@@ -111,7 +113,11 @@ const nothing: readonly unknown[] = [];
 const noFields: Raw = {};
 
 function refuse(report: Report, wanted: string, value: unknown, at: string, field: string): void {
-  report.refused = true;
+  if (!report.refused) {
+    report.refused = true;
+    report.problems.length = 0;
+    report.unlisted = 0;
+  }
   complain(
     report,
     "wrong-type",

@@ -28,7 +28,7 @@ export type Service = ByFamily<readonly ServicePort[]>;
 export function parseService(who: Identity, object: unknown): Parsed<Service> {
   const report = reportOn(who);
   const raw = fields(report, object, "", "");
-  if (report.refused || !hasLegalNames(report) || isOfAnotherProxy(report, raw)) {
+  if (!hasLegalNames(report) || isOfAnotherProxy(report, raw)) {
     return parsed<Service>(report, null);
   }
   const spec = fields(report, raw.spec, "", "spec");
@@ -88,7 +88,7 @@ function isOfAnotherProxy(report: Report, raw: Raw): boolean {
 
 /** The singular field decides, even when `clusterIPs` is set. */
 function hasAddress(report: Report, type: string, clusterIP: string): boolean {
-  if (clusterIP === "None" || type === "ExternalName" || report.refused) return false;
+  if (clusterIP === "None" || type === "ExternalName") return false;
   if (clusterIP === "")
     complain(report, "ignored", "spec.clusterIP", "is empty, so there is no address to serve");
   return clusterIP !== "";

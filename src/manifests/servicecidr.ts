@@ -9,7 +9,7 @@ export type ServiceCIDR = ByFamily<readonly Cidr[]>;
 export function parseServiceCIDR(who: Identity, object: unknown): Parsed<ServiceCIDR> {
   const report = reportOn(who);
   const raw = fields(report, object, "", "");
-  if (report.refused || !hasLegalNames(report)) return parsed<ServiceCIDR>(report, null);
+  if (!hasLegalNames(report)) return parsed<ServiceCIDR>(report, null);
   const spec = fields(report, raw.spec, "", "spec");
   return parsed(report, cidrsOf(report, texts(report, spec.cidrs, "spec", "cidrs"), "spec.cidrs"));
 }
