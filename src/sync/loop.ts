@@ -6,6 +6,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Driver } from "./driver.ts";
 import { FamilySync } from "./family.ts";
+import type { FinishedSync } from "./flows.ts";
 import type { SyncRecord, Trigger } from "./record.ts";
 
 /** All in milliseconds, measured from the end of a Sync. */
@@ -35,6 +36,8 @@ export type LoopOptions = {
   readonly pace: Pace;
   readonly clock: Clock;
   readonly observer: LoopObserver;
+  /** What wants to run behind each Sync, off its path. */
+  readonly afterSync?: (sync: FinishedSync) => void;
 };
 
 export type Loop = {
@@ -205,6 +208,7 @@ class Crank {
     if (isFine) this.#failed.delete(sync.family);
     else this.#failed.add(sync.family);
     this.#options.observer.synced(record, snapshot);
+    this.#options.afterSync?.({ record, snapshot, routes: () => sync.routes! });
   }
 
   async #verify(sync: FamilySync, trigger: "drift" | "resync"): Promise<void> {

@@ -1,0 +1,148 @@
+// When stale flows are looked for: behind successful Syncs that owe it, one pass at a time.
+import { describe, expect, it } from "vitest";
+import { manualClock } from "../../test/support/manual-clock.ts";
+import { endpoint, routed, servicePort } from "../../test/support/routed.ts";
+import { HostError } from "../host/error.ts";
+import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Routes } from "../routing/routes.ts";
+import { type FinishedSync, type FlowSweep, FlowSweeper } from "./flows.ts";
+
+describe("stale flows", () => {
+  it("04/37 are not looked for when no UDP endpoint changed", async () => {
+    const { passes, sync } = setUp();
+    await sync(snapshot());
+    expect(passes).toEqual([]);
+  });
+
+  it("are looked for once behind the Sync that brought the change", async () => {
+    const { passes, sync } = setUp();
+    const changed = snapshot("kube-system/dns");
+    await sync(changed);
+    await sync(changed);
+    await sync(snapshot());
+    expect(passes.map(({ family, protocol }) => [family, protocol])).toEqual([["ipv4", 17]]);
+  });
+
+  it("04/38 are looked for behind the next successful Sync when the one with the change failed", async () => {
+    const { passes, sync } = setUp();
+    const changed = snapshot("kube-system/dns");
+    await sync(changed, "failed");
+    expect(passes).toEqual([]);
+    await sync(changed);
+    expect(passes).toHaveLength(1);
+  });
+
+  it("04/40 are looked for again behind the next Sync when the kernel refused", async () => {
+    const { passes, sweeps, sync, refuse } = setUp();
+    refuse();
+    await sync(snapshot("kube-system/dns"));
+    expect(sweeps.map(({ outcome }) => outcome)).toEqual([{ kind: "failed", message: "Cannot read: EPERM" }]);
+    await sync(snapshot());
+    expect(passes).toHaveLength(2);
+    expect(sweeps.at(-1)!.outcome).toMatchObject({ kind: "ok", deleted: 1 });
+  });
+
+  it("gather while a pass runs, and are judged by the Routes of the moment", async () => {
+    const { passes, sync, hold, wanted } = setUp();
+    const release = hold();
+    for (let i = 0; i < 3; i++) await sync(snapshot("kube-system/dns"));
+    expect(passes).toHaveLength(1);
+    const flow = { destination: "172.30.0.10", destinationPort: 53, replySourcePort: 53, protocol: 17 };
+    const judge = (replySource: string) => passes[0]!.select({ ...flow, replySource });
+    expect([judge("10.180.0.1"), judge("10.180.0.2")]).toEqual([false, true]);
+    wanted("10.180.0.2:53");
+    expect([judge("10.180.0.1"), judge("10.180.0.2")]).toEqual([true, false]);
+    await release();
+    expect(passes).toHaveLength(2);
+  });
+
+  it("are given up when a pass takes too long", async () => {
+    const { sweeps, sync, hold, clock } = setUp();
+    const release = hold();
+    await sync(snapshot("kube-system/dns"));
+    clock.advance(61_000);
+    await release();
+    expect(sweeps[0]!.outcome).toEqual({
+      kind: "failed",
+      message: "Cannot delete stale flows: it took too long",
+    });
+  });
+});
+
+function setUp() {
+  const clock = manualClock();
+  const passes: FlowQuery[] = [];
+  const sweeps: FlowSweep[] = [];
+  let routes = dnsAt("10.180.0.1:53");
+  let answer = (): Promise<Cleaning> => Promise.resolve(oneDeleted);
+  const clean = async (query: FlowQuery, signal: AbortSignal): Promise<Cleaning> => {
+    passes.push(query);
+    const cleaning = await answer();
+    signal.throwIfAborted();
+    return cleaning;
+  };
+  const sweeper = new FlowSweeper(
+    { clean, clock, swept: (sweep) => sweeps.push(sweep) },
+    new AbortController().signal,
+  );
+  return {
+    clock,
+    passes,
+    sweeps,
+    sync: async (snapshot: Snapshot, outcome: "ok" | "failed" = "ok") => {
+      sweeper.afterSync({ record: record(outcome), snapshot, routes: () => routes });
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    refuse: () => {
+      answer = () => {
+        answer = () => Promise.resolve(oneDeleted);
+        return Promise.reject(new HostError("refused", "Cannot read: EPERM", { errno: "EPERM" }));
+      };
+    },
+    /** The next pass waits until the returned function is called. */
+    hold: () => {
+      let open = () => {};
+      const held = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      answer = () => {
+        answer = () => Promise.resolve(oneDeleted);
+        return held.then(() => oneDeleted);
+      };
+      return async () => {
+        open();
+        await sweeper.idle();
+      };
+    },
+    wanted: (at: string) => {
+      routes = dnsAt(at);
+    },
+  };
+}
+
+const oneDeleted: Cleaning = { examined: 1, deleted: 1, complete: true };
+
+function dnsAt(at: string): Routes {
+  return routed([servicePort("kube-system/dns", { protocol: "udp", port: 53, endpoints: [endpoint(at)] })]);
+}
+
+function snapshot(...udpEndpointsChanged: readonly string[]): Snapshot {
+  return { udpEndpointsChanged: new Set(udpEndpointsChanged) } as unknown as Snapshot;
+}
+
+function record(outcome: "ok" | "failed"): FinishedSync["record"] {
+  return {
+    family: "ipv4",
+    trigger: "change",
+    startedAt: 0,
+    finishedAt: 0,
+    changedPorts: 0,
+    servicePorts: 0,
+    endpoints: 0,
+    operations: 0,
+    bytes: 0,
+    readBack: false,
+    outcome: outcome === "ok" ? { kind: "ok", refused: [] } : { kind: "failed", message: "no" },
+  };
+}

@@ -1,0 +1,104 @@
+// Deletes stale UDP flows behind successful Syncs: in the background, one pass at a time, and no need is forgotten.
+import { HostError } from "../host/error.ts";
+import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
+import type { Family } from "../model/address.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Routes } from "../routing/routes.ts";
+import { isStale } from "../routing/staleflows.ts";
+import type { SyncRecord } from "./record.ts";
+
+/** A Sync that ended, whatever its outcome. */
+export type FinishedSync = {
+  readonly record: SyncRecord;
+  readonly snapshot: Snapshot;
+  /** The Routes wanted at the moment of asking: later Syncs move them on. */
+  readonly routes: () => Routes;
+};
+
+export type FlowSweepOptions = {
+  readonly clean: (query: FlowQuery, signal: AbortSignal) => Promise<Cleaning>;
+  readonly clock: Clock;
+  readonly swept: (sweep: FlowSweep) => void;
+};
+
+/** One pass over the tracked flows of a family. */
+export type FlowSweep = {
+  readonly family: Family;
+  readonly milliseconds: number;
+  readonly outcome:
+    | ({ readonly kind: "ok" } & Cleaning)
+    | { readonly kind: "failed"; readonly message: string };
+};
+
+/** A pass over a table that never ends is given up, and tried again behind the next Sync. */
+const longestPassMs = 60_000;
+const udp = 17;
+
+/**
+ * Give `afterSync` to the loop. A pass is owed once a Snapshot brings other endpoints of a UDP Service, and is made
+ * behind the next successful Sync; what became stale during a pass is looked for in another one.
+ */
+export class FlowSweeper {
+  readonly #options: FlowSweepOptions;
+  readonly #signal: AbortSignal;
+  readonly #seen = new Map<Family, Snapshot>();
+  readonly #owed = new Set<Family>();
+  readonly #due = new Map<Family, () => Routes>();
+  readonly #passes = new Map<Family, Promise<void>>();
+
+  constructor(options: FlowSweepOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  readonly afterSync = ({ record, snapshot, routes }: FinishedSync): void => {
+    const { family, outcome } = record;
+    // A turn without news shows the same Snapshot again.
+    if (this.#seen.get(family) !== snapshot && snapshot.udpEndpointsChanged.size > 0) this.#owed.add(family);
+    this.#seen.set(family, snapshot);
+    if (outcome.kind !== "ok" || !this.#owed.delete(family)) return;
+    this.#due.set(family, routes);
+    if (!this.#passes.has(family)) this.#passes.set(family, this.#sweep(family));
+  };
+
+  /** Resolves when no pass is under way. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#passes.values());
+  }
+
+  async #sweep(family: Family): Promise<void> {
+    for (let routes = this.#take(family); routes !== undefined; routes = this.#take(family)) {
+      const start = this.#options.clock.steady();
+      const outcome = await this.#pass(family, routes);
+      if (outcome.kind === "failed") this.#owed.add(family);
+      this.#options.swept({ family, milliseconds: this.#options.clock.steady() - start, outcome });
+    }
+    this.#passes.delete(family);
+  }
+
+  #take(family: Family): (() => Routes) | undefined {
+    const routes = this.#due.get(family);
+    this.#due.delete(family);
+    return routes;
+  }
+
+  async #pass(family: Family, routes: () => Routes): Promise<FlowSweep["outcome"]> {
+    const limit = new AbortController();
+    const cancel = this.#options.clock.after(longestPassMs, () => limit.abort());
+    const signal = AbortSignal.any([this.#signal, limit.signal]);
+    try {
+      const select = (flow: Parameters<FlowQuery["select"]>[0]) => isStale(flow, routes());
+      return { kind: "ok", ...(await this.#options.clean({ family, protocol: udp, select }, signal)) };
+    } catch (error) {
+      if (signal.aborted) {
+        const why = this.#signal.aborted ? "we are stopping" : "it took too long";
+        return { kind: "failed", message: `Cannot delete stale flows: ${why}` };
+      }
+      if (!(error instanceof HostError)) throw error;
+      return { kind: "failed", message: error.message };
+    } finally {
+      cancel();
+    }
+  }
+}
