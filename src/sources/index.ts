@@ -1,4 +1,5 @@
 // Opens the Source a user names: the Kubernetes API, or manifests in files.
+import { setMaxListeners } from "node:events";
 import { apiClient } from "./api/client.ts";
 import { type ConnectionOptions, resolveConnection } from "./api/connection.ts";
 import { apiSource } from "./api/source.ts";
@@ -26,6 +27,7 @@ export async function openSource(
   // Nothing else may hold the process while the Source waits for a server that is down.
   const alive = setInterval(() => {}, 1 << 30);
   life.addEventListener("abort", () => clearInterval(alive), { once: true });
+  setMaxListeners(0, life);
   switch (spec.kind) {
     case "files":
       return filesSource({ paths: spec.paths, nodeName, clock: world.clock }, life);

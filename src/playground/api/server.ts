@@ -77,7 +77,11 @@ export class ApiServer {
       void this.#answer(request, response);
     const server = tls
       ? createTlsServer(
-          { key: tls.key, cert: tls.cert, ...(tls.clientCA ? { ca: tls.clientCA, requestCert: true } : {}) },
+          {
+            key: tls.key,
+            cert: tls.cert,
+            ...(tls.clientCA ? { ca: tls.clientCA, requestCert: true, rejectUnauthorized: false } : {}),
+          },
           listener,
         )
       : createServer(listener);

@@ -17,10 +17,11 @@ export function execPlugin(entry: ExecEntry, cluster: ClusterEntry, world: World
   let answer: Promise<Answer> | null = null;
   return {
     async current(signal) {
-      const known = await answer?.catch(() => null);
-      if (known && known.expires > world.clock.wall()) return known;
+      const given = answer;
+      const known = given === null ? null : await given.catch(() => null);
+      if (known !== null && known.expires > world.clock.wall()) return known;
       // Several requests at once share one run of the plugin.
-      answer = ask(entry, cluster, world, signal);
+      if (answer === given || answer === null) answer = ask(entry, cluster, world, signal);
       return answer;
     },
     forget() {

@@ -1,0 +1,320 @@
+// Ways to reach the API and to be known there: kubeconfig, pod, URL; certificates, tokens, plugins, proxies.
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttp } from "node:http";
+import { type AddressInfo, connect, createServer as createTcp, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { caCert, clientCert, clientKey, serverCert, serverKey } from "../../../test/support/certificates.ts";
+import { type ManualClock, manualClock } from "../../../test/support/manual-clock.ts";
+import { ApiServer, type ApiServerOptions } from "../../playground/api/server.ts";
+import { realWorld, type World } from "../world.ts";
+import { apiClient } from "./client.ts";
+import { type ConnectionOptions, resolveConnection } from "./connection.ts";
+import { proxyFromEnvironment } from "./proxy.ts";
+import { throttle } from "./throttle.ts";
+
+let folder: string;
+let server: ApiServer;
+let clock: ManualClock;
+let env: Record<string, string>;
+const open: { close(): void }[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "turnout-connection-"));
+  clock = manualClock();
+  env = { PATH: process.env.PATH! };
+});
+
+afterEach(async () => {
+  for (const thing of open.splice(0)) thing.close();
+  await server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function serve(options: ApiServerOptions = {}) {
+  server = new ApiServer(options);
+  await server.listen();
+}
+
+const world = (): World => ({ ...realWorld(clock), env });
+
+async function client(options: ConnectionOptions) {
+  const connection = await resolveConnection(options, world());
+  const made = apiClient(connection, world(), throttle({ qps: -1, burst: 0 }, clock), "kube-proxy/v1.37.0");
+  open.push(made);
+  return made;
+}
+
+const signal = () => new AbortController().signal;
+const ask = async (options: ConnectionOptions) =>
+  (await client(options)).json({ path: "/api/v1/services" }, signal());
+const list = expect.objectContaining({ kind: "ServiceList" });
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+/** Writes a kubeconfig for the server with these entries and gives its path. */
+async function kubeconfig(cluster: object, user: object = {}): Promise<string> {
+  const config = {
+    "current-context": "here",
+    contexts: [{ name: "here", context: { cluster: "c", user: "u" } }],
+    clusters: [{ name: "c", cluster: { server: server.url, ...cluster } }],
+    users: [{ name: "u", user }],
+  };
+  await writeFile(join(folder, "config"), JSON.stringify(config));
+  return join(folder, "config");
+}
+
+const tls = { key: serverKey, cert: serverCert };
+const trust = { "certificate-authority-data": base64(caCert), "tls-server-name": "api.example" };
+
+describe("TLS", () => {
+  it("trusts the given authority for the given name only", async () => {
+    await serve({ tls });
+    expect(await ask({ kubeconfig: await kubeconfig(trust) })).toEqual(list);
+    const unnamed = await kubeconfig({ ...trust, "tls-server-name": "" });
+    await expect(ask({ kubeconfig: unnamed })).rejects.toThrow("altnames");
+    const untrusting = await kubeconfig({ "tls-server-name": "api.example" });
+    await expect(ask({ kubeconfig: untrusting })).rejects.toThrow("Cannot reach");
+    expect(await ask({ kubeconfig: await kubeconfig({ "insecure-skip-tls-verify": true }) })).toEqual(list);
+  });
+
+  it("shows a client certificate, in place or from files relative to the kubeconfig", async () => {
+    await serve({ tls: { ...tls, clientCA: caCert } });
+    await expect(ask({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
+    const inline = { "client-certificate-data": base64(clientCert), "client-key-data": base64(clientKey) };
+    expect(await ask({ kubeconfig: await kubeconfig(trust, inline) })).toEqual(list);
+    await writeFile(join(folder, "my.crt"), clientCert);
+    await writeFile(join(folder, "my.key"), clientKey);
+    await writeFile(join(folder, "ca.crt"), caCert);
+    const cluster = { "certificate-authority": "ca.crt", "tls-server-name": "api.example" };
+    const files = { "client-certificate": "my.crt", "client-key": join(folder, "my.key") };
+    expect(await ask({ kubeconfig: await kubeconfig(cluster, files) })).toEqual(list);
+  });
+});
+
+describe("tokens", () => {
+  it("reads a token file anew when it rotates, and at once when the server refuses", async () => {
+    let token = "one";
+    await serve({ token: () => token });
+    await writeFile(join(folder, "token"), "one\n");
+    const made = await client({ kubeconfig: await kubeconfig({}, { tokenFile: "token" }) });
+    const get = () => made.json({ path: "/api/v1/services" }, signal());
+    expect(await get()).toEqual(list);
+    token = "two";
+    await writeFile(join(folder, "token"), "two\n");
+    await expect(get()).rejects.toThrow("Unauthorized");
+    expect(await get()).toEqual(list);
+    token = "three";
+    await writeFile(join(folder, "token"), "three\n");
+    clock.advance(60_000);
+    expect(await get()).toEqual(list);
+  });
+
+  it("sends a token in place, a user with password, and whom we act for", async () => {
+    await serve({ token: () => "secret" });
+    const user = {
+      token: "secret",
+      as: "someone",
+      "as-groups": ["a", "b"],
+      "as-user-extra": { "x/y": ["1"] },
+    };
+    expect(await ask({ kubeconfig: await kubeconfig({}, user) })).toEqual(list);
+    const { headers } = server.seen.at(-1)!;
+    expect(headers["impersonate-user"]).toBe("someone");
+    expect(headers["impersonate-group"]).toBe("a, b");
+    expect(headers["impersonate-extra-x%2fy"]).toBe("1");
+    expect(headers["user-agent"]).toBe("kube-proxy/v1.37.0");
+    expect(headers.accept).toBe("application/json");
+    await server.close();
+    await serve();
+    await ask({ kubeconfig: await kubeconfig({}, { username: "me", password: "p" }) });
+    expect(server.seen.at(-1)!.headers.authorization).toBe(`Basic ${base64("me:p")}`);
+  });
+});
+
+describe("exec plugins", () => {
+  /** A plugin that counts its runs and answers with a token of that number. */
+  async function plugin(status: string, more: object = {}): Promise<object> {
+    const script = `
+      const fs = require("node:fs");
+      const runs = 1 + (fs.existsSync("${folder}/runs") ? Number(fs.readFileSync("${folder}/runs", "utf8")) : 0);
+      fs.writeFileSync("${folder}/runs", String(runs));
+      fs.writeFileSync("${folder}/info", process.env.KUBERNETES_EXEC_INFO + process.env.EXTRA);
+      console.log(JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: ${status} }));`;
+    await writeFile(join(folder, "plugin.cjs"), script);
+    const apiVersion = "client.authentication.k8s.io/v1";
+    const args = [join(folder, "plugin.cjs")];
+    return {
+      exec: { apiVersion, command: process.execPath, args, env: [{ name: "EXTRA", value: "!" }], ...more },
+    };
+  }
+
+  it("asks once, again when the answer has expired, and again when the server refuses it", async () => {
+    let token = "t1";
+    await serve({ token: () => token });
+    const expires = new Date(clock.wall() + 600_000).toISOString();
+    const user = await plugin(`{ token: "t" + runs, expirationTimestamp: "${expires}" }`);
+    const made = await client({ kubeconfig: await kubeconfig({}, user) });
+    const get = () => made.json({ path: "/api/v1/services" }, signal());
+    await Promise.all([get(), get()]);
+    expect(await get()).toEqual(list);
+    token = "t2";
+    await expect(get()).rejects.toThrow("Unauthorized");
+    expect(await get()).toEqual(list);
+    token = "t3";
+    clock.advance(600_000);
+    expect(await get()).toEqual(list);
+  });
+
+  it("gives the plugin what it asks for, and tells its failures", async () => {
+    await serve({ tls });
+    const user = await plugin(`{ token: "x" }`, { provideClusterInfo: true });
+    await ask({ kubeconfig: await kubeconfig(trust, user) });
+    const info = await readFile(join(folder, "info"), "utf8");
+    expect(JSON.parse(info.slice(0, -1))).toMatchObject({
+      kind: "ExecCredential",
+      spec: { interactive: false, cluster: { server: server.url, "tls-server-name": "api.example" } },
+    });
+    expect(info.endsWith("!")).toBe(true);
+    const told = async (user: object) => ask({ kubeconfig: await kubeconfig(trust, user) });
+    await expect(told(await plugin("{}"))).rejects.toThrow("neither token nor certificate");
+    await expect(told(await plugin('{ clientCertificateData: "x" }'))).rejects.toThrow("only half");
+    await expect(told(await plugin("{}", { interactiveMode: "Always" }))).rejects.toThrow("terminal");
+    const absent = { command: "no-such-plugin", installHint: "Install it." };
+    await expect(told(await plugin("{}", absent))).rejects.toThrow("Install it.");
+  });
+});
+
+describe("where the API is", () => {
+  it("uses the service account of the pod", async () => {
+    await serve({ tls, token: () => "pod" });
+    await expect(resolveConnection({}, world())).rejects.toThrow("KUBERNETES_SERVICE_HOST");
+    const { hostname, port } = new URL(server.url);
+    env.KUBERNETES_SERVICE_HOST = hostname;
+    env.KUBERNETES_SERVICE_PORT = port;
+    await expect(resolveConnection({ serviceAccount: folder }, world())).rejects.toThrow("token");
+    await writeFile(join(folder, "token"), "pod");
+    await writeFile(join(folder, "ca.crt"), caCert);
+    const connection = await resolveConnection({ serviceAccount: folder }, world());
+    expect(connection.server.href).toBe(`${server.url}/`);
+    expect(await connection.ca()).toBe(caCert);
+    expect((await connection.credentials.current(signal())).headers).toEqual({ authorization: "Bearer pod" });
+    await rm(join(folder, "ca.crt"));
+    expect(await (await resolveConnection({ serviceAccount: folder }, world())).ca()).toBe("");
+  });
+
+  it("takes a URL alone without credentials, and in place of the kubeconfig's", async () => {
+    await serve({ token: () => "t" });
+    await expect(ask({ master: server.url })).rejects.toThrow("Unauthorized");
+    expect((await resolveConnection({ master: "10.0.0.1:8080" }, world())).server.href).toBe(
+      "http://10.0.0.1:8080/",
+    );
+    const path = await kubeconfig({ server: "http://192.0.2.1:1" }, { token: "t" });
+    expect(await ask({ kubeconfig: path, master: server.url })).toEqual(list);
+    await expect(resolveConnection({ master: "ftp://x" }, world())).rejects.toThrow(
+      "not an http or https URL",
+    );
+  });
+
+  it("keeps the path under which the API lives", async () => {
+    await serve();
+    const made = await client({ master: `${server.url}/api/` });
+    expect(await made.json({ path: "/v1/services" }, signal())).toEqual(list);
+  });
+
+  it("says what is wrong with a kubeconfig", async () => {
+    const wrong = async (text: string) => {
+      await writeFile(join(folder, "bad"), text);
+      return resolveConnection({ kubeconfig: join(folder, "bad") }, world());
+    };
+    await expect(resolveConnection({ kubeconfig: join(folder, "none") }, world())).rejects.toThrow(
+      "Cannot read kubeconfig",
+    );
+    await expect(wrong("a: [")).rejects.toThrow("Cannot use kubeconfig");
+    await expect(wrong("kind: Config")).rejects.toThrow("current-context is not set");
+    await expect(wrong("current-context: x")).rejects.toThrow('there is no context "x"');
+    const head = "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n";
+    await expect(wrong(head)).rejects.toThrow('there is no cluster "c"');
+    const clusters = "clusters: [{name: c, cluster: {server: 'https://x'}}]\n";
+    await expect(wrong(head + clusters)).rejects.toThrow('there is no user "u"');
+    const users = "users: [{name: u, user: {auth-provider: {name: gcp}}}]\n";
+    await expect(wrong(head + clusters + users)).rejects.toThrow("no longer supported");
+  });
+});
+
+describe("proxies", () => {
+  const port = (listener: Server) => (listener.address() as AddressInfo).port;
+  const listening = async <T extends Server>(listener: T): Promise<T> => {
+    await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    open.push(listener);
+    return listener;
+  };
+
+  it("tunnels through an HTTP proxy", async () => {
+    await serve({ tls });
+    const targets: string[] = [];
+    const proxy = await listening(
+      createHttp().on("connect", (request, socket) => {
+        targets.push(`${request.url} ${request.headers["proxy-authorization"]}`);
+        const [host, target] = request.url!.split(":");
+        const onward = connect(Number(target), host, () => {
+          socket.write("HTTP/1.1 200 OK\r\n\r\n");
+          onward.pipe(socket).pipe(onward);
+        });
+        socket.on("error", () => onward.destroy());
+      }),
+    );
+    const url = `http://me:secret@127.0.0.1:${port(proxy)}`;
+    expect(await ask({ kubeconfig: await kubeconfig({ ...trust, "proxy-url": url }) })).toEqual(list);
+    expect(targets).toEqual([`${new URL(server.url).host} Basic ${base64("me:secret")}`]);
+  });
+
+  it("tells when the proxy refuses", async () => {
+    await serve();
+    const proxy = await listening(
+      createHttp().on("connect", (_, socket) => socket.end("HTTP/1.1 403 No\r\n\r\n")),
+    );
+    const path = await kubeconfig({ "proxy-url": `http://127.0.0.1:${port(proxy)}` });
+    await expect(ask({ kubeconfig: path })).rejects.toThrow("answered 403");
+    await expect(ask({ kubeconfig: await kubeconfig({ "proxy-url": "gopher://x" }) })).rejects.toThrow(
+      "gopher",
+    );
+  });
+
+  it("tunnels through SOCKS5", async () => {
+    await serve();
+    const proxy = await listening(
+      createTcp((socket) => {
+        socket.once("data", () => {
+          socket.write(Buffer.from([5, 0]));
+          socket.once("data", (wanted) => {
+            const name = wanted.subarray(5, 5 + wanted[4]!).toString();
+            const onward = connect(wanted.readUInt16BE(5 + wanted[4]!), name, () => {
+              socket.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 80]));
+              onward.pipe(socket).pipe(onward);
+            });
+            socket.on("error", () => onward.destroy());
+          });
+        });
+      }),
+    );
+    expect(
+      await ask({ kubeconfig: await kubeconfig({ "proxy-url": `socks5://127.0.0.1:${port(proxy)}` }) }),
+    ).toEqual(list);
+  });
+
+  it("follows the environment as Go does", () => {
+    const via = (url: string, extra: Record<string, string> = {}) =>
+      proxyFromEnvironment(new URL(url), { HTTPS_PROXY: "proxy.example:3128", ...extra })?.href ?? null;
+    expect(via("https://10.0.0.1")).toBe("http://proxy.example:3128/");
+    expect(via("http://10.0.0.1")).toBeNull();
+    expect(via("https://127.0.0.1:6443")).toBeNull();
+    expect(via("https://localhost")).toBeNull();
+    expect(via("https://10.0.0.1", { NO_PROXY: "10.0.0.0/8" })).toBeNull();
+    expect(via("https://[fd00::1]", { no_proxy: "fd00::/8" })).toBeNull();
+    expect(via("https://api.example.com", { NO_PROXY: "x, .example.com" })).toBeNull();
+    expect(via("https://api.example.com:6443", { NO_PROXY: "example.com:443" })).not.toBeNull();
+    expect(via("https://notexample.com", { NO_PROXY: "example.com" })).not.toBeNull();
+    expect(via("https://10.0.0.1", { NO_PROXY: "*" })).toBeNull();
+  });
+});
