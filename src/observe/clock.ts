@@ -1,4 +1,4 @@
-// Time as an argument: the wall clock that may jump, a steady one that only grows, and a timer.
+// The machine's own clock, moments on both of its faces, and times as Go prints them.
 import type { Clock } from "../model/clock.ts";
 
 export type { Clock };

@@ -219,9 +219,14 @@ describe("the honest answers", () => {
 
   it("mentions refused objects and silent watches without failing", () => {
     const { clock, health, healthz } = setUp();
-    health.tell({ kind: "heard", resource: "services" });
+    health.askAges(
+      () =>
+        new Map([
+          ["services", 900_000],
+          ["nodes", 899_999],
+        ]),
+    );
     clock.advance(900_000);
-    health.tell({ kind: "heard", resource: "nodes" });
     health.tell({ kind: "synced", family: "ipv4", refused: ["Service a/b: no", "Service c/d: no"] });
     expect(healthz()).toMatchObject({
       code: 200,
@@ -231,7 +236,7 @@ describe("the honest answers", () => {
         { kind: "silent-watch", message: "the API server says nothing about services" },
       ],
     });
-    expect(health.watchAges().get("services")).toBe(900);
+    expect(healthz().reasons[1].since).toBe("2026-01-02T03:04:05Z");
   });
 
   it("long messages are cut", () => {
@@ -245,7 +250,7 @@ describe("the honest answers", () => {
   it("answering as upstream, none of this is said or counts", () => {
     const { clock, health, healthz } = setUp({ answers: "upstream" });
     health.tell({ kind: "started", family: "ipv4" });
-    health.tell({ kind: "heard", resource: "services" });
+    health.askAges(() => new Map([["services", 900_000]]));
     health.tell({ kind: "failed", family: "ipv4", message: "no" });
     health.tell({ kind: "differs", family: "ipv4", message: "no" });
     clock.advance(900_000);

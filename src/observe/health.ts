@@ -11,16 +11,13 @@ export type HealthEvent =
   | { readonly kind: "synced"; readonly family: Family; readonly refused: readonly string[] }
   | { readonly kind: "failed"; readonly family: Family; readonly message: string }
   /** Reading back showed that the kernel does not hold the Plan. */
-  | { readonly kind: "differs"; readonly family: Family; readonly message: string }
-  /** The API server said something about a resource, be it a bookmark. */
-  | { readonly kind: "heard"; readonly resource: string };
+  | { readonly kind: "differs"; readonly family: Family; readonly message: string };
 
-/** Everything health depends on; immutable. */
-export type HealthState = {
-  readonly families: Readonly<Partial<Record<Family, FamilyState>>>;
-  /** When each watched resource was last heard of. */
-  readonly heard: ReadonlyMap<string, Moment>;
-};
+/** What happened to each family; immutable. */
+export type HealthState = Readonly<Partial<Record<Family, FamilyState>>>;
+
+/** Milliseconds since the API server was last heard about each watched resource. */
+export type WatchAges = ReadonlyMap<string, number>;
 
 type Trouble = { readonly since: Moment; readonly message: string };
 
@@ -84,7 +81,7 @@ const consequences = {
   "silent-watch": { unhealthy: false, dead: false },
 } as const satisfies Record<ReasonKind, { unhealthy: boolean; dead: boolean }>;
 
-export const initialHealth: HealthState = { families: {}, heard: new Map() };
+export const initialHealth: HealthState = {};
 
 const initialFamily: FamilyState = {
   started: null,
@@ -97,16 +94,10 @@ const initialFamily: FamilyState = {
 };
 
 export function afterEvent(state: HealthState, event: HealthEvent, at: Moment): HealthState {
-  if (event.kind === "heard") return { ...state, heard: new Map(state.heard).set(event.resource, at) };
-  const before = state.families[event.family] ?? initialFamily;
-  return { ...state, families: { ...state.families, [event.family]: afterFamilyEvent(before, event, at) } };
+  return { ...state, [event.family]: afterFamilyEvent(state[event.family] ?? initialFamily, event, at) };
 }
 
-function afterFamilyEvent(
-  before: FamilyState,
-  event: Exclude<HealthEvent, { kind: "heard" }>,
-  at: Moment,
-): FamilyState {
+function afterFamilyEvent(before: FamilyState, event: HealthEvent, at: Moment): FamilyState {
   switch (event.kind) {
     case "started":
       return { ...before, started: at, updated: at, oldestPending: null };
@@ -135,11 +126,16 @@ function refusal(before: FamilyState, refused: readonly string[], at: Moment): T
 }
 
 /** What the state means now. */
-export function judge(state: HealthState, now: Moment, settings: HealthSettings): Verdict {
+export function judge(
+  state: HealthState,
+  watches: WatchAges,
+  now: Moment,
+  settings: HealthSettings,
+): Verdict {
   const reasons: Reason[] = [];
   const verdicts: FamilyVerdict[] = [];
   for (const family of families) {
-    const known = state.families[family];
+    const known = state[family];
     // A family whose loop never started does not count, as upstream.
     if (known?.updated == null) continue;
     const own = familyReasons(family, known, now, settings);
@@ -152,7 +148,7 @@ export function judge(state: HealthState, now: Moment, settings: HealthSettings)
     live: verdicts.every((one) => one.live),
     newest: verdicts.map((one) => one.updated).reduce<Moment | null>(later, null),
     families: verdicts,
-    reasons: honest ? [...reasons, ...silentWatches(state, now, settings)] : [],
+    reasons: honest ? [...reasons, ...silentWatches(watches, now, settings)] : [],
   };
 }
 
@@ -173,13 +169,13 @@ function familyReasons(family: Family, state: FamilyState, now: Moment, settings
   return reasons;
 }
 
-function silentWatches(state: HealthState, now: Moment, settings: HealthSettings): Reason[] {
-  return [...state.heard]
-    .filter(([, at]) => now.steady - at.steady >= settings.silentMs)
-    .map(([resource, since]) => ({
+function silentWatches(watches: WatchAges, now: Moment, settings: HealthSettings): Reason[] {
+  return [...watches]
+    .filter(([, age]) => age >= settings.silentMs)
+    .map(([resource, age]) => ({
       kind: "silent-watch" as const,
       family: null,
-      since,
+      since: { wall: now.wall - age, steady: now.steady - age },
       message: `the API server says nothing about ${resource}`,
     }));
 }

@@ -117,8 +117,21 @@ const synced = {
   endpoints: 0,
   operations: 9,
   bytes: 900,
-  outcome: { kind: "ok" },
+  changedPorts: 1,
+  readBack: true,
+  outcome: { kind: "ok", refused: [] },
 } as const;
+
+const watched = {
+  synced: true,
+  refused: false,
+  lastEventAt: null,
+  lastError: null,
+  reconnects: 0,
+  failures: 0,
+  relists: 0,
+  watchSince: null,
+};
 
 describe("a proxy that is observed", () => {
   it("answers probes and scrapers from the Syncs it is told of", async () => {
@@ -133,7 +146,17 @@ describe("a proxy that is observed", () => {
     observation.arrived(snapshot);
     observation.queued("ipv4");
     observation.synced(synced, snapshot);
-    observation.health.tell({ kind: "heard", resource: "services" });
+    observation.follow({ status: () => ({ synced: true, resources: { Service: watched } }) });
+    observation.requested({
+      method: "GET",
+      host: "h:1",
+      code: 200,
+      seconds: 1,
+      heldSeconds: 0,
+      requestBytes: 0,
+      responseBytes: 1,
+      resent: false,
+    });
     expect(await ask(healthz, "/healthz")).toMatchObject({ status: 200 });
     expect(await ask(port, "/")).toMatchObject({
       status: 503,
@@ -146,6 +169,7 @@ describe("a proxy that is observed", () => {
     expect(scraped.get("kubeproxy_proxy_healthz_total")!.series).toMatchObject([
       { labels: { code: "200" }, value: 1 },
     ]);
+    expect(scraped.get("rest_client_requests_total")!.series).toMatchObject([{ labels: { code: "200" } }]);
     expect(scraped.get("turnout_healthy")!.series.map((one) => one.value)).toEqual([1, 1]);
     expect(scraped.get("turnout_watch_age_seconds")!.series).toMatchObject([
       { labels: { resource: "services" } },

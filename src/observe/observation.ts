@@ -2,6 +2,10 @@
 import type { NodePortAddresses } from "../config/settings.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import type { Source } from "../sources/source.ts";
+import type { RequestFacts } from "../sources/world.ts";
+import type { LoopObserver } from "../sync/loop.ts";
+import type { SyncRecord } from "../sync/record.ts";
 import type { Clock } from "./clock.ts";
 import { type Events, openEvents } from "./events/recorder.ts";
 import type { HealthSettings } from "./health.ts";
@@ -9,13 +13,15 @@ import type { Log } from "./log/log.ts";
 import type { ModeName } from "./metrics/define.ts";
 import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./metrics/metrics.ts";
 import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
+import { observeRequest } from "./metrics/requests.ts";
 import { openHealth, type ProxyHealth } from "./proxy-health.ts";
 import { type DebugServerWorld, debugPages } from "./servers/debug-server.ts";
 import { healthPages } from "./servers/health-server.ts";
 import { type ListenAddress, listen, type Respond } from "./servers/http.ts";
 import { type KeptServer, keepServing } from "./servers/keep-serving.ts";
 import { healthCheckAddresses, openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
-import { openSyncObserver, type SyncFacts, type SyncObserver } from "./syncs.ts";
+import { openSyncObserver } from "./syncs.ts";
+import { watchAges } from "./watches.ts";
 
 export type ObservationSettings = {
   readonly mode: ModeName;
@@ -51,10 +57,15 @@ export type ObservationWorld = {
   readonly onHardFail: (error: Error) => void;
 };
 
-export type Observation = Omit<SyncObserver, "local"> & {
+/** The sync loop is given this as its observer. */
+export type Observation = LoopObserver & {
   readonly metrics: Metrics;
   readonly health: ProxyHealth;
   readonly events: Events;
+  /** Told of requests to the API server: the `onRequest` of a Source's World. */
+  readonly requested: (facts: RequestFacts) => void;
+  /** Minds how long the API server has been silent. Not for a Source of files, which is silent by nature. */
+  readonly follow: (source: Pick<Source, "status">) => void;
   /** Opens the health and metrics servers, and keeps trying where a port is taken. */
   readonly serve: () => void;
   readonly close: () => Promise<void>;
@@ -88,7 +99,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
   const servers: KeptServer[] = [];
   reportProcess(metrics, world.process);
   metrics.watchAge.from(() =>
-    [...health.watchAges()].map(([resource, value]) => ({ labels: { resource }, value })),
+    [...health.watchAges()].map(([resource, value]) => ({ labels: { resource }, value: value / 1000 })),
   );
   metrics.healthy.from(() =>
     (["honest", "upstream"] as const).map((answers) => ({
@@ -140,10 +151,15 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     metrics,
     health,
     events,
-    synced(facts: SyncFacts, snapshot: Snapshot) {
-      syncs.synced(facts, snapshot);
-      if (facts.outcome.kind === "ok")
-        void checks.get(facts.family)!.update(syncs.local(facts.family).checked());
+    requested: (facts) => observeRequest(metrics, facts),
+    follow(source) {
+      const since = clock.wall();
+      health.askAges(() => watchAges(source.status(), since, clock.wall()));
+    },
+    synced(record: SyncRecord, snapshot: Snapshot) {
+      const { family, outcome } = record;
+      syncs.synced(record, snapshot);
+      if (outcome.kind === "ok") void checks.get(family)!.update(syncs.local(family).checked());
     },
     serve() {
       const pages = { ...opened, ...settings.pages, mode, now: () => clock.wall() };

@@ -7,6 +7,7 @@ import {
   initialHealth,
   judge,
   type Verdict,
+  type WatchAges,
 } from "./health.ts";
 
 export type ProxyHealth = {
@@ -16,13 +17,15 @@ export type ProxyHealth = {
   readonly nodeEligible: () => boolean;
   /** As configured, unless other answers are asked for. */
   readonly verdict: (now?: Moment, answers?: HealthSettings["answers"]) => Verdict;
-  /** Seconds since each watched resource was heard of. */
-  readonly watchAges: () => ReadonlyMap<string, number>;
+  /** Tells where to ask for the age of watches; until then there are none. */
+  readonly askAges: (ages: () => WatchAges) => void;
+  readonly watchAges: () => WatchAges;
 };
 
 export function openHealth(settings: HealthSettings, clock: Clock): ProxyHealth {
   let state = initialHealth;
   let eligible = false;
+  let ages = (): WatchAges => new Map();
   return {
     tell(event) {
       state = afterEvent(state, event, momentOf(clock));
@@ -32,8 +35,10 @@ export function openHealth(settings: HealthSettings, clock: Clock): ProxyHealth 
     },
     nodeEligible: () => eligible,
     verdict: (now = momentOf(clock), answers = settings.answers) =>
-      judge(state, now, { ...settings, answers }),
-    watchAges: () =>
-      new Map([...state.heard].map(([name, at]) => [name, (clock.steady() - at.steady) / 1000])),
+      judge(state, ages(), now, { ...settings, answers }),
+    askAges(next) {
+      ages = next;
+    },
+    watchAges: () => ages(),
   };
 }

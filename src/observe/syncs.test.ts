@@ -4,10 +4,11 @@ import { manualClock } from "../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import type { Family } from "../model/address.ts";
+import type { SyncRecord } from "../sync/record.ts";
 import type { ModeName } from "./metrics/define.ts";
 import { openMetrics } from "./metrics/metrics.ts";
 import { openHealth } from "./proxy-health.ts";
-import { openSyncObserver, type SyncFacts } from "./syncs.ts";
+import { openSyncObserver } from "./syncs.ts";
 
 const build = {
   major: "1",
@@ -44,7 +45,7 @@ function setUp(mode: ModeName = "nftables") {
       snapshot = cluster.take();
       observer.arrived(snapshot);
     },
-    sync: (given: Partial<SyncFacts> = {}) =>
+    sync: (given: Partial<SyncRecord> = {}) =>
       observer.synced({ ...ok, startedAt: clock.wall() - 30, finishedAt: clock.wall(), ...given }, snapshot),
     /** Sum of the series of a metric (of a histogram: its count) that carry all the given labels. */
     value: async (name: string, labels: Record<string, string> = {}): Promise<number | undefined> => {
@@ -59,7 +60,7 @@ function setUp(mode: ModeName = "nftables") {
   };
 }
 
-const ok: SyncFacts = {
+const ok: SyncRecord = {
   family: "ipv4",
   startedAt: 0,
   finishedAt: 0,
@@ -68,9 +69,11 @@ const ok: SyncFacts = {
   endpoints: 1,
   operations: 3,
   bytes: 200,
-  outcome: { kind: "ok" },
+  changedPorts: 1,
+  readBack: false,
+  outcome: { kind: "ok", refused: [] },
 };
-const failed: SyncFacts["outcome"] = { kind: "failed", message: "nft exited with 1" };
+const failed: SyncRecord["outcome"] = { kind: "failed", message: "nft exited with 1" };
 
 function service(name = "web", more: object = {}, ports: object[] = [{ port: 80 }]) {
   const families = { ipFamilies: ["IPv4"], clusterIP: "172.30.0.1", clusterIPs: ["172.30.0.1"] };
@@ -236,13 +239,16 @@ describe("a Sync", () => {
   it("tells operations, bytes, outcome and repaired drift", async () => {
     const { sync, observer, value } = setUp();
     observer.readBack("ipv4", 2, "2 elements are missing");
+    sync({ trigger: "drift", outcome: failed });
+    expect(await value("turnout_drift_repaired_total")).toBeUndefined();
+    sync({ trigger: "drift" });
     sync({ trigger: "drift" });
     sync({ trigger: "resync", outcome: failed });
-    expect(await value("turnout_syncs_total", { trigger: "drift", outcome: "ok" })).toBe(1);
+    expect(await value("turnout_syncs_total", { trigger: "drift", outcome: "ok" })).toBe(2);
     expect(await value("turnout_syncs_total", { trigger: "resync", outcome: "failed" })).toBe(1);
-    expect(await value("turnout_sync_operations")).toBe(2);
-    expect(await value("turnout_sync_bytes")).toBe(2);
-    expect(await value("turnout_drift_repaired_total")).toBe(1);
+    expect(await value("turnout_sync_operations")).toBe(4);
+    expect(await value("turnout_sync_bytes")).toBe(4);
+    expect(await value("turnout_drift_repaired_total")).toBe(2);
     expect(await value("turnout_read_back_differences_total")).toBe(2);
   });
 

@@ -1,7 +1,8 @@
 // Turns what happens to Snapshots and Syncs into metrics and health: the few calls that `sync/` is wired to.
 import type { Family } from "../model/address.ts";
 import type { Problem, ProblemKind } from "../model/problem.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { LoopObserver } from "../sync/loop.ts";
+import type { SyncRecord } from "../sync/record.ts";
 import type { Clock } from "./clock.ts";
 import { familyLabels } from "./family.ts";
 import { type LocalEndpoints, openLocalEndpoints } from "./local-endpoints.ts";
@@ -9,33 +10,7 @@ import type { ModeName } from "./metrics/define.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 
-/** What observing needs to know of a Sync; a SyncRecord has it all. */
-export type SyncFacts = {
-  readonly family: Family;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  readonly finishedAt: number;
-  readonly trigger: "change" | "resync" | "retry" | "first" | "drift";
-  readonly servicePorts: number;
-  readonly endpoints: number;
-  readonly operations: number;
-  readonly bytes: number;
-  readonly outcome:
-    | { readonly kind: "ok"; readonly refused?: readonly Problem[] }
-    | { readonly kind: "failed"; readonly message: string; readonly refused?: readonly Problem[] };
-};
-
-export type SyncObserver = {
-  /** The family's sync loop started. */
-  readonly started: (family: Family) => void;
-  /** A Sync was asked for. */
-  readonly queued: (family: Family) => void;
-  /** A Snapshot arrived, whether or not it will be synced by itself. */
-  readonly arrived: (snapshot: Snapshot) => void;
-  /** A Sync ended that was made of this Snapshot and everything before. */
-  readonly synced: (facts: SyncFacts, snapshot: Snapshot) => void;
-  /** Reading back found this many differences between the kernel and the Plan. */
-  readonly readBack: (family: Family, differences: number, message: string) => void;
+export type SyncObserver = LoopObserver & {
   /** What this node has of each Service, as of the last successful Sync. */
   readonly local: (family: Family) => LocalEndpoints;
 };
@@ -85,29 +60,33 @@ export function openSyncObserver(
       problems = snapshot.problems;
       health.setNode(snapshot.node);
     },
-    synced(facts, snapshot) {
-      const one = of(facts.family);
-      tellSync(metrics, mode, facts);
+    synced(record, snapshot) {
+      const { family, outcome, finishedAt } = record;
+      const one = of(family);
+      tellSync(metrics, mode, record);
       metrics.serviceChangesPending.set(0);
       metrics.endpointChangesPending.set(0);
       const triggers = one.triggers.splice(0);
-      if (facts.outcome.kind === "failed") {
-        health.tell({ kind: "failed", family: facts.family, message: facts.outcome.message });
+      if (outcome.kind === "failed") {
+        health.tell({ kind: "failed", family, message: outcome.message });
         return;
       }
       for (const at of triggers) {
-        metrics.programmingDuration.with(label(facts.family)).observe((facts.finishedAt - at) / 1000);
+        metrics.programmingDuration.with(label(family)).observe((finishedAt - at) / 1000);
       }
-      one.local.update(snapshot[facts.family].ports, one.changed);
+      one.local.update(snapshot[family].ports, one.changed);
       one.changed.clear();
-      tellWithoutLocal(metrics, mode, facts.family, one.local);
-      const refused = (facts.outcome.refused ?? []).map(({ object, message }) => `${object}: ${message}`);
-      health.tell({ kind: "synced", family: facts.family, refused });
-      metrics.lastSynced.with(label(facts.family)).set(facts.finishedAt / 1000);
+      tellWithoutLocal(metrics, mode, family, one.local);
+      const refused = outcome.refused.map(({ object, message }) => `${object}: ${message}`);
+      health.tell({ kind: "synced", family, refused });
+      metrics.lastSynced.with(label(family)).set(finishedAt / 1000);
+      metrics.driftRepaired.with(label(family)).add(one.differences);
+      one.differences = 0;
     },
     readBack(family, differences, message) {
       metrics.readBacks.with(label(family)).add();
       metrics.readBackDifferences.with(label(family)).add(differences);
+      of(family).differences += differences;
       if (differences > 0) health.tell({ kind: "differs", family, message });
     },
     local: (family) => of(family).local,
@@ -121,6 +100,8 @@ function openFamily(nodeName: string) {
     changed: new Set<string>(),
     /** When the changes that wait to be synced were triggered, in ms since 1970. */
     triggers: [] as number[],
+    /** Found by reading back, and not yet known to be repaired. */
+    differences: 0,
   };
 }
 
@@ -128,21 +109,22 @@ function label(family: Family): { ip_family: string } {
   return { ip_family: familyLabels[family] };
 }
 
-function tellSync(metrics: Metrics, mode: ModeName, facts: SyncFacts): void {
-  const family = label(facts.family);
-  const seconds = Math.max(0, facts.finishedAt - facts.startedAt) / 1000;
-  const isFull = facts.trigger !== "change";
-  const { outcome } = facts;
+function tellSync(metrics: Metrics, mode: ModeName, record: SyncRecord): void {
+  const { outcome, trigger } = record;
+  const family = label(record.family);
+  const seconds = Math.max(0, record.finishedAt - record.startedAt) / 1000;
+  const isFull = trigger !== "change";
   metrics.syncDuration.with(family).observe(seconds);
   metrics[isFull ? "fullSyncDuration" : "partialSyncDuration"].with(family).observe(seconds);
-  metrics.syncs.with({ ...family, trigger: facts.trigger, outcome: outcome.kind }).add();
-  metrics.syncOperations.with(family).observe(facts.operations);
-  metrics.syncBytes.with(family).observe(facts.bytes);
-  metrics.servicePorts.with(family).set(facts.servicePorts);
-  metrics.endpoints.with(family).set(facts.endpoints);
-  metrics.refusedPorts.with(family).set(outcome.refused?.length ?? 0);
-  if (facts.trigger === "drift" && outcome.kind === "ok") metrics.driftRepaired.with(family).add();
-  if (outcome.kind === "ok") return;
+  metrics.syncs.with({ ...family, trigger, outcome: outcome.kind }).add();
+  metrics.syncOperations.with(family).observe(record.operations);
+  metrics.syncBytes.with(family).observe(record.bytes);
+  metrics.servicePorts.with(family).set(record.servicePorts);
+  metrics.endpoints.with(family).set(record.endpoints);
+  if (outcome.kind === "ok") {
+    metrics.refusedPorts.with(family).set(outcome.refused.length);
+    return;
+  }
   if (mode === "nftables") metrics.nftablesFailures.with(family).add();
   if (mode === "iptables") metrics.restoreFailures.with(family).add();
   if (mode === "iptables" && !isFull) metrics.partialRestoreFailures.with(family).add();

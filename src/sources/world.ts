@@ -10,6 +10,24 @@ export type Command = {
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
+/** What one request to the API took. */
+export type RequestFacts = {
+  readonly method: string;
+  /** `192.168.0.1:6443` */
+  readonly host: string;
+  /** HTTP status; null: there was no answer. */
+  readonly code: number | null;
+  /** Until the head of the answer came. */
+  readonly seconds: number;
+  /** How long our own speed limit held it back. */
+  readonly heldSeconds: number;
+  readonly requestBytes: number;
+  /** null: the answer does not say how long it is. */
+  readonly responseBytes: number | null;
+  /** Sent a second time, because the kept connection was closed. */
+  readonly resent: boolean;
+};
+
 export type World = {
   readonly clock: Clock;
   /** A number from 0 up to but not including 1. */
@@ -17,6 +35,8 @@ export type World = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Runs a program and gives what it prints; rejects when it fails. */
   readonly run: (command: Command, signal: AbortSignal) => Promise<string>;
+  /** Is told of every request to the API. */
+  readonly onRequest?: (facts: RequestFacts) => void;
 };
 
 export function realWorld(clock: Clock): World {

@@ -112,6 +112,23 @@ describe("loop", () => {
     });
   });
 
+  it("a change is queued; a retry, a resync and a repair are not", async () => {
+    const { run, advance, drift, fail, syncs, queued } = setUp({
+      minGapMs: 1000,
+      retryMs: 5000,
+      resyncMs: 10_000,
+    });
+    await run()(async ({ change }) => {
+      fail(1);
+      change();
+      await advance(0);
+      await advance(15_000);
+      drift();
+      await advance(1000);
+      expect([syncs().length, queued()]).toEqual([4, 1]);
+    });
+  });
+
   it("throws bugs", async () => {
     const { run, advance, bug } = setUp();
     await expect(
@@ -133,6 +150,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
   let failures = 0;
   let isBuggy = false;
   let verifications = 0;
+  let asked = 0;
   let onDrift: (what: string) => void = () => {};
   const driver: Driver = {
     sync: () => {
@@ -158,7 +176,9 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     clock,
     observer: {
       started: () => {},
-      queued: () => {},
+      queued: () => {
+        asked++;
+      },
       arrived: () => {},
       synced: (record) => records.push(record),
       readBack: () => {},
@@ -177,6 +197,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     run,
     syncs: () => starts,
     verified: () => verifications,
+    queued: () => asked,
     advance: (ms: number) => clock.advance(ms),
     fail: (times: number) => {
       failures = times;

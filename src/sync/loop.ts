@@ -177,7 +177,10 @@ class Crank {
     }
     const snapshot = this.#last;
     if (snapshot === null) return;
-    for (const family of this.#families.keys()) observer.queued(family);
+    // To look again is not a change that waits: kube-proxy's health counts only those.
+    if (reason.kind === "snapshot" || reason.kind === "woken") {
+      for (const family of this.#families.keys()) observer.queued(family);
+    }
     await Promise.all(
       [...this.#families.values()].map((family) => this.#turnFamily(family, snapshot, reason, isFirst)),
     );

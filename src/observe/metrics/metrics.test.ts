@@ -223,16 +223,9 @@ describe("a scraper", () => {
 
   it("sees requests to the API server as a Kubernetes client tells them", async () => {
     const { metrics, print } = opened();
-    const facts = {
-      verb: "GET",
-      host: "h:1",
-      seconds: 0.02,
-      requestBytes: 0,
-      responseBytes: 70,
-      waitedSeconds: 0,
-    };
-    observeRequest(metrics, { ...facts, code: 200, isRetry: false });
-    observeRequest(metrics, { ...facts, code: null, isRetry: true });
+    const facts = { method: "GET", host: "h:1", seconds: 0.02, heldSeconds: 0, requestBytes: 0 };
+    observeRequest(metrics, { ...facts, code: 200, responseBytes: 70, resent: false });
+    observeRequest(metrics, { ...facts, code: null, responseBytes: null, resent: true });
     const parsed = parsePrometheus(await print());
     expect(parsed.get("rest_client_requests_total")!.series).toEqual([
       { name: "rest_client_requests_total", labels: { code: "200", host: "h:1", method: "GET" }, value: 1 },

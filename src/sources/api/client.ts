@@ -46,8 +46,7 @@ export function apiClient(
 ): ApiClient {
   const agent = agentFor(connection);
   const stream = async (ask: Ask, signal: AbortSignal): Promise<Readable> => {
-    await throttle(signal);
-    const answer = await answered(ask, signal);
+    const answer = await told(ask, signal);
     const code = answer.statusCode ?? 0;
     const type = answer.headers["content-type"] ?? "";
     if (code >= 200 && code < 300 && isJson(type)) return unzipped(answer);
@@ -68,15 +67,45 @@ export function apiClient(
     close: () => agent.destroy(),
   };
 
-  async function answered(ask: Ask, signal: AbortSignal): Promise<IncomingMessage> {
+  /** Sends when the speed limit allows it, and tells what came of it. */
+  async function told(ask: Ask, signal: AbortSignal): Promise<IncomingMessage> {
+    const { clock, onRequest } = world;
+    const askedAt = clock.steady();
+    await throttle(signal);
+    const sentAt = clock.steady();
+    let resent = false;
+    const tell = (answer: IncomingMessage | null) =>
+      onRequest?.({
+        method: ask.method ?? "GET",
+        host: connection.server.host,
+        code: answer?.statusCode ?? null,
+        seconds: (clock.steady() - sentAt) / 1000,
+        heldSeconds: (sentAt - askedAt) / 1000,
+        requestBytes: Buffer.byteLength(ask.body?.text ?? ""),
+        responseBytes: lengthOf(answer),
+        resent,
+      });
+    try {
+      const answer = await answered(ask, signal, () => {
+        resent = true;
+      });
+      tell(answer);
+      return answer;
+    } catch (error) {
+      if (!signal.aborted) tell(null);
+      throw error;
+    }
+  }
+
+  async function answered(ask: Ask, signal: AbortSignal, onResend: () => void): Promise<IncomingMessage> {
     const options = await requestOptions(ask, signal);
     try {
       return await send(options, ask, signal);
     } catch (error) {
       // A kept connection may have been closed while it was idle; that says nothing about the server.
-      if (error instanceof StaleConnection && (ask.method ?? "GET") === "GET")
-        return send(options, ask, signal);
-      throw error;
+      if (!(error instanceof StaleConnection) || (ask.method ?? "GET") !== "GET") throw error;
+      onResend();
+      return send(options, ask, signal);
     }
   }
 
@@ -195,6 +224,11 @@ function unzipped(answer: IncomingMessage): Readable {
   if (answer.headers["content-encoding"] !== "gzip") return answer;
   // The server flushes each event as a gzip member of its own; gunzip hands every one on at once.
   return pipeline(answer, createGunzip(), () => {});
+}
+
+function lengthOf(answer: IncomingMessage | null): number | null {
+  const length = answer?.headers["content-length"];
+  return length === undefined ? null : Number(length);
 }
 
 function isJson(contentType: string): boolean {

@@ -1,0 +1,24 @@
+// How long the API server has been silent about each resource, from what the Source knows.
+import type { Kind } from "../manifests/objects.ts";
+import type { SourceStatus } from "../sources/source.ts";
+import type { WatchAges } from "./health.ts";
+
+const resources = {
+  Service: "services",
+  EndpointSlice: "endpointslices",
+  Node: "nodes",
+  ServiceCIDR: "servicecidrs",
+} as const satisfies Record<Kind, string>;
+
+/** Times in milliseconds since 1970; `since` is when watching began, for resources never heard of. */
+export function watchAges({ resources: known }: SourceStatus, since: number, now: number): WatchAges {
+  const ages = new Map<string, number>();
+  for (const kind of Object.keys(resources) as Kind[]) {
+    const status = known[kind];
+    // Clusters before 1.33 do not serve ServiceCIDRs: their silence says nothing.
+    if (status === undefined || (status.refused && kind === "ServiceCIDR")) continue;
+    const heard = Math.max(status.lastEventAt ?? since, status.watchSince ?? since);
+    ages.set(resources[kind], Math.max(0, now - heard));
+  }
+  return ages;
+}
