@@ -1,0 +1,31 @@
+// "Did you mean …?": the known name that is nearest to a mistyped one.
+
+/** null when nothing is near. Capitals and separators do not count. */
+export function closest(name: string, known: Iterable<string>): string | null {
+  const wanted = plain(name);
+  if (wanted.length > 100) return null;
+  let best: { name: string; distance: number } | null = null;
+  for (const candidate of known) {
+    const distance = distanceOf(wanted, plain(candidate));
+    if (best === null || distance < best.distance) best = { name: candidate, distance };
+  }
+  return best !== null && best.distance <= Math.max(1, Math.floor(wanted.length / 4)) ? best.name : null;
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/[-_\s]/g, "");
+}
+
+/** Levenshtein distance. */
+function distanceOf(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
