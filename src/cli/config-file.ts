@@ -1,0 +1,55 @@
+// The configuration file, and word when it changes under a running process.
+import { type FSWatcher, watch } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+
+export type WatchedFile = {
+  readonly path: string;
+  readonly text: string;
+  /** Resolves with the reason when the process must end; changes since the file was read count. */
+  readonly changed: () => Promise<string>;
+  readonly close: () => Promise<void>;
+};
+
+/**
+ * Reads and watches the file itself, as kube-proxy does: writing to it or renaming it counts; deleting it, replacing
+ * it by another file or changing its attributes does not.
+ */
+export async function openConfigFile(path: string): Promise<WatchedFile> {
+  const file = await open(path, "r");
+  const watcher = watch(path, { persistent: false });
+  const reason = firstReason(watcher, () => reasonToEnd(path, file, text));
+  const text = await contentOf(file);
+  const close = async () => {
+    watcher.close();
+    await file.close();
+  };
+  return { path, text, changed: () => reason, close };
+}
+
+function firstReason(watcher: FSWatcher, look: () => Promise<string | null>): Promise<string> {
+  return new Promise((found, failed) => {
+    let looking = Promise.resolve();
+    watcher.on("error", failed);
+    // One look at a time, so that the last look sees everything that happened.
+    watcher.on("change", () => {
+      looking = looking.then(look).then((reason) => {
+        if (reason !== null) found(reason);
+      }, failed);
+    });
+  });
+}
+
+/** The events of fs.watch do not tell a write from a chmod, nor a rename from a removal; the open file does. */
+async function reasonToEnd(path: string, file: FileHandle, text: string): Promise<string | null> {
+  const { nlink, ino, dev } = await file.stat();
+  if (nlink === 0) return null;
+  if ((await contentOf(file)) !== text) return `the content of ${path} changed`;
+  const there = await stat(path).catch(() => null);
+  return there?.ino === ino && there.dev === dev ? null : `${path} was renamed`;
+}
+
+async function contentOf(file: FileHandle): Promise<string> {
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
+  return buffer.toString("utf8", 0, bytesRead);
+}
