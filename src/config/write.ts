@@ -17,9 +17,8 @@ function mapping(map: Mapping, indent: string): string[] {
 }
 
 function entry(label: string, value: Plain, indent: string): string[] {
-  if (Array.isArray(value)) {
-    if (value.length === 0) return [`${label} []`];
-    return [label, ...value.flatMap((item: Plain) => listItem(item, indent))];
+  if (isList(value)) {
+    return value.length === 0 ? [`${label} []`] : [label, ...value.flatMap((item) => listItem(item, indent))];
   }
   if (isMapping(value)) {
     return Object.keys(value).length === 0 ? [`${label} {}`] : [label, ...mapping(value, `${indent}  `)];
@@ -28,16 +27,22 @@ function entry(label: string, value: Plain, indent: string): string[] {
 }
 
 function listItem(item: Plain, indent: string): string[] {
+  // The configuration has lists of texts and of mappings, no lists of lists.
+  if (isList(item)) return [];
   if (!isMapping(item)) return [`${indent}- ${scalar(item)}`];
   const [first, ...rest] = mapping(item, `${indent}  `);
   return [`${indent}- ${first!.trimStart()}`, ...rest];
+}
+
+function isList(value: Plain): value is readonly Plain[] {
+  return Array.isArray(value);
 }
 
 function isMapping(value: Plain): value is Mapping {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function scalar(value: Plain): string {
+function scalar(value: string | number | bigint | boolean | null): string {
   if (typeof value === "string") return text(value);
   return typeof value === "number" && !Number.isInteger(value) ? formatNumber(value) : String(value);
 }
@@ -48,22 +53,23 @@ function text(value: string): string {
   return blockIndicators.test(value) ? `'${value.replaceAll("'", "''")}'` : value;
 }
 
-const unprintable = /[^\x20-\x7e\x85\xa0-\ud7ff\ud800-\udfff\ue000-\ufefe\uff00-\ufffd]/;
+// Go's library counts characters beyond U+FFFF as unprintable.
+const unprintable = /[^\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
 const blockIndicators = /^\s|\s$|^---|^\.\.\.|^[#,[\]{}&*!|>'"%@`]|^[-?]$|^[-?]\s|:\s|:$|\s#/;
 
 /** Null, boolean, number or time in YAML 1.1; the reader of the file would not give a string back. */
 function readsAsSomethingElse(value: string): boolean {
-  return (
-    words.test(value) || numbers.test(value.replaceAll("_", "")) || base60.test(value) || time.test(value)
-  );
+  const isNumber = /^[-+.0-9]/.test(value) && numbers.test(value.replaceAll("_", ""));
+  return isNumber || words.test(value) || base60.test(value) || time.test(value);
 }
 
 const words =
-  /^(|~|null|Null|NULL|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE|n|N|no|No|NO|off|Off|OFF|false|False|FALSE|<<)$/;
+  /^(|~|null|Null|NULL|y|Y|yes|Yes|YES|on|On|ON|true|True|TRUE|n|N|no|No|NO|off|Off|OFF|false|False|FALSE)$/;
 const numbers =
-  /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?0[xX][0-9a-fA-F]+|[-+]?0[bB][01]+|[-+]?0[oO][0-7]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/;
+  /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?0[xX][0-9a-fA-F]{1,16}|[-+]?0[bB][01]+|[-+]?0[oO][0-7]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/;
 const base60 = /^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$/;
-const time = /^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt\s].*)?$/;
+const time =
+  /^\d{4}-\d{1,2}-\d{1,2}([Tt]\d{1,2}:\d{1,2}:\d{1,2}(\.\d+)?(Z|[-+]\d{2}:\d{2})| \d{1,2}:\d{1,2}:\d{1,2}(\.\d+)?)?$/;
 
 const escapes: Readonly<Record<string, string>> = {
   "\0": "\\0",
@@ -80,18 +86,12 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 function doubleQuoted(value: string): string {
-  const body = value.replace(
-    /["\\]|[^\x20-\x7e\x85\xa0-\ud7ff\ud800-\udfff\ue000-\ufefe\uff00-\ufffd]/g,
-    (c) => {
-      const code = c.charCodeAt(0);
-      return escapes[c] ?? (code < 256 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`);
-    },
-  );
+  const body = value.replace(/["\\]|[^\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/gu, (c) => {
+    const code = c.codePointAt(0)!;
+    const [letter, digits] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+    return escapes[c] ?? `\\${letter}${code.toString(16).toUpperCase().padStart(digits, "0")}`;
+  });
   return `"${body}"`;
-}
-
-function hex(code: number, digits: number): string {
-  return code.toString(16).toUpperCase().padStart(digits, "0");
 }
 
 /** Letters by code, other characters before letters, runs of digits by their number. */

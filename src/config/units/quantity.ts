@@ -7,7 +7,6 @@ export type Quantity = string;
 const decimalSuffixes = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const nano = 1_000_000_000n;
-const largest = (2n ** 63n - 1n) * nano;
 
 export function parseQuantity(text: string): Parsed<Quantity> {
   const match = /^([-+]?)([0-9]*)(?:\.([0-9]*))?([eE][-+]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?$/.exec(text);
@@ -18,8 +17,7 @@ export function parseQuantity(text: string): Parsed<Quantity> {
     );
   }
   const suffix = match[4] ?? "";
-  const scaled = scale(BigInt(digits), (match[3] ?? "").length, suffix);
-  const size = capped(scaled);
+  const size = scale(BigInt(digits), (match[3] ?? "").length, suffix);
   return parsed(canonical(match[1] === "-" ? -size : size, suffix));
 }
 
@@ -73,11 +71,6 @@ function binaryText(size: bigint): string {
     step++;
   }
   return `${count}${binarySuffixes[step]}`;
-}
-
-function capped(nanos: bigint): bigint {
-  if (nanos > largest) return largest;
-  return nanos;
 }
 
 function ceilDiv(a: bigint, b: bigint): bigint {
