@@ -1,4 +1,4 @@
-// "Did you mean …?": the known name that is nearest to a mistyped one.
+// The known name that is nearest to a mistyped one, for "did you mean …?".
 
 /** null when nothing is near. Capitals and separators do not count. */
 export function closest(name: string, known: Iterable<string>): string | null {
