@@ -1,0 +1,23 @@
+// The manual page and the JSON Schema in docs/ are what the tables say.
+import { describe, expect, it } from "vitest";
+import { paths } from "../fields.ts";
+import { flagNames } from "../flags/table.ts";
+import { configurationPage } from "./page.ts";
+import { configSchema } from "./schema.ts";
+
+describe("docs", () => {
+  it("has the page of the tables", async () => {
+    await expect(configurationPage()).toMatchFileSnapshot("../../../docs/configuration.md");
+  });
+
+  it("has the schema of the table", async () => {
+    const text = `${JSON.stringify(configSchema(), null, 2)}\n`;
+    await expect(text).toMatchFileSnapshot("../../../docs/kube-proxy-configuration.schema.json");
+  });
+
+  it("names every flag and every field", () => {
+    const page = configurationPage();
+    for (const name of flagNames) expect(page).toContain(`--${name}`);
+    for (const path of paths) expect(page).toContain(`| \`${path}\` |`);
+  });
+});
