@@ -1,5 +1,14 @@
 // A configuration file to fields: strict about types, lenient about unknown and repeated fields, with line and column.
-import { type Document, isAlias, isMap, isScalar, LineCounter, parseAllDocuments } from "yaml";
+import {
+  type CollectionTag,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  LineCounter,
+  parseAllDocuments,
+  type ScalarTag,
+} from "yaml";
 import { closest } from "./closest.ts";
 import { apiVersion, kind } from "./config.ts";
 import { withDefaults } from "./defaults.ts";
@@ -49,7 +58,6 @@ export function decodeConfig(text: string, fileName: string): Decoded {
 
 const headerAdvice = `start it with "apiVersion: ${apiVersion}" and "kind: ${kind}"`;
 
-/** kube-proxy's reader follows YAML 1.1 (`yes`, `0777`) without its times and base-60 numbers. */
 function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed | null {
   const documents = parseAllDocuments(text, {
     version: "1.1",
@@ -58,12 +66,21 @@ function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed 
     prettyErrors: false,
     lineCounter,
     logLevel: "silent",
-    customTags: (tags) =>
-      tags.filter(
-        (tag) => typeof tag === "string" || (tag.format !== "TIME" && !tag.tag.endsWith(":timestamp")),
-      ),
+    customTags: (tags) => tags.filter(isKnownToGo).map(withGoNumbers),
   });
   return "empty" in documents ? null : documents[0]!;
+}
+
+/** kube-proxy's reader follows YAML 1.1 (`yes`, `0777`) without its times and base-60 numbers. */
+function isKnownToGo(tag: string | CollectionTag | ScalarTag): boolean {
+  return typeof tag === "string" || (tag.format !== "TIME" && !tag.tag.endsWith(":timestamp"));
+}
+
+/** Neither `.` nor `e3` is a number. */
+function withGoNumbers<T extends string | CollectionTag | ScalarTag>(tag: T): T {
+  const test = typeof tag === "object" && "test" in tag && tag.tag.endsWith(":float") ? tag.test : undefined;
+  if (typeof tag !== "object" || test === undefined || !(test.test(".") || test.test("e3"))) return tag;
+  return { ...tag, test: new RegExp(`(?=^[-+]?[.]?[0-9])${test.source}`) };
 }
 
 function toMaps(document: Document.Parsed): unknown {

@@ -54,7 +54,7 @@ function text(value: string): string {
 }
 
 // Go's library counts characters beyond U+FFFF as unprintable.
-const unprintable = /[^\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
+const unprintable = /[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
 const blockIndicators = /^\s|\s$|^---|^\.\.\.|^[#,[\]{}&*!|>'"%@`]|^[-?]$|^[-?]\s|:\s|:$|\s#/;
 
 /** Null, boolean, number or time in YAML 1.1; the reader of the file would not give a string back. */
@@ -81,16 +81,22 @@ const escapes: Readonly<Record<string, string>> = {
   "\f": "\\f",
   "\r": "\\r",
   "\x1b": "\\e",
+  "\x85": "\\N",
+  "\u2028": "\\L",
+  "\u2029": "\\P",
   '"': '\\"',
   "\\": "\\\\",
 };
 
 function doubleQuoted(value: string): string {
-  const body = value.replace(/["\\]|[^\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/gu, (c) => {
-    const code = c.codePointAt(0)!;
-    const [letter, digits] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
-    return escapes[c] ?? `\\${letter}${code.toString(16).toUpperCase().padStart(digits, "0")}`;
-  });
+  const body = value.replace(
+    /["\\]|[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/gu,
+    (c) => {
+      const code = c.codePointAt(0)!;
+      const [letter, digits] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
+      return escapes[c] ?? `\\${letter}${code.toString(16).toUpperCase().padStart(digits, "0")}`;
+    },
+  );
   return `"${body}"`;
 }
 
