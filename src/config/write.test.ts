@@ -25,7 +25,7 @@ const line = (text: string) =>
 
 describe("the written file", () => {
   it("holds the defaults as kube-proxy v1.37 writes them", async () => {
-    await expect(written({})).toMatchFileSnapshot("../../test/golden/config/defaults.yaml");
+    await expect(written({})).toMatchFileSnapshot("../../test/golden/config/defaults.golden");
   });
 
   it("holds nftables mode with everything that can differ", async () => {
@@ -43,7 +43,7 @@ describe("the written file", () => {
       "ipvs-exclude-cidrs": [],
       "hostname-override": "Node-1",
     });
-    await expect(text).toMatchFileSnapshot("../../test/golden/config/nftables.yaml");
+    await expect(text).toMatchFileSnapshot("../../test/golden/config/nftables.golden");
   });
 
   it.each([
@@ -118,7 +118,9 @@ describe("laws", () => {
       "ipvs.scheduler": text,
       nodePortAddresses: fc.option(fc.array(text, { maxLength: 3 })),
       "logging.vmodule": fc.array(fc.record({ filePattern: text, verbosity: fc.nat() }), { maxLength: 2 }),
-      featureGates: fc.dictionary(fc.stringMatching(/^[A-Z][A-Za-z]{0,8}[0-9]{0,2}$/), fc.boolean(), { maxKeys: 4 }),
+      featureGates: fc.dictionary(fc.stringMatching(/^[A-Z][A-Za-z]{0,8}[0-9]{0,2}$/), fc.boolean(), {
+        maxKeys: 4,
+      }),
       "nftables.syncPeriod": duration,
       "iptables.minSyncPeriod": duration,
       "conntrack.udpTimeout": duration,
