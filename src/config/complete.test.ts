@@ -89,7 +89,7 @@ describe("defaults and precedence", () => {
       minSyncPeriod: seconds(3),
     });
     for (const mode of ["iptables", "nftables", ""]) {
-      expect(configOf([...periods, `--proxy-mode=${mode}`]), mode).toMatchObject({
+      expect(configOf([...periods, `--proxy-mode=${mode}`])).toMatchObject({
         syncPeriod: seconds(11),
         minSyncPeriod: seconds(2),
       });
@@ -247,7 +247,7 @@ describe("decoding", () => {
       "- a",
       "# nothing",
     ]) {
-      expect(completeConfig({}, { name: "f", text: other }).ok, other).toBe(false);
+      expect(completeConfig({}, { name: "f", text: other }).ok).toBe(false);
     }
   });
 
