@@ -14,7 +14,7 @@ const named = new Set([
 ]);
 
 let missing = 0;
-for (const [spec, count] of Object.entries(counts)) {
+for (const [spec, count] of Object.entries(counts).sort(([a], [b]) => a.localeCompare(b))) {
   if (wanted.length > 0 && !wanted.includes(spec)) continue;
   const open = Array.from({ length: count }, (_, i) => `${spec}/${i + 1}`).filter((id) => !named.has(id));
   missing += open.length;
