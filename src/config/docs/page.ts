@@ -28,7 +28,7 @@ Turnout takes the flags and the configuration file of kube-proxy v1.37. It adds 
   \`# yaml-language-server: $schema=…/docs/kube-proxy-configuration.schema.json\` in its first line.
 
 Exit codes: 0 for \`--help\`, \`--version\`, \`--write-config-to\`, and for \`--cleanup\` and \`--init-only\` that
-succeed; 1 for every error, and when the configuration file changes under a running process.
+succeed; 1 for every error, and when the configuration file changes while it runs.
 
 Durations are numbers with units, such as \`300ms\`, \`30s\`, \`1h30m\`. Lists take commas and can be repeated.
 An underscore in the name of a flag is a dash.`;
