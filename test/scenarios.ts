@@ -160,7 +160,7 @@ function parseLine(line: string, at: string): ParsedLine {
   for (const tag of tags) if (!known.includes(tag)) fail(`${tag} is neither a mode nor a family`);
   const [kind = "", address = "", to = "", ...outcome] = (tagged?.[2] ?? line).split(/\s+/);
   if (kind !== "pod" && kind !== "node" && kind !== "outside") return fail(`${kind} is no kind of sender`);
-  const target = /^(.+?)(?::(\d+))?\/(tcp|udp|sctp|icmp)$/.exec(to) ?? fail(`${to} is no destination`);
+  if (!targetForm.test(to)) fail(`${to} is no destination`);
   const expected = parseOutcome(outcome) ?? fail(`${outcome.join(" ")} is no outcome`);
   const modes = modeNames.filter((mode) => tags.includes(mode));
   const ownFamilies = families.filter((family) => tags.includes(family));
@@ -169,14 +169,22 @@ function parseLine(line: string, at: string): ParsedLine {
     oursOnly: tags.includes("turnout"),
     family,
     from: { kind: kind as PacketCase["from"]["kind"], address: inFamily(address, family) },
-    to: {
-      address: inFamily(target[1]!.replace(/[[\]]/g, ""), family),
-      port: Number(target[2] ?? 0),
-      protocol: target[3] as Protocol | "icmp",
-    },
+    to: parseTarget(to, family),
     outcome: outcomeIn(expected, family),
   }));
   return { cases, forModes: modes.length > 0 };
+}
+
+const targetForm = /^(.+?)(?::(\d+))?\/(tcp|udp|sctp|icmp)$/;
+
+/** `172.30.0.1:80/tcp`, in the given family. */
+export function parseTarget(text: string, family: Family): PacketCase["to"] {
+  const [, address = "", port = "0", protocol] = targetForm.exec(text) ?? [];
+  return {
+    address: inFamily(address.replace(/[[\]]/g, ""), family),
+    port: Number(port),
+    protocol: protocol as Protocol | "icmp",
+  };
 }
 
 /** `forward LIST`, all kept; then `masquerade` for all or for a LIST, and `bypass LIST`. */
@@ -210,16 +218,16 @@ function outcomeIn(outcome: ExpectedOutcome, family: Family): ExpectedOutcome {
 }
 
 function endpointIn(endpoint: string, family: Family): string {
-  const at = endpoint.lastIndexOf(":");
-  const address = endpoint.slice(0, at).replace(/[[\]]/g, "");
-  return joinHostPort(inFamily(address, family), Number(endpoint.slice(at + 1)));
+  const { address, port } = parseTarget(`${endpoint}/tcp`, family);
+  return joinHostPort(address, port);
 }
 
 function rowsIn(comment: string): string[] {
   return [...comment.matchAll(/12\/\d+/g)].map(([row]) => row);
 }
 
-function readText(scenario: string, file: string): string {
+/** The text of a file of a scenario; empty when it has none. */
+export function readText(scenario: string, file: string): string {
   const path = join(root, scenario, file);
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 }

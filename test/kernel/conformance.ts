@@ -1,7 +1,9 @@
-// All scenarios as tests of one program in one mode, judged by real packets.
+// All scenarios, packets and stories, as tests of one program in one mode.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PacketCase } from "../scenarios.ts";
+import { type ModeName, type PacketCase, readScenario, type Scenario, scenarioNames } from "../scenarios.ts";
+import { readStories, type Story } from "../stories.ts";
 import { groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./judge.ts";
+import { type ProgramUnderTest, play } from "./story.ts";
 import { createWorld, type World } from "./world.ts";
 
 export type Candidate = {
@@ -38,4 +40,44 @@ export function describeConformance({ title, program, mode, reasonToSkip, leaves
       }
     }
   });
+}
+
+export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
+
+/** All stories as tests of one running program. */
+export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate): void {
+  describe(`${title}`, () => {
+    let world: World;
+    beforeAll(async () => {
+      if (reasonToSkip === null) world = await createWorld();
+    });
+    afterAll(() => world?.close());
+
+    for (const { scenario, stories } of storiesFor(mode.name)) {
+      describe(`${scenario.name}`, () => {
+        beforeAll(async () => {
+          if (reasonToSkip === null) await mode.apply(world, scenario.objects, scenario.settings);
+        });
+        afterAll(async () => {
+          await mode.clear(world);
+          world?.sweep();
+        });
+        for (const story of stories) {
+          it(`${story.name} (${story.rows.join(" ")})`, async ({ skip }) => {
+            if (reasonToSkip !== null) return skip(reasonToSkip);
+            expect(await play(world, mode, story)).toBeNull();
+          });
+        }
+      });
+    }
+  });
+}
+
+function storiesFor(mode: ModeName): { scenario: Scenario; stories: Story[] }[] {
+  return scenarioNames()
+    .map((name) => ({
+      scenario: readScenario(name),
+      stories: readStories(name).filter(({ modes }) => modes.includes(mode)),
+    }))
+    .filter(({ stories }) => stories.length > 0);
 }

@@ -57,6 +57,16 @@ export function tcpSynFrame(toMac: string, fromMac: string, from: Endpoint, to: 
   return Buffer.concat([macBytes(toMac), macBytes(fromMac), Buffer.from([8, 0]), ip, tcp]);
 }
 
+/** A TCP packet that both opens and ends a connection, with a wrong checksum: no state fits it. */
+export function senseless(sourcePort: number, port: number): Buffer {
+  const packet = Buffer.alloc(20);
+  packet.writeUInt16BE(sourcePort, 0);
+  packet.writeUInt16BE(port, 2);
+  packet[12] = 0x50;
+  packet[13] = 0x03;
+  return packet;
+}
+
 /** An IPv4 packet without its header. */
 export function withoutIPv4Header(packet: Buffer): Buffer {
   return packet.subarray((packet[0]! & 15) * 4);

@@ -5,7 +5,7 @@ import { caseText, type ExpectedOutcome, type PacketCase } from "../scenarios.ts
 import { tryCraftedSyn } from "./crafted.ts";
 import { readFlows } from "./flows.ts";
 import type { Endpoint } from "./libc.ts";
-import { type Fate, fateText, tryOnce } from "./tries.ts";
+import { type Fate, fateText, type Sender, tryOnce } from "./tries.ts";
 import type { World } from "./world.ts";
 
 /** What is sent: who to whom. */
@@ -64,12 +64,20 @@ async function sendOne(world: World, probe: Probe): Promise<Seen> {
   }
 }
 
-function fateOf(world: World, { from, to }: Probe): Promise<Fate> {
-  const place = placeOf(from.address);
-  if (place === null) throw new Error(`Cannot send from ${from.address}: not in the reference set-up`);
-  const origin = { netns: world.at[place], poller: world.poller };
-  if (place === "X" && isLoopback(to.address)) return tryCraftedSyn({ ...origin, source: from.address }, to);
-  return tryOnce({ ...origin, source: place === "X" ? from.address : null }, to.protocol, to);
+/** Sends one packet, and tells the plain facts. */
+export function fateOf(world: World, { from, to }: Probe): Promise<Fate> {
+  const sender = senderAt(world, from.address);
+  if (sender.netns === world.at.X && isLoopback(to.address)) {
+    return tryCraftedSyn({ ...sender, source: from.address }, to);
+  }
+  return tryOnce(sender, to.protocol, to);
+}
+
+/** Who sends with this address; only the outside has more than one to choose from. */
+export function senderAt(world: World, address: Address): Sender {
+  const place = placeOf(address);
+  if (place === null) throw new Error(`Cannot send from ${address}: not in the reference set-up`);
+  return { netns: world.at[place], poller: world.poller, source: place === "X" ? address : null };
 }
 
 function icmpSight(fate: Fate & { kind: "icmp" }): Seen {

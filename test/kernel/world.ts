@@ -33,6 +33,8 @@ export type World = {
   sweep(): void;
   /** What a firewall of somebody else does with forwarded packets on the node. */
   setForwardPolicy(policy: "ACCEPT" | "DROP"): void;
+  /** What a firewall of somebody else does with packets to the node itself. */
+  setInputPolicy(policy: "ACCEPT" | "DROP"): void;
   close(): Promise<void>;
 };
 
@@ -85,15 +87,18 @@ export async function createWorld(): Promise<World> {
         at.host.sysctl({ "net.ipv4.conf.all.route_localnet": 0 });
         at.host.run("conntrack", "-F");
       },
-      setForwardPolicy(policy) {
-        for (const tool of ["iptables", "ip6tables"]) at.host.run(tool, "-w", "5", "-P", "FORWARD", policy);
-      },
+      setForwardPolicy: (policy) => setPolicy(at.host, "FORWARD", policy),
+      setInputPolicy: (policy) => setPolicy(at.host, "INPUT", policy),
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function setPolicy(node: Namespace, chain: string, policy: string): void {
+  for (const tool of ["iptables", "ip6tables"]) node.run(tool, "-w", "5", "-P", chain, policy);
 }
 
 /** Settings of every namespace: routers without opinions that answer every error at once. */

@@ -1,0 +1,29 @@
+// HTTP requests made inside a namespace.
+import { get } from "node:http";
+import { Socket } from "node:net";
+import { connect, domainOf, SOCK_STREAM, socket } from "./libc.ts";
+import type { Namespace } from "./netns.ts";
+
+/** The answer to a GET of a URL with a plain address; null when none comes within two seconds. */
+export function httpGet(
+  netns: Namespace,
+  url: string,
+): Promise<{ readonly status: number; readonly body: string } | null> {
+  const { hostname, port } = new URL(url);
+  const address = hostname.replace(/[[\]]/g, "");
+  const fd = netns.inside(() => socket(domainOf(address), SOCK_STREAM, 0));
+  connect(fd, { address, port: Number(port) });
+  return new Promise((resolve) => {
+    const request = get(url, { createConnection: () => new Socket({ fd }) }, (response) => {
+      response.setEncoding("utf8");
+      let body = "";
+      response.on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    const timer = setTimeout(() => request.destroy(), 2000);
+    request.on("close", () => clearTimeout(timer));
+    request.on("error", () => resolve(null));
+  });
+}

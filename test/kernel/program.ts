@@ -1,0 +1,90 @@
+// A kube-proxy program, the real one or ours, run on the node of the world and judged by packets and stories.
+import { spawn } from "node:child_process";
+import { Server } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeObject } from "../cluster.ts";
+import { nodeName } from "../places.ts";
+import type { Namespace as ProxyNamespace } from "../reference/namespace.ts";
+import { replaceObjects } from "../reference/objects.ts";
+import { type Mode, startProxy } from "../reference/proxy.ts";
+import type { ScenarioSettings } from "../scenarios.ts";
+import { configurationFor } from "./configuration.ts";
+import { httpGet } from "./http.ts";
+import { AF_INET, bind, listen, SOCK_STREAM, setOption, socket } from "./libc.ts";
+import type { Namespace } from "./netns.ts";
+import type { ProgramUnderTest } from "./story.ts";
+import type { World } from "./world.ts";
+
+export function kubeProxyProgram(program: string, mode: Mode): ProgramUnderTest {
+  type Run = { readonly proxy: Awaited<ReturnType<typeof startProxy>>; objects: readonly KubeObject[] };
+  let run: (Run & { readonly settings: ScenarioSettings }) | null = null;
+  const start = async (world: World, objects: readonly KubeObject[], settings: ScenarioSettings) => {
+    const namespace = namespaceOf(world.node);
+    const proxy = await startProxy(namespace, program, configurationFor(mode, settings), nodeName, objects);
+    run = { proxy, objects, settings };
+    await proxy.ready();
+  };
+  const stop = async () => {
+    await run?.proxy.stop();
+    run = null;
+  };
+  return {
+    name: mode,
+    apply: start,
+    clear: stop,
+    async update(world, objects) {
+      if (run === null) throw new Error(`${program} does not run`);
+      const since = Date.now() / 1000;
+      replaceObjects(run.proxy.api, objects);
+      run.objects = objects;
+      await caughtUp(world.node, since);
+    },
+    async restart(world) {
+      if (run === null) throw new Error(`${program} does not run`);
+      const { objects, settings } = run;
+      await stop();
+      await start(world, objects, settings);
+    },
+  };
+}
+
+/** Resolves when everything queued since then is synced, or when nothing was queued for half a second. */
+async function caughtUp(node: Namespace, since: number): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  for (let calmSince = Date.now(); Date.now() - calmSince < 150; await sleep(20)) {
+    const { body = "" } = (await httpGet(node, "http://127.0.0.1:10249/metrics")) ?? {};
+    const queued = stamps(body, "last_queued_timestamp");
+    const synced = stamps(body, "last_timestamp");
+    const isQueued = queued.some((at) => at >= since) || Date.now() / 1000 > since + 0.5;
+    if (!isQueued || queued.some((at, family) => (synced[family] ?? 0) < at)) calmSince = Date.now();
+    if (Date.now() > deadline) throw new Error("The proxy has not caught up in 20 s");
+  }
+}
+
+function stamps(metrics: string, name: string): number[] {
+  return ["IPv4", "IPv6"].map((family) => {
+    const line = new RegExp(`^kubeproxy_sync_proxy_rules_${name}_seconds{ip_family="${family}"} (.*)$`, "m");
+    return Number(line.exec(metrics)?.[1] ?? 0);
+  });
+}
+
+/** What `startProxy` wants to know of a namespace, without another process in it. */
+function namespaceOf(netns: Namespace): Omit<ProxyNamespace, "remove"> {
+  return {
+    name: netns.name,
+    run: async (command, ...args) => netns.run(command, ...args),
+    start: (command, args, output) =>
+      spawn("ip", ["netns", "exec", netns.name, command, ...args], { stdio: ["ignore", output, output] }),
+    listen: async (host, port) => {
+      const fd = netns.inside(() => socket(AF_INET, SOCK_STREAM, 0));
+      const [SOL_SOCKET, SO_REUSEADDR] = [1, 2];
+      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+      bind(fd, { address: host, port });
+      listen(fd);
+      const server = new Server();
+      await new Promise<void>((resolve) => void server.listen({ fd }, resolve));
+      return server;
+    },
+    get: async (url) => (await httpGet(netns, url))?.body ?? null,
+  };
+}

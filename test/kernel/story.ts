@@ -1,0 +1,187 @@
+// Plays a story in the world, in both families at once, and says where it goes another way than written.
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Family, families, joinHostPort } from "../../src/model/address.ts";
+import type { KubeObject } from "../cluster.ts";
+import { inFamily, placeOf } from "../places.ts";
+import { parseTarget } from "../scenarios.ts";
+import { type Change, changedObjects, clients, type Send, type Step, type Story } from "../stories.ts";
+import { type Conversation, openConversation, type Reply } from "./conversation.ts";
+import { httpGet } from "./http.ts";
+import { injectInvalid } from "./inject.ts";
+import type { ModeUnderTest } from "./judge.ts";
+import { fateOf, senderAt } from "./probe.ts";
+import { fateText } from "./tries.ts";
+import type { World } from "./world.ts";
+
+/** A running proxy that follows its cluster. */
+export type ProgramUnderTest = ModeUnderTest & {
+  /** Resolves when the node serves these objects instead. */
+  update(world: World, objects: readonly KubeObject[]): Promise<void>;
+  /** Ends the proxy and starts it again; its rules stay meanwhile. */
+  restart(world: World): Promise<void>;
+};
+
+/** Plays all steps; null when the story goes as written, else the first step that does not. */
+export async function play(world: World, program: ProgramUnderTest, story: Story): Promise<string | null> {
+  const stages = families.map((family) => new Stage(world, family));
+  const changes: Change[] = [];
+  try {
+    await program.update(world, changedObjects({ name: story.scenario }, []));
+    world.forgetFlows();
+    for (const [i, step] of story.steps.entries()) {
+      if ("change" in step) {
+        changes.push(step.change);
+        await program.update(world, changedObjects({ name: story.scenario }, changes));
+      } else if ("restart" in step) await program.restart(world);
+      else if ("sleep" in step) await sleep(step.sleep * 1000);
+      else if ("inputPolicy" in step) world.setInputPolicy(step.inputPolicy);
+      else {
+        const problems = await Promise.all(stages.map((stage) => stage.perform(step)));
+        const problem = problems.find((found) => found !== null) ?? null;
+        if (problem !== null) return `step ${i + 1}, ${Object.keys(step)[0]}: ${problem}`;
+      }
+    }
+    return null;
+  } finally {
+    for (const stage of stages) stage.clear();
+    world.setInputPolicy("ACCEPT");
+  }
+}
+
+type Scene = Exclude<
+  Step,
+  { change: unknown } | { restart: unknown } | { sleep: unknown } | { inputPolicy: unknown }
+>;
+
+/** One family's side of a story: what it remembers from step to step. */
+class Stage {
+  readonly #world: World;
+  readonly #family: Family;
+  readonly #pins = new Map<string, Map<string, Reply>>();
+  readonly #conversations = new Map<string, Conversation>();
+
+  constructor(world: World, family: Family) {
+    this.#world = world;
+    this.#family = family;
+  }
+
+  async perform(step: Scene): Promise<string | null> {
+    if ("send" in step) return this.#send(step.send);
+    if ("open" in step) return this.#open(step.open);
+    if ("talk" in step) {
+      const wanted = "reach" in step.talk ? this.#endpoint(step.talk.reach) : step.talk.meets;
+      return this.#talk(step.talk.as, wanted);
+    }
+    if ("get" in step) return this.#get(step.get);
+    return this.#inject(step.inject);
+  }
+
+  clear(): void {
+    for (const conversation of this.#conversations.values()) conversation.close();
+  }
+
+  async #send(send: Send): Promise<string | null> {
+    const senders = (send.from === "clients" ? clients : [send.from]).map((a) => inFamily(a, this.#family));
+    const fates = await Promise.all(
+      senders.map(async (address) => {
+        const probe = { from: { kind: "outside" as const, address }, to: parseTarget(send.to, this.#family) };
+        const made = Array.from({ length: send.times ?? 1 }, () => fateOf(this.#world, probe));
+        return [address, await Promise.all(made)] as const;
+      }),
+    );
+    const failed = fates.flatMap(([, list]) => list).find(({ kind }) => kind !== "answered");
+    if (failed !== undefined) return `${send.from} → ${send.to}: ${fateText(failed)}`;
+    const answers = fates.map(
+      ([from, list]) => [from, list.filter((fate) => fate.kind === "answered")] as const,
+    );
+    const reached = new Map(
+      answers.map(([from, list]) => [from, [...new Set(list.map((f) => f.endpoint))].sort()]),
+    );
+    if (send.randomPorts) {
+      const kept = answers.flatMap(([, list]) => list).filter(({ saw, client }) => saw.port === client.port);
+      if (kept.length > 1) return `${kept.length} source ports were kept`;
+    }
+    return this.#judge(send, reached);
+  }
+
+  #judge(send: Send, reached: ReadonlyMap<string, readonly string[]>): string | null {
+    const all = [...new Set([...reached.values()].flat())].sort();
+    const wanted = send.reach?.map((endpoint) => this.#endpoint(endpoint)).sort();
+    if (wanted !== undefined && wanted.join() !== all.join())
+      return `reached ${all.join()} instead of ${wanted.join()}`;
+    if (send.spread && all.length < 2) return `everybody reached ${all.join()}`;
+    if (send.differs !== undefined) {
+      const before = this.#pins.get(send.differs)!;
+      const moved = [...reached].some(([from, endpoints]) => endpoints.join() !== before.get(from));
+      if (!moved) return "everybody reached the endpoint it had before";
+    }
+    if (send.same === undefined) return null;
+    const pins = this.#pins.get(send.same) ?? new Map<string, Reply>();
+    this.#pins.set(send.same, pins);
+    for (const [from, endpoints] of reached) {
+      const pin = pins.get(from) ?? endpoints[0]!;
+      pins.set(from, pin);
+      if (endpoints.join() !== pin) return `${from} reached ${endpoints.join()} instead of ${pin}`;
+    }
+    return null;
+  }
+
+  async #open({
+    as,
+    from,
+    to,
+    reach,
+  }: {
+    as: string;
+    from: string;
+    to: string;
+    reach?: string;
+  }): Promise<string | null> {
+    const { protocol, ...at } = parseTarget(to, this.#family);
+    const sender = senderAt(this.#world, inFamily(from, this.#family));
+    this.#conversations.set(as, openConversation(sender, protocol === "udp" ? "udp" : "tcp", at));
+    return reach === undefined ? null : this.#talk(as, this.#endpoint(reach));
+  }
+
+  async #talk(as: string, wanted: Reply): Promise<string | null> {
+    const reply = await this.#conversations.get(as)!.talk();
+    return reply === wanted ? null : `${reply} instead of ${wanted}`;
+  }
+
+  async #get({
+    from,
+    at,
+    status,
+  }: {
+    from: string;
+    at: string;
+    status: number | null;
+  }): Promise<string | null> {
+    const { address, port } = parseTarget(`${at}/tcp`, this.#family);
+    const place = placeOf(inFamily(from, this.#family))!;
+    const answer = await httpGet(this.#world.at[place], `http://${joinHostPort(address, port)}/`);
+    const seen = answer?.status ?? null;
+    return seen === status ? null : `${seen} instead of ${status}`;
+  }
+
+  async #inject({
+    from,
+    to,
+    arrives,
+  }: {
+    from: string;
+    to: string;
+    arrives: boolean;
+  }): Promise<string | null> {
+    const target = parseTarget(to, this.#family);
+    const [source, place] = [placeOf(inFamily(from, this.#family))!, placeOf(target.address)!];
+    const { poller, at } = this.#world;
+    const arrived = await injectInvalid(poller, at[source], at[place], target);
+    return arrived === arrives ? null : arrived ? "it arrived" : "it did not arrive";
+  }
+
+  #endpoint(written: string): string {
+    const { address, port } = parseTarget(`${written}/tcp`, this.#family);
+    return joinHostPort(address, port);
+  }
+}
