@@ -1,0 +1,19 @@
+// Takes the flags of our own commands out of a command line; what is left belongs to somebody else.
+
+export type OwnFlags = Readonly<Record<string, string | undefined>>;
+
+/** `--name=value` and `--name value` for the given names; the last one wins. */
+export function splitOwnFlags(
+  argv: readonly string[],
+  names: readonly string[],
+): { readonly given: OwnFlags; readonly rest: readonly string[] } {
+  const given: Record<string, string | undefined> = {};
+  const rest: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const argument = argv[i]!;
+    const [, name, value] = /^--?([a-z-]+)(?:=([\s\S]*))?$/.exec(argument) ?? [];
+    if (name === undefined || !names.includes(name)) rest.push(argument);
+    else given[name] = value ?? argv[++i] ?? "";
+  }
+  return { given, rest };
+}

@@ -1,0 +1,45 @@
+// The real machine as the commands see it.
+import { writeFile } from "node:fs/promises";
+import { systemClock } from "../observe/clock.ts";
+import type { CommandWorld } from "./command.ts";
+import { openConfigFile } from "./config-file.ts";
+import { runDaemon } from "./daemon.ts";
+
+/** Set by the build. */
+declare const TURNOUT_VERSION: string;
+
+const goArchitectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", ppc64: "ppc64le" };
+
+export function commandWorld(): CommandWorld {
+  // A reader that went away, as in `kube-proxy --help | head`, is no reason to fail.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  return {
+    version: TURNOUT_VERSION,
+    platform: {
+      os: process.platform,
+      arch: goArchitectures[process.arch] ?? process.arch,
+      runtime: `node ${process.version}`,
+    },
+    width: process.stdout.columns ?? 110,
+    pid: process.pid,
+    clock: systemClock,
+    stdout: (text: string) => void process.stdout.write(text),
+    stderr: (text: string) => void process.stderr.write(text),
+    openConfigFile,
+    writeFile,
+    runDaemon,
+  };
+}
+
+/** Ends the process with the code a command resolves with; a bug ends it with 2. */
+export function exitWith(code: Promise<number>): void {
+  code.then(
+    (value) => {
+      process.exitCode = value;
+    },
+    (bug: unknown) => {
+      process.stderr.write(`${bug instanceof Error ? bug.stack : String(bug)}\n`);
+      process.exit(2);
+    },
+  );
+}

@@ -1,0 +1,74 @@
+// Whether this machine can do nftables, and how to remove every trace of it.
+import { existsSync, readFileSync } from "node:fs";
+import { release } from "node:os";
+import type { Family } from "../../model/address.ts";
+import { tableName } from "../../plan/nftables/types.ts";
+import { HostError } from "../error.ts";
+import { readGeneration } from "../netlink/ruleset.ts";
+import { openSocket, type Place } from "../netlink/socket.ts";
+import { transact } from "../netlink/transaction.ts";
+
+/** IPv4 always; IPv6 unless the kernel has it not or switched off. */
+export function nftablesFamilies(): Promise<readonly Family[]> {
+  return Promise.resolve(kernelHasIPv6() ? ["ipv4", "ipv6"] : ["ipv4"]);
+}
+
+export function kernelHasIPv6(): boolean {
+  if (!existsSync("/proc/net/if_inet6")) return false;
+  try {
+    return readFileSync("/proc/sys/net/ipv6/conf/all/disable_ipv6", "utf8").trim() !== "1";
+  } catch {
+    return true;
+  }
+}
+
+/** Throws unless the kernel is new enough and lets us speak nf_tables. */
+export async function requireNftables(options: Place): Promise<void> {
+  const skip = process.env.KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK ?? "";
+  if (skip === "" && !isRecentKernel(release())) {
+    throw new HostError(
+      "unavailable",
+      `Cannot use nftables mode: it needs Linux 5.13 or later, this is ${release()}`,
+    );
+  }
+  try {
+    await readGeneration(placeOf(options));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new HostError(
+      "unavailable",
+      `Cannot use nftables mode: the kernel does not answer (${why}); are we root, with CAP_NET_ADMIN?`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** Kernels from 5.13 on know all that the mode needs. */
+export function isRecentKernel(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 5 || (major === 5 && minor >= 13);
+}
+
+/** Deletes the tables of both families; one that is not there is no error. */
+export async function cleanUpNftables(options: Place): Promise<void> {
+  const socket = await openSocket("netfilter", placeOf(options));
+  try {
+    for (const family of ["ip", "ip6"] as const) {
+      await transact(socket, [{ kind: "deleteTable", table: { family, name: tableName } }]).catch(
+        (error: unknown) => {
+          const isAbsent =
+            error instanceof HostError && (error.errno === "ENOENT" || error.errno === "EAFNOSUPPORT");
+          if (!isAbsent) throw error;
+        },
+      );
+    }
+  } finally {
+    await socket.close();
+  }
+}
+
+function placeOf({ netns }: Place): Place {
+  return netns === undefined ? {} : { netns };
+}

@@ -1,0 +1,44 @@
+// The modes that can be at work: how each is checked, opened, paced and cleaned up. A new mode is a line here.
+import type { Mode, ValidConfig } from "../config/config.ts";
+import { milliseconds } from "../config/units/duration.ts";
+import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";
+import type { Family } from "../model/address.ts";
+import type { Driver } from "./driver.ts";
+import { openNftables } from "./nftables.ts";
+
+export type ModeOptions = {
+  readonly config: ValidConfig;
+  /** Network namespace to work in; ours when absent. */
+  readonly netns?: string;
+  /** nftables: nobody else may change the table. */
+  readonly owned?: boolean;
+};
+
+export type ModeAtWork = {
+  /** Families this machine can serve. */
+  readonly families: () => Promise<readonly Family[]>;
+  /** Checks and privileged preparations; throws HostError when the mode cannot work here. */
+  readonly prepare: (options: ModeOptions) => Promise<void>;
+  readonly open: (family: Family, options: ModeOptions) => Promise<Driver>;
+  /** Longest time between two Syncs. */
+  readonly resyncMs: (config: ValidConfig) => number;
+  /** Removes everything this mode ever put on the host; safe to repeat. Throws HostError. */
+  readonly cleanUp: (options: { readonly netns?: string }) => Promise<void>;
+};
+
+const hour = 3_600_000;
+
+export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
+  nftables: {
+    families: nftablesFamilies,
+    prepare: requireNftables,
+    open: (family, { netns, owned }) =>
+      openNftables({
+        family: family === "ipv4" ? "ip" : "ip6",
+        ...(netns === undefined ? {} : { netns }),
+        ...(owned === undefined ? {} : { owned }),
+      }),
+    resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
+    cleanUp: cleanUpNftables,
+  },
+};
