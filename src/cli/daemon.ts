@@ -296,13 +296,12 @@ class Running {
       signal,
     );
     void this.#followNode(signal);
-    const hearing = this.#reportWatches(source);
+    if (this.#spec.kind === "api") this.#observation.follow(source);
     this.#observation.events.record("Starting", { kind: "Node", name: nodeName }, "");
     const looping = loop.run(signal);
     try {
       return await Promise.race([this.#ended, looping.then(() => this.#ended)]);
     } finally {
-      hearing();
       await this.#observation.close();
       for (const driver of drivers.values()) await driver.close();
     }
@@ -420,20 +419,6 @@ class Running {
     } catch (error) {
       if (!signal.aborted) throw error;
     }
-  }
-
-  /** Tells health when each watch was last heard of. */
-  #reportWatches(source: Source): () => void {
-    const heard = new Map<string, number>();
-    const timer = setInterval(() => {
-      for (const [resource, { lastEventAt }] of Object.entries(source.status().resources)) {
-        if (lastEventAt === null || heard.get(resource) === lastEventAt) continue;
-        heard.set(resource, lastEventAt);
-        this.#observation.health.tell({ kind: "heard", resource });
-      }
-    }, 1000);
-    timer.unref();
-    return () => clearInterval(timer);
   }
 
   #tell(record: SyncRecord): void {
