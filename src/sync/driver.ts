@@ -22,6 +22,8 @@ export type Applied = {
   readonly readBack: boolean;
   readonly operations: number;
   readonly bytes: number;
+  /** iptables: rules we hold in a table now, and those written this time. */
+  readonly rules?: readonly { readonly table: string; readonly held: number; readonly written: number }[];
   /** Objects the host refused; everything else is in place, and they will be tried again. */
   readonly refused: readonly Problem[];
 };

@@ -35,12 +35,21 @@ export const proxyFirewall = "KUBE-PROXY-FIREWALL";
 export const markMasquerade = "KUBE-MARK-MASQ";
 const forward = "KUBE-FORWARD";
 const postrouting = "KUBE-POSTROUTING";
-const kubeletFirewall = "KUBE-FIREWALL";
-const canary = "KUBE-PROXY-CANARY";
+/** Shared with the kubelet: never deleted. */
+export const kubeletFirewall = "KUBE-FIREWALL";
+/** Empty, in every table: when it is gone, somebody flushed the tables. */
+export const canaryChain = "KUBE-PROXY-CANARY";
+
+/** Chains that are ours alone, besides those of Services. */
+export const ownChainNames: Readonly<Record<TableName, readonly string[]>> = {
+  filter: [services, externalServices, forward, nodePorts, proxyFirewall],
+  nat: [services, nodePorts, postrouting, markMasquerade],
+  mangle: [],
+};
 
 export function foundationOf(settings: FamilySettings, counters: Counters): Foundation {
   const { localhostNodePorts } = settings;
-  const canaries = (["mangle", "nat", "filter"] as const).map((table) => ({ table, name: canary }));
+  const canaries = (["mangle", "nat", "filter"] as const).map((table) => ({ table, name: canaryChain }));
   return {
     jumps,
     present: localhostNodePorts ? canaries : [...canaries, { table: "filter", name: kubeletFirewall }],
@@ -68,7 +77,7 @@ function chain(table: TableName, name: string, rules: readonly Rule[]): Chain {
 const newOnly = tracked("NEW");
 
 /** A missing jump is put on top, so the last of these ends up first. */
-const jumps: readonly PlacedRule[] = [
+export const jumps: readonly PlacedRule[] = [
   fromBuiltIn(
     "filter",
     "INPUT",

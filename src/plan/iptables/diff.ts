@@ -33,6 +33,19 @@ export function isEmptyPatch(patch: IptablesPatch): boolean {
   return patch.steps.length === 0;
 }
 
+/** How many chains and rules a Patch touches. */
+export function countOperations(patch: IptablesPatch): number {
+  return patch.steps.reduce(
+    (sum, { write, remove, prepend, doom }) =>
+      sum +
+      write.reduce((rules, chain) => rules + 1 + chain.rules.length, 0) +
+      remove.length +
+      prepend.length +
+      doom.length,
+    0,
+  );
+}
+
 /** A Step under construction. */
 export type Draft = {
   -readonly [field in keyof Step]: Step[field] extends readonly (infer T)[] ? T[] : Step[field];

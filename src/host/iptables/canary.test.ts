@@ -1,0 +1,90 @@
+// The canary tells a flush from a lock that is held, and waits for the other tables.
+import { describe, expect, it } from "vitest";
+import { manualClock } from "../../../test/support/manual-clock.ts";
+import { watchCanary } from "./canary.ts";
+import type { Start } from "./command.ts";
+
+/** A host whose canaries answer with these exit statuses. */
+function watching(isSet = true) {
+  const clock = manualClock();
+  const codes: Record<string, number> = { mangle: 0, nat: 0, filter: 0 };
+  const asked: string[] = [];
+  const alarms: string[] = [];
+  const start: Start = (program, args) => {
+    asked.push([program, ...args].join(" "));
+    return { pid: 1, finished: Promise.resolve({ code: codes[args.at(-1)!]!, stdout: "", stderr: "" }) };
+  };
+  const stop = new AbortController();
+  const done = watchCanary(
+    {
+      family: "ipv4",
+      chain: "KUBE-PROXY-CANARY",
+      start,
+      clock,
+      periodMs: 30_000,
+      isSet: () => isSet,
+      onGone: (what) => alarms.push(what),
+    },
+    stop.signal,
+  );
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+  };
+  return { codes, asked, alarms, pass, stop, done };
+}
+
+describe("the canary", () => {
+  it("10/51 is looked for in mangle, once a period", async () => {
+    const { asked, alarms, pass } = watching();
+    await pass(29_999);
+    expect(asked).toEqual([]);
+    await pass(1);
+    expect(asked).toEqual(["iptables -w 5 -S KUBE-PROXY-CANARY -t mangle"]);
+    await pass(30_000);
+    expect(asked).toHaveLength(2);
+    expect(alarms).toEqual([]);
+  });
+
+  it("10/51 raises one alarm when it is gone, after the other tables are flushed too", async () => {
+    const { codes, alarms, pass } = watching();
+    Object.assign(codes, { mangle: 1, nat: 1 });
+    await pass(30_000);
+    await pass(100);
+    expect(alarms).toEqual([]);
+    codes.filter = 1;
+    await pass(100);
+    expect(alarms).toEqual(["all tables were flushed"]);
+    Object.assign(codes, { mangle: 0, nat: 0, filter: 0 });
+    await pass(60_000);
+    expect(alarms).toHaveLength(1);
+  });
+
+  it("waits at most five seconds for them", async () => {
+    const { codes, alarms, pass } = watching();
+    codes.mangle = 1;
+    await pass(30_000);
+    for (let i = 0; i < 51; i++) await pass(100);
+    expect(alarms).toEqual(["table mangle was flushed, others were not"]);
+  });
+
+  it.each([4, 2, 111])("10/52 exit status %i says nothing", async (code) => {
+    const { codes, alarms, pass } = watching();
+    codes.mangle = code;
+    for (let i = 0; i < 60; i++) await pass(1_000);
+    expect(alarms).toEqual([]);
+  });
+
+  it("is not missed before it was ever written", async () => {
+    const { codes, asked, pass } = watching(false);
+    codes.mangle = 1;
+    await pass(60_000);
+    expect(asked).toEqual([]);
+  });
+
+  it("ends with the signal", async () => {
+    const { stop, done } = watching();
+    stop.abort();
+    await expect(done).resolves.toBeUndefined();
+  });
+});

@@ -1,0 +1,65 @@
+// Notices that somebody flushed the tables: a chain that nobody uses is missing.
+import type { Family } from "../../model/address.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { TableName } from "../../plan/iptables/types.ts";
+import { programs, run, type Start, waitForLock } from "./command.ts";
+
+export type CanaryOptions = {
+  readonly family: Family;
+  readonly chain: string;
+  readonly start: Start;
+  readonly clock: Clock;
+  readonly periodMs: number;
+  /** Whether the canaries should be there: not before they are written for the first time. */
+  readonly isSet: () => boolean;
+  readonly onGone: (what: string) => void;
+};
+
+const flushPollMs = 100;
+const flushPatienceMs = 5000;
+
+/** Looks once a period until the signal aborts. Whoever flushes one table usually flushes all: they are waited for. */
+export async function watchCanary(options: CanaryOptions, signal: AbortSignal): Promise<void> {
+  while (await sleep(options.periodMs, options.clock, signal)) {
+    if (!options.isSet() || (await stateOf("mangle", options, signal)) !== "gone") continue;
+    const all = await restIsGone(options, signal);
+    if (signal.aborted) return;
+    options.onGone(all ? "all tables were flushed" : "table mangle was flushed, others were not");
+  }
+}
+
+async function restIsGone(options: CanaryOptions, signal: AbortSignal): Promise<boolean> {
+  const end = options.clock.steady() + flushPatienceMs;
+  for (;;) {
+    const states = [await stateOf("nat", options, signal), await stateOf("filter", options, signal)];
+    if (states.every((state) => state === "gone")) return true;
+    if (options.clock.steady() >= end || !(await sleep(flushPollMs, options.clock, signal))) return false;
+  }
+}
+
+/** Exit status 1 says that the chain is gone; anything else, such as a lock that is held, says nothing. */
+async function stateOf(
+  table: TableName,
+  { family, chain, start }: CanaryOptions,
+  signal: AbortSignal,
+): Promise<"there" | "gone" | "unknown"> {
+  const look = [...waitForLock, "-S", chain, "-t", table];
+  const end = await run(start, programs[family].edit, look, "", signal).catch(() => ({ code: null }));
+  return end.code === 0 ? "there" : end.code === 1 ? "gone" : "unknown";
+}
+
+/** False when the signal aborted. */
+function sleep(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener("abort", stop);
+      resolve(true);
+    });
+    const stop = () => {
+      cancel();
+      resolve(false);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

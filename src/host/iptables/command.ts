@@ -1,0 +1,79 @@
+// Runs the programs of one family's tables, in our network namespace or another.
+import { spawn } from "node:child_process";
+import type { Family } from "../../model/address.ts";
+import { HostError } from "../error.ts";
+
+/** What a program left behind. */
+export type Finished = {
+  /** null: it was killed. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+/** A program that is running. */
+export type Running = { readonly pid: number | undefined; readonly finished: Promise<Finished> };
+
+/** Starts a program with this on its standard input. */
+export type Start = (
+  program: string,
+  args: readonly string[],
+  input: string,
+  signal?: AbortSignal,
+) => Running;
+
+export type Place = { readonly netns?: string };
+
+/** Names of the programs; each family has its own. */
+export const programs = {
+  ipv4: { edit: "iptables", save: "iptables-save", restore: "iptables-restore" },
+  ipv6: { edit: "ip6tables", save: "ip6tables-save", restore: "ip6tables-restore" },
+} as const satisfies Record<Family, unknown>;
+
+/** Waits at most five seconds for the lock of the legacy back end, as kube-proxy does. */
+export const waitForLock = ["-w", "5"] as const;
+
+/** Starts programs of this machine. */
+export function starter({ netns }: Place = {}): Start {
+  return (program, args, input, signal) =>
+    netns === undefined
+      ? start(program, args, input, signal)
+      : start("nsenter", [`--net=${netns}`, program, ...args], input, signal);
+}
+
+/** Runs to the end. A program that is missing is `unavailable`. */
+export function run(
+  startProgram: Start,
+  program: string,
+  args: readonly string[],
+  input = "",
+  signal?: AbortSignal,
+): Promise<Finished> {
+  return startProgram(program, args, input, signal).finished;
+}
+
+function start(program: string, args: readonly string[], input: string, signal?: AbortSignal): Running {
+  // The lock file and messages must not depend on the environment of whoever started us.
+  const env = { PATH: process.env.PATH, LC_ALL: "C" };
+  const child = spawn(program, args, { env, ...(signal === undefined ? {} : { signal }) });
+  const finished = new Promise<Finished>((resolve, reject) => {
+    const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+    child.stdout.on("data", (chunk: Buffer) => texts.stdout.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => texts.stderr.push(chunk));
+    child.on("error", (cause) => reject(notStarted(program, cause)));
+    child.on("close", (code) => {
+      const text = (chunks: readonly Buffer[]) => Buffer.concat(chunks).toString("utf8");
+      resolve({ code, stdout: text(texts.stdout), stderr: text(texts.stderr) });
+    });
+    // A program that ends early closes its input; its exit status tells more than the broken pipe.
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(input);
+  });
+  return { pid: child.pid, finished };
+}
+
+function notStarted(program: string, cause: Error): Error {
+  if (cause.name === "AbortError") return cause;
+  const errno = (cause as NodeJS.ErrnoException).code ?? "";
+  return new HostError("unavailable", `Cannot run ${program}: ${errno || cause.message}`, { cause, errno });
+}

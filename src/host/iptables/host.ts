@@ -1,0 +1,95 @@
+// The tables of one family on this machine: read with `iptables-save`, changed with one `iptables-restore`.
+import type { Family } from "../../model/address.ts";
+import { countOperations } from "../../plan/iptables/diff.ts";
+import { parseSave } from "../../plan/iptables/parse.ts";
+import { inputLines, printPatch } from "../../plan/iptables/print.ts";
+import { stage } from "../../plan/iptables/stage.ts";
+import type { HostTables, IptablesPatch } from "../../plan/iptables/types.ts";
+import { HostError } from "../error.ts";
+import { type Finished, programs, run, type Start, waitForLock } from "./command.ts";
+import { restoreFailure } from "./refusal.ts";
+
+export type BackEnd = "nf_tables" | "legacy";
+
+/** What one Patch cost. */
+export type Written = { readonly operations: number; readonly bytes: number };
+
+export type IptablesHost = {
+  readonly family: Family;
+  readonly backEnd: BackEnd;
+  /** Every table as it stands. */
+  read(signal?: AbortSignal): Promise<HostTables>;
+  /** Carries out a Patch, table by table; each takes effect as a whole or not at all. */
+  apply(patch: IptablesPatch, signal?: AbortSignal): Promise<Written>;
+  /** Whether a process is one of our restores: events of nf_tables name the process behind each change. */
+  isOwn(pid: number): boolean;
+};
+
+/** Asks the program which back end it is; throws when it cannot be used at all. */
+export async function openIptablesHost(
+  family: Family,
+  start: Start,
+  signal?: AbortSignal,
+): Promise<IptablesHost> {
+  const { edit } = programs[family];
+  const { code, stdout } = await run(start, edit, ["--version"], "", signal);
+  if (code !== 0) throw new HostError("unavailable", `Cannot use ${edit}: its --version exited with ${code}`);
+  return hostOf(family, start, stdout.includes("nf_tables") ? "nf_tables" : "legacy");
+}
+
+function hostOf(family: Family, start: Start, backEnd: BackEnd): IptablesHost {
+  const { save, restore } = programs[family];
+  const writers = new RecentWriters();
+  return {
+    family,
+    backEnd,
+    isOwn: (pid) => writers.has(pid),
+    async read(signal) {
+      const listing = await run(start, save, [], "", signal);
+      mustBeListing(save, listing);
+      return parseSave(listing.stdout, family);
+    },
+    async apply(patch, signal) {
+      const input = backEnd === "nf_tables" ? stage(patch) : patch;
+      if (input.steps.length === 0) return { operations: 0, bytes: 0 };
+      const text = printPatch(input);
+      // No signal: half a restore helps nobody, and it takes milliseconds or waits at most five seconds for a lock.
+      signal?.throwIfAborted();
+      const { pid, finished } = start(restore, [...waitForLock, "--noflush", "--counters"], text);
+      writers.add(pid);
+      const end = await finished;
+      if (end.code !== 0) throw restoreFailure(restore, end, () => inputLines(input));
+      return { operations: countOperations(input), bytes: text.length };
+    },
+  };
+}
+
+/** The last few processes: an event may arrive after its process is gone. */
+class RecentWriters {
+  readonly #pids: number[] = [];
+
+  add(pid: number | undefined): void {
+    if (pid === undefined) return;
+    this.#pids.push(pid);
+    if (this.#pids.length > 8) this.#pids.shift();
+  }
+
+  has(pid: number): boolean {
+    return this.#pids.includes(pid);
+  }
+}
+
+/** A table that holds what this program cannot show must not be taken for an empty one. */
+function mustBeListing(program: string, { code, stdout, stderr }: Finished): void {
+  const said = stderr.trim();
+  if (code !== 0) {
+    throw new HostError("unavailable", `Cannot read tables: ${program} exited with ${code}: ${said}`, {
+      text: said,
+    });
+  }
+  const hidden = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(stdout);
+  if (hidden !== null) {
+    const what = `table ${hidden[1]} holds rules that only nft understands`;
+    throw new HostError("unavailable", `Cannot read tables: ${program} says that ${what}`);
+  }
+}

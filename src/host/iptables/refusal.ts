@@ -1,0 +1,76 @@
+// What `iptables-restore` means when it fails: which line, which Service, and in which words.
+import type { PortKey } from "../../model/snapshot.ts";
+import type { InputLine } from "../../plan/iptables/print.ts";
+import { HostError, type HostErrorKind } from "../error.ts";
+import type { Finished } from "./command.ts";
+
+/** A restore that failed. Tables before the refused one are in force; what it says of itself is none of them. */
+export class RestoreFailed extends HostError {
+  /** Input around the offending line, with line numbers; empty when no line is named. */
+  readonly context: readonly string[];
+  /** The ServicePort whose line was refused; null: none, or unknown. */
+  readonly owner: PortKey | null;
+
+  constructor(
+    kind: HostErrorKind,
+    message: string,
+    text: string,
+    context: readonly string[],
+    owner: PortKey | null,
+  ) {
+    super(kind, message, { text });
+    this.name = "RestoreFailed";
+    this.context = context;
+    this.owner = owner;
+  }
+}
+
+/** `lines` is the input that was refused; it is only asked for when a line is named. */
+export function restoreFailure(
+  program: string,
+  { code, stderr }: Finished,
+  lines: () => readonly InputLine[],
+): RestoreFailed {
+  const said = stderr.trim().replace(/\s*\n\s*/g, "; ");
+  const end = code === null ? "was killed" : `exited with ${code}`;
+  const named = refusedLine(stderr);
+  const input = named === null ? [] : lines();
+  const at = named === null ? -1 : offendingLine(named, stderr, input);
+  const line = input[at];
+  const what = line === undefined ? "" : ` at line ${at + 1}, \`${line.text}\`${ownerText(line.owner)}`;
+  const message = `Cannot restore tables: ${program} ${end}${what}: ${said === "" ? "no message" : said}`;
+  return new RestoreFailed(kindOf(code, stderr), message, said, around(input, at), line?.owner ?? null);
+}
+
+/** Both back ends name a line, in several phrases: `line 7 failed`, `line 7: RULE_APPEND failed`, `Error occurred at line: 7`. */
+export function refusedLine(stderr: string): number | null {
+  const found = /line[: ]+(\d+)/.exec(stderr);
+  return found === null ? null : Number(found[1]);
+}
+
+/** Index of the line. nf_tables notices a jump to nowhere only at the end of the table, but says where to. */
+function offendingLine(named: number, stderr: string, input: readonly InputLine[]): number {
+  const nowhere = /Chain '(.*)' does not exist/.exec(stderr)?.[1];
+  const jump = nowhere === undefined ? -1 : input.findIndex(({ text }) => text.endsWith(` -j ${nowhere}`));
+  return jump < 0 ? named - 1 : jump;
+}
+
+/** Exit status 4 without a line is the lock, or memory: nothing was looked at. */
+function kindOf(code: number | null, stderr: string): HostErrorKind {
+  if (code === null) return "lost";
+  return isLockHeld(code, stderr) ? "unavailable" : "refused";
+}
+
+export function isLockHeld(code: number | null, stderr: string): boolean {
+  return code === 4 && refusedLine(stderr) === null;
+}
+
+function ownerText(owner: PortKey | null): string {
+  return owner === null ? "" : ` (Service ${owner.split("/").slice(0, 2).join("/")})`;
+}
+
+function around(input: readonly InputLine[], at: number): string[] {
+  if (at < 0) return [];
+  const first = Math.max(0, at - 3);
+  return input.slice(first, at + 4).map(({ text }, i) => `${first + i + 1}: ${text}`);
+}

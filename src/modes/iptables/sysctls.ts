@@ -1,0 +1,9 @@
+// Kernel settings that iptables mode needs before its first rule.
+import type { SysctlTarget } from "../../config/conntrack.ts";
+import type { FamilySettings } from "../../config/settings.ts";
+
+/** NodePorts on loopback addresses leave the node from such an address, which the kernel forbids unless told. */
+export function iptablesSysctls(settings: FamilySettings): readonly SysctlTarget[] {
+  if (!settings.localhostNodePorts) return [];
+  return [{ file: "/proc/sys/net/ipv4/conf/all/route_localnet", value: 1, when: "differs" }];
+}

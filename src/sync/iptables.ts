@@ -1,0 +1,181 @@
+// The iptables mode at work: Plan from Routes, Patch from Plans, and one restore for what differs.
+import { watchCanary } from "../host/iptables/canary.ts";
+import { type Start, starter } from "../host/iptables/command.ts";
+import { ensureCounter } from "../host/iptables/counters.ts";
+import { watchForeignChanges } from "../host/iptables/events.ts";
+import { type IptablesHost, openIptablesHost } from "../host/iptables/host.ts";
+import { RestoreFailed } from "../host/iptables/refusal.ts";
+import type { Family } from "../model/address.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Problem } from "../model/problem.ts";
+import type { PortKey } from "../model/snapshot.ts";
+import { compile } from "../modes/iptables/compile.ts";
+import { type Counters, canaryChain, counterNames } from "../modes/iptables/foundation.ts";
+import { adopt } from "../plan/iptables/adopt.ts";
+import { countOperations, diff } from "../plan/iptables/diff.ts";
+import { ruleCount, withFragments } from "../plan/iptables/plan.ts";
+import type { IptablesPatch, IptablesPlan } from "../plan/iptables/types.ts";
+import type { Routes } from "../routing/routes.ts";
+import type { Applied, Driver, Verified } from "./driver.ts";
+
+export type IptablesOptions = {
+  readonly family: Family;
+  readonly clock: Clock;
+  /** `syncPeriod`: how often to look whether somebody flushed the tables. */
+  readonly canaryPeriodMs: number;
+  readonly netns?: string;
+  /** How programs are started; on this machine unless told. */
+  readonly start?: Start;
+};
+
+export async function openIptables(options: IptablesOptions): Promise<Driver> {
+  const place = options.netns === undefined ? {} : { netns: options.netns };
+  const start = options.start ?? starter(place);
+  const host = await openIptablesHost(options.family, start);
+  const counters: Counters = {
+    invalidDropped: await ensureCounter(counterNames.invalidDropped, place),
+    localhostNodePorts: await ensureCounter(counterNames.localhostNodePorts, place),
+  };
+  return new IptablesDriver(host, counters, start, options);
+}
+
+class IptablesDriver implements Driver {
+  readonly #host: IptablesHost;
+  readonly #counters: Counters;
+  readonly #start: Start;
+  readonly #options: IptablesOptions;
+  /** What the Routes ask for. */
+  #want: IptablesPlan | null = null;
+  /** What the host holds; null: we do not know. */
+  #applied: IptablesPlan | null = null;
+  /** Keys that differ between the two, besides those the next Routes name. */
+  #pending = new Set<PortKey>();
+  /** What the host refused, and why: left out until it changes or is tried again. */
+  #refused = new Map<PortKey, string>();
+
+  constructor(host: IptablesHost, counters: Counters, start: Start, options: IptablesOptions) {
+    this.#host = host;
+    this.#counters = counters;
+    this.#start = start;
+    this.#options = options;
+  }
+
+  async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
+    // Where everything is written again, comments follow the size that the cluster has now.
+    this.#want = compile(this.#applied === null ? null : this.#want, routes, this.#counters);
+    for (const key of this.#want.changed) {
+      this.#pending.add(key);
+      this.#refused.delete(key);
+    }
+    if (retryRefused) {
+      for (const key of this.#refused.keys()) this.#pending.add(key);
+      this.#refused.clear();
+    }
+    return this.#reach(this.#want, signal);
+  }
+
+  async verify(signal: AbortSignal): Promise<Verified> {
+    if (this.#applied === null) return { differences: 0 };
+    const patch = adopt(await this.#host.read(signal), this.#applied);
+    await this.#apply(patch, signal);
+    return { differences: countOperations(patch) };
+  }
+
+  async watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+    const { family, clock, canaryPeriodMs, netns } = this.#options;
+    const isSet = () => this.#applied !== null;
+    const tell = (what: string) => {
+      if (isSet()) onForeignChange(what);
+    };
+    void watchCanary(
+      {
+        family,
+        clock,
+        isSet,
+        chain: canaryChain,
+        start: this.#start,
+        periodMs: canaryPeriodMs,
+        onGone: tell,
+      },
+      signal,
+    );
+    if (this.#host.backEnd === "nf_tables") {
+      await watchForeignChanges(family, this.#host, tell, signal, netns === undefined ? {} : { netns });
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
+  async #reach(whole: IptablesPlan, signal: AbortSignal): Promise<Applied> {
+    for (;;) {
+      const want = this.#refused.size === 0 ? whole : without(whole, this.#refused.keys());
+      const wasKnown = this.#applied !== null;
+      try {
+        const applied = await this.#attempt(want, [...this.#pending, ...this.#refused.keys()], signal);
+        this.#pending.clear();
+        return { ...applied, refused: [...this.#refused].map(([key, reason]) => refusal(key, reason)) };
+      } catch (error) {
+        if (!(error instanceof RestoreFailed) || error.kind !== "refused") throw error;
+        if (wasKnown) continue;
+        if (error.owner === null || this.#refused.has(error.owner)) throw error;
+        this.#refused.set(error.owner, error.text);
+      }
+    }
+  }
+
+  async #attempt(
+    want: IptablesPlan,
+    keys: readonly PortKey[],
+    signal: AbortSignal,
+  ): Promise<Omit<Applied, "refused">> {
+    const before = this.#applied;
+    const patch = before === null ? adopt(await this.#host.read(signal), want) : diff(before, want, keys);
+    const written = await this.#apply(patch, signal);
+    this.#applied = want;
+    return { readBack: before === null, ...written, rules: rulesOf(want, patch) };
+  }
+
+  /** After a failure some tables may be changed and others not. */
+  async #apply(patch: IptablesPatch, signal: AbortSignal): Promise<{ operations: number; bytes: number }> {
+    try {
+      return await this.#host.apply(patch, signal);
+    } catch (error) {
+      this.#applied = null;
+      throw error;
+    }
+  }
+}
+
+function without(plan: IptablesPlan, keys: Iterable<PortKey>): IptablesPlan {
+  return withFragments(
+    plan,
+    plan.foundation,
+    [...keys].map((key) => [key, undefined] as const),
+  );
+}
+
+function rulesOf(plan: IptablesPlan, patch: IptablesPatch): NonNullable<Applied["rules"]> {
+  return (["filter", "nat"] as const).map((table) => ({
+    table,
+    held: ruleCount(plan, table),
+    written: patch.steps
+      .filter((step) => step.table === table)
+      .reduce(
+        (sum, { write, prepend }) =>
+          sum + prepend.length + write.reduce((n, { rules }) => n + rules.length, 0),
+        0,
+      ),
+  }));
+}
+
+function refusal(key: PortKey, reason: string): Problem {
+  return {
+    kind: "refused",
+    object: `Service ${key.split("/").slice(0, 2).join("/")}`,
+    field: "",
+    message: `the kernel refused ${key}: ${reason}; all others are in place, and this one will be tried again`,
+  };
+}
