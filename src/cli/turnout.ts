@@ -1,5 +1,6 @@
 // The tool: each command in a file of its own.
 import type { CommandWorld } from "./command.ts";
+import { render } from "./render.ts";
 import { run } from "./run.ts";
 import { commandWorld, exitWith } from "./world.ts";
 
@@ -9,6 +10,7 @@ type Command = {
 };
 
 const commands: Readonly<Record<string, Command>> = {
+  render: { summary: "what would be on a node, without touching anything", run: render },
   run: { summary: "the daemon: kube-proxy's flags and a few of our own", run },
 };
 

@@ -1,0 +1,64 @@
+// Routes as text that reads like a manual, sorted; same Routes, same bytes.
+import { joinHostPort } from "../model/address.ts";
+import { endpointKey, portLabel } from "../model/snapshot.ts";
+import {
+  conflicts,
+  type Frontend,
+  type PortRoutes,
+  type Route,
+  type Routes,
+  type Sender,
+  type Target,
+} from "./routes.ts";
+
+export function printRoutes(routes: Routes): string {
+  const ports = [...routes.ports.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
+  return ports.map(([, port]) => printPort(port)).join("\n");
+}
+
+function printPort(routed: PortRoutes): string {
+  const { port } = routed;
+  const lines = [
+    `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}`,
+    ...routed.routes.flatMap(printRoute),
+    ...conflicts(routed).map(({ message }) => `  ! ${message}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function traitsOf({ port }: PortRoutes): string {
+  const traits = [
+    ...(port.internalPolicy === "local" ? ["internalTrafficPolicy Local"] : []),
+    ...(port.externalPolicy === "local" ? ["externalTrafficPolicy Local"] : []),
+    ...(port.affinity === null ? [] : [`sticky for ${port.affinity.seconds} s`]),
+  ];
+  return traits.length === 0 ? "" : `  (${traits.join(", ")})`;
+}
+
+/** Senders that meet the same fate share a line. */
+function printRoute({ frontend, from, allowed }: Route): string[] {
+  const fates = new Map<string, Sender[]>();
+  for (const sender of ["pod", "node", "outside"] as const) {
+    const fate = printTarget(from[sender]);
+    fates.set(fate, [...(fates.get(fate) ?? []), sender]);
+  }
+  return [
+    `  ${printFrontend(frontend)}${allowed === null ? "" : `  only from ${allowed.join(", ")}`}`,
+    ...[...fates].map(
+      ([fate, senders]) =>
+        `    ${(senders.length === 3 ? "everybody" : senders.join(", ")).padEnd(13)} ${fate}`,
+    ),
+  ];
+}
+
+export function printFrontend(frontend: Frontend): string {
+  const place =
+    frontend.kind === "nodePort" ? `*:${frontend.port}` : joinHostPort(frontend.address, frontend.port);
+  return `${frontend.kind} ${place}/${frontend.protocol}`;
+}
+
+function printTarget(target: Target): string {
+  if (target.kind !== "forward") return target.kind;
+  const backends = target.pool.endpoints.map(endpointKey).join(", ");
+  return `forward ${backends}${target.masquerade ? " masquerade" : ""}`;
+}
