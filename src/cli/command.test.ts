@@ -49,7 +49,7 @@ describe("the command", () => {
   it("prints help to stdout", async () => {
     const { code, stdout, stderr } = await run(["-h"]);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(/^kube-proxy .*\n\nUsage:\n {2}kube-proxy \[flags\]\n\nControl flags:\n/s);
+    expect(stdout).toMatch(/^kube-proxy .*\n\nUsage:\n {2}kube-proxy \[flags\]\n\nControl:\n/s);
   });
 
   it("prints its version", async () => {

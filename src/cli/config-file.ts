@@ -18,6 +18,8 @@ export async function openConfigFile(path: string): Promise<WatchedFile> {
   const file = await open(path, "r");
   const watcher = watch(path, { persistent: false });
   const reason = firstReason(watcher, () => reasonToEnd(path, file, text));
+  // A failed watch ends the process only if somebody waits for changes.
+  reason.catch(() => {});
   const text = await contentOf(file);
   const close = async () => {
     watcher.close();
@@ -41,11 +43,15 @@ function firstReason(watcher: FSWatcher, look: () => Promise<string | null>): Pr
 
 /** The events of fs.watch do not tell a write from a chmod, nor a rename from a removal; the open file does. */
 async function reasonToEnd(path: string, file: FileHandle, text: string): Promise<string | null> {
-  const { nlink, ino, dev } = await file.stat();
-  if (nlink === 0) return null;
-  if ((await contentOf(file)) !== text) return `the content of ${path} changed`;
+  const { ino, dev } = await file.stat();
+  const changed = (await contentOf(file)) !== text;
   const there = await stat(path).catch(() => null);
-  return there?.ino === ino && there.dev === dev ? null : `${path} was renamed`;
+  const moved = there?.ino !== ino || there.dev !== dev;
+  // Asked last: a file that another one replaced has no link left by the time its path leads elsewhere.
+  const { nlink } = await file.stat();
+  if (nlink === 0) return null;
+  if (changed) return `the content of ${path} changed`;
+  return moved ? `${path} was renamed` : null;
 }
 
 async function contentOf(file: FileHandle): Promise<string> {

@@ -416,6 +416,9 @@ describe("validation", () => {
     expect(complete([], "conntrack:\n  min: -1\noomScoreAdj: 2000")).toMatchObject({
       places: ["proxy.yaml:4:3: conntrack.min", "proxy.yaml:5:1: oomScoreAdj"],
     });
+    expect(complete([], "nodePortAddresses:\n- primary\n- x\nclusterCIDR: a,b")).toMatchObject({
+      places: ["proxy.yaml:5:3: nodePortAddresses", "proxy.yaml:6:1: clusterCIDR"],
+    });
     expect(complete(["--proxy-mode=x"])).toMatchObject({ places: ["--proxy-mode"] });
   });
 

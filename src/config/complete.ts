@@ -1,7 +1,7 @@
 // From the command line and the file to the effective configuration, in the order and precedence of kube-proxy.
 
 import { effective, type Folded, fold, type ProxyConfig, type ValidConfig } from "./config.ts";
-import { type Decoded, decodeConfig, type Locate } from "./decode.ts";
+import { type Decoded, decodeConfig } from "./decode.ts";
 import { healthzPort, metricsPort, withDefaults } from "./defaults.ts";
 import { aggregated, type FieldError, formatErrors } from "./field-error.ts";
 import type { FileConfig, Path } from "./fields.ts";
@@ -11,6 +11,7 @@ import { appendPort } from "./units/host-port.ts";
 import { type Parsed, parsed, refused } from "./units/parsed.ts";
 import { validate } from "./validate.ts";
 import { validateLogging } from "./validate-logging.ts";
+import type { Locate } from "./yaml-file.ts";
 
 export type ConfigFile = { readonly name: string; readonly text: string };
 
@@ -124,16 +125,16 @@ function withHostname(config: ProxyConfig, given: Given): Parsed<ProxyConfig> {
   return parsed({ ...config, hostnameOverride: hostname });
 }
 
+/** The item of a list where the error names one, else the field, else the flag. */
 function placesIn(locate: Locate | null, given: Given): (errors: readonly FieldError[]) => readonly string[] {
-  return (errors) => {
-    const settings = [...new Set(errors.map(({ setting }) => setting))];
-    return settings.flatMap((setting) => {
-      const line = locate?.(setting) ?? null;
-      const flag = flagNames.find((name) => flagAt(name).config === setting && given[name] !== undefined);
-      if (line !== null) return [`${line}: ${setting}`];
-      return flag === undefined ? [] : [`--${flag}`];
-    });
+  const placeOf = ({ path, setting }: FieldError): string | null => {
+    const item = /\[([0-9]+)\]$/.exec(path)?.[1];
+    const line = locate?.(`${setting}.${item}`) ?? locate?.(setting);
+    if (line) return `${line}: ${setting}`;
+    const flag = flagNames.find((name) => flagAt(name).config === setting && given[name] !== undefined);
+    return flag === undefined ? null : `--${flag}`;
   };
+  return (errors) => [...new Set(errors.map(placeOf))].filter((place) => place !== null);
 }
 
 function failed(

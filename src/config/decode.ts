@@ -1,22 +1,10 @@
 // A configuration file to fields: strict about types, lenient about unknown and repeated fields, with line and column.
-import {
-  type CollectionTag,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  LineCounter,
-  parseAllDocuments,
-  type ScalarTag,
-} from "yaml";
 import { closest } from "./closest.ts";
 import { apiVersion, kind } from "./config.ts";
 import { withDefaults } from "./defaults.ts";
 import { type FileConfig, fieldAt, type Path, paths } from "./fields.ts";
 import { kinds } from "./kinds.ts";
-
-/** Where a field stands in the file: `proxy.yaml:12:3`; null when it does not stand there itself. */
-export type Locate = (path: string) => string | null;
+import { type Locate, readYamlFile, type YamlFile } from "./yaml-file.ts";
 
 export type Decoded =
   | {
@@ -28,68 +16,20 @@ export type Decoded =
   /** Each line names the place, the field, the rule, and what to write instead. */
   | { readonly ok: false; readonly errors: readonly string[] };
 
-/** Reads YAML or JSON. Of several documents in one file only the first counts. */
 export function decodeConfig(text: string, fileName: string): Decoded {
-  const lines = new LineCounter();
-  const place = (offset: number): string => {
-    const { line, col } = lines.linePos(offset);
-    return `${fileName}:${line}:${col}`;
-  };
-  const document = firstDocument(text, lines);
-  if (document === null) return { ok: false, errors: [`${fileName}: the file is empty: ${headerAdvice}`] };
-  if (document.errors.length > 0) {
-    return {
-      ok: false,
-      errors: document.errors.map(({ pos, message }) => `${place(pos[0])}: ${oneLine(message)}`),
-    };
-  }
-  const root = toMaps(document);
-  if (!(root instanceof Map))
-    return { ok: false, errors: [`${fileName}: must be a mapping: ${headerAdvice}`] };
-  const locate: Locate = (path) => {
-    const offset = offsetOf(document, path.split("."));
-    return offset === null ? null : place(offset);
-  };
-  const header = headerError(root);
-  if (header !== null)
-    return { ok: false, errors: [`${locate(header.field) ?? fileName}: ${header.message}`] };
-  return fieldsOf(root, repeatedFields(document, place), (path) => locate(path) ?? fileName, locate);
+  const file = readYamlFile(text, fileName);
+  if (!file.ok) return file;
+  if (file.root === null) return refuse(`${fileName}: the file is empty: ${headerAdvice}`);
+  if (!(file.root instanceof Map)) return refuse(`${fileName}: must be a mapping: ${headerAdvice}`);
+  const header = headerError(file.root);
+  if (header !== null) return refuse(`${file.locate(header.field) ?? fileName}: ${header.message}`);
+  return fieldsOf(file.root, file, fileName);
 }
 
 const headerAdvice = `start it with "apiVersion: ${apiVersion}" and "kind: ${kind}"`;
 
-function firstDocument(text: string, lineCounter: LineCounter): Document.Parsed | null {
-  const documents = parseAllDocuments(text, {
-    version: "1.1",
-    uniqueKeys: false,
-    intAsBigInt: true,
-    prettyErrors: false,
-    lineCounter,
-    logLevel: "silent",
-    customTags: (tags) => tags.filter(isKnownToGo).map(withGoNumbers),
-  });
-  return "empty" in documents ? null : documents[0]!;
-}
-
-/** kube-proxy's reader follows YAML 1.1 (`yes`, `0777`) without its times and base-60 numbers. */
-function isKnownToGo(tag: string | CollectionTag | ScalarTag): boolean {
-  return typeof tag === "string" || (tag.format !== "TIME" && !tag.tag.endsWith(":timestamp"));
-}
-
-/** Neither `.` nor `e3` is a number. */
-function withGoNumbers<T extends string | CollectionTag | ScalarTag>(tag: T): T {
-  const test = typeof tag === "object" && "test" in tag && tag.tag.endsWith(":float") ? tag.test : undefined;
-  if (typeof tag !== "object" || test === undefined || !(test.test(".") || test.test("e3"))) return tag;
-  return { ...tag, test: new RegExp(`(?=^[-+]?[.]?[0-9])${test.source}`) };
-}
-
-function toMaps(document: Document.Parsed): unknown {
-  try {
-    return document.toJS({ mapAsMap: true, maxAliasCount: 100 });
-  } catch {
-    // Aliases without an anchor, or so many that the document would explode.
-    return null;
-  }
+function refuse(error: string): Decoded {
+  return { ok: false, errors: [error] };
 }
 
 function headerError(root: ReadonlyMap<unknown, unknown>): { field: string; message: string } | null {
@@ -117,10 +57,10 @@ function headerError(root: ReadonlyMap<unknown, unknown>): { field: string; mess
 
 function fieldsOf(
   root: ReadonlyMap<unknown, unknown>,
-  repeated: readonly string[],
-  place: (path: string) => string,
-  locate: Locate,
+  { locate, notices: repeated }: YamlFile & { ok: true },
+  fileName: string,
 ): Decoded {
+  const place = (path: string) => locate(path) ?? fileName;
   const values = new Map<Path, unknown>();
   const errors: string[] = [];
   const notices = [...repeated];
@@ -157,41 +97,6 @@ function unknown(path: string, place: string): string {
   return `${place}: unknown field ${name} is ignored${guess === null ? "" : `; did you mean ${JSON.stringify(guess)}?`}`;
 }
 
-/** Reported once for each repeated key; the last one counts. */
-function repeatedFields(document: Document.Parsed, place: (offset: number) => string): string[] {
-  const notices: string[] = [];
-  visit(document.contents, "");
-  return notices;
-
-  function visit(node: unknown, prefix: string): void {
-    if (!isMap(node)) return;
-    const seen = new Set<string>();
-    for (const { key, value } of node.items) {
-      const path = `${prefix}${isScalar(key) ? String(key.value) : ""}`;
-      if (seen.has(path)) {
-        const at = isScalar(key) && key.range ? place(key.range[0]) : place(0);
-        notices.push(`${at}: field ${JSON.stringify(path)} is given more than once; the last one counts`);
-      }
-      seen.add(path);
-      visit(value, `${path}.`);
-    }
-  }
-}
-
-function offsetOf(document: Document.Parsed, steps: readonly string[]): number | null {
-  let node: unknown = document.contents;
-  let offset: number | null = null;
-  for (const step of steps) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (!isMap(node)) return null;
-    const pair = node.items.findLast(({ key }) => isScalar(key) && String(key.value) === step);
-    if (pair === undefined || !isScalar(pair.key) || !pair.key.range) return null;
-    offset = pair.key.range[0];
-    node = pair.value;
-  }
-  return offset;
-}
-
 const pathSet: ReadonlySet<string> = new Set(paths);
 const sections: ReadonlySet<string> = new Set(
   paths.flatMap((path) => {
@@ -206,8 +111,4 @@ function isPath(path: string): path is Path {
 
 function isSection(path: string): boolean {
   return sections.has(path);
-}
-
-function oneLine(message: string): string {
-  return message.replace(/\s+/g, " ").trim();
 }

@@ -25,7 +25,7 @@ function section(group: string, width: number): string[] {
   const names = flagNames.filter(
     (name) => flagAt(name).group === group && flagAt(name).deprecated === undefined,
   );
-  return ["", `${group} flags:`, ...names.flatMap((name) => describe(name, width))];
+  return ["", `${group}:`, ...names.flatMap((name) => describe(name, width))];
 }
 
 const column = 46;
