@@ -47,6 +47,8 @@ export type Send = {
   readonly differs?: string;
   /** Not all senders reach the same endpoint. */
   readonly spread?: true;
+  /** So many endpoints are reached, all equally often as far as chance allows. */
+  readonly uniform?: number;
   /** The endpoints see ports that have nothing to do with those of the senders. */
   readonly randomPorts?: true;
 };

@@ -101,7 +101,9 @@ class Stage {
       const kept = answers.flatMap(([, list]) => list).filter(({ saw, client }) => saw.port === client.port);
       if (kept.length > 1) return `${kept.length} source ports were kept`;
     }
-    return this.#judge(send, reached);
+    const shares = answers.flatMap(([, list]) => list).map(({ endpoint }) => endpoint);
+    const unfair = send.uniform === undefined ? null : unfairness(shares, send.uniform);
+    return unfair ?? this.#judge(send, reached);
   }
 
   #judge(send: Send, reached: ReadonlyMap<string, readonly string[]>): string | null {
@@ -184,4 +186,15 @@ class Stage {
     const { address, port } = parseTarget(`${written}/tcp`, this.#family);
     return joinHostPort(address, port);
   }
+}
+
+/** null when the choices may well be uniform over so many endpoints: the chi-square test, wrong once in 10⁵. */
+function unfairness(choices: readonly string[], endpoints: number): string | null {
+  const counts = new Map<string, number>();
+  for (const endpoint of choices) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+  const fair = choices.length / endpoints;
+  const distance = [...counts.values()].reduce((sum, count) => sum + (count - fair) ** 2 / fair, 0);
+  const unlikely: Readonly<Record<number, number>> = { 2: 19.5, 3: 23.0, 4: 25.9 };
+  if (counts.size === endpoints && distance < (unlikely[endpoints] ?? 0)) return null;
+  return `not uniform: ${[...counts].map(([endpoint, count]) => `${endpoint} ×${count}`).join(", ")}`;
 }
