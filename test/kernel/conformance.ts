@@ -14,9 +14,12 @@ export type Candidate = {
   readonly reasonToSkip: string | null;
   /** Cases that this candidate has no part in, such as what a daemon adds to a Plan. */
   readonly leavesOut?: (packet: PacketCase) => boolean;
+  /** Scenarios that it cannot pass yet, and why: skipped with that reason. */
+  readonly notYet?: Readonly<Record<string, string>>;
 };
 
-export function describeConformance({ title, program, mode, reasonToSkip, leavesOut }: Candidate): void {
+export function describeConformance(candidate: Candidate): void {
+  const { title, program, mode, reasonToSkip, leavesOut, notYet = {} } = candidate;
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -29,7 +32,8 @@ export function describeConformance({ title, program, mode, reasonToSkip, leaves
       for (const { name, packets } of group.scenarios) {
         const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
         it(`${name} (${rows})`, async ({ skip }) => {
-          if (reasonToSkip !== null) return skip(reasonToSkip);
+          const reason = reasonToSkip ?? notYet[name];
+          if (reason !== undefined) return skip(reason);
           verdicts ??= judgeGroup(world, mode, group);
           const own = (await verdicts).filter(({ packet }) => packet.scenario === name);
           const problems = own.flatMap(({ packet, problem }) =>
@@ -45,7 +49,7 @@ export function describeConformance({ title, program, mode, reasonToSkip, leaves
 export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
 
 /** All stories as tests of one running program. */
-export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate): void {
+export function describeStories({ title, mode, reasonToSkip, notYet = {} }: ProgramCandidate): void {
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -64,7 +68,8 @@ export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate)
         });
         for (const story of stories) {
           it(`${story.name} (${story.rows.join(" ")})`, async ({ skip }) => {
-            if (reasonToSkip !== null) return skip(reasonToSkip);
+            const reason = reasonToSkip ?? notYet[scenario.name];
+            if (reason !== undefined) return skip(reason);
             expect(await play(world, mode, story)).toBeNull();
           });
         }

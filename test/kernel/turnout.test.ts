@@ -1,0 +1,27 @@
+// Real packets and stories against our own daemon, run as users run it.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describeConformance, describeStories } from "./conformance.ts";
+import { reasonToSkip } from "./netns.ts";
+import { kubeProxyProgram } from "./program.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const isBuilt = existsSync(join(root, "dist"));
+
+const notYet = {
+  "localhost-served": "the daemon does not listen on loopback yet",
+  "localhost-affinity": "the daemon does not listen on loopback yet",
+  "udp-flows": "the daemon does not sweep stale flows yet",
+};
+
+for (const name of ["nftables"] as const) {
+  const candidate = {
+    title: `turnout in ${name} mode`,
+    program: "turnout",
+    mode: kubeProxyProgram(join(root, "bin", "kube-proxy"), name),
+    reasonToSkip: isBuilt ? reasonToSkip() : "not built; build with: npm run build",
+    notYet,
+  } as const;
+  describeConformance(candidate);
+  describeStories(candidate);
+}
