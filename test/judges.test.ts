@@ -1,8 +1,10 @@
 // The judges that need no kernel: decide() and the walk through each Plan must say what the truth tables say.
 import { describe, expect, it } from "vitest";
+import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
 import { walkNftables } from "../src/explain/nftables.ts";
 import { families, isLoopback } from "../src/model/address.ts";
 import { endpointKey } from "../src/model/snapshot.ts";
+import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
 import { decide, type Packet } from "../src/routing/decide.ts";
@@ -62,6 +64,27 @@ describe("the nftables Plan", () => {
   });
 });
 
+describe("the iptables Plan", () => {
+  it.each(titled("iptables"))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, "iptables", family);
+      const counters = { invalidDropped: true, localhostNodePorts: true };
+      const rules = rulesetOf(compileIptables(null, routes, counters));
+      const around = {
+        localAddresses: routes.settings.localAddresses,
+        podInterface: `${podInterfacePrefix}0`,
+      };
+      const walked = packets
+        .filter((packet) => packet.family === family)
+        .map((packet) => {
+          const walks = walkIptables(rules, toPacket(packet), around).map(({ outcome }) => outcome);
+          return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
+        });
+      expect(walked.filter(([, expected, said]) => expected !== said)).toEqual([]);
+    }
+  });
+});
+
 function titled(
   mode: "nftables" | "iptables",
 ): { title: string; scenario: Scenario; packets: PacketCase[] }[] {
@@ -97,7 +120,9 @@ function decisionText(outcome: ReturnType<typeof decide>["outcome"]): string {
   );
 }
 
-function walksText(walks: readonly ReturnType<typeof walkNftables>[number]["outcome"][]): string {
+function walksText(
+  walks: readonly ReturnType<typeof walkNftables | typeof walkIptables>[number]["outcome"][],
+): string {
   const forwards = walks.filter((outcome) => outcome.kind === "forward");
   if (forwards.length < walks.length) return [...new Set(walks.map(({ kind }) => kind))].join(" or ");
   return choicesText(

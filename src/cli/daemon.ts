@@ -112,14 +112,19 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     });
     tuneConntrack(config, log);
     const families = await servedFamilies(mode, options, settings, node, log);
-    await mode.prepare({ config });
+    const modeOptions = {
+      config,
+      settings: settings.resolved.settings,
+      clock: systemClock,
+      owned: options.owned ?? false,
+    };
+    await mode.prepare(modeOptions);
     if (options.initOnly) {
       log.info("Initialised, as --init-only asks; ending");
       return 0;
     }
     const drivers = new Map<Family, Driver>();
-    for (const family of families)
-      drivers.set(family, await mode.open(family, { config, owned: options.owned ?? false }));
+    for (const family of families) drivers.set(family, await mode.open(family, modeOptions));
     const running = new Running(
       options,
       spec,

@@ -1,13 +1,20 @@
 // The modes that can be at work: how each is checked, opened, paced and cleaned up. A new mode is a line here.
 import type { Mode, ValidConfig } from "../config/config.ts";
+import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";
 import type { Family } from "../model/address.ts";
+import type { Clock } from "../model/clock.ts";
 import type { Driver } from "./driver.ts";
+import { openIptables } from "./iptables.ts";
+import { cleanUpIptables, iptablesFamilies, prepareIptables } from "./iptables-support.ts";
 import { openNftables } from "./nftables.ts";
 
 export type ModeOptions = {
   readonly config: ValidConfig;
+  /** The settings as of the start. */
+  readonly settings: Readonly<Record<Family, FamilySettings>>;
+  readonly clock: Clock;
   /** Network namespace to work in; ours when absent. */
   readonly netns?: string;
   /** nftables: nobody else may change the table. */
@@ -29,6 +36,19 @@ export type ModeAtWork = {
 const hour = 3_600_000;
 
 export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
+  iptables: {
+    families: iptablesFamilies,
+    prepare: (options) => prepareIptables(options.settings.ipv4, options),
+    open: (family, { config, clock, netns }) =>
+      openIptables({
+        family,
+        clock,
+        canaryPeriodMs: milliseconds(config.syncPeriod),
+        ...(netns === undefined ? {} : { netns }),
+      }),
+    resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
+    cleanUp: cleanUpIptables,
+  },
   nftables: {
     families: nftablesFamilies,
     prepare: requireNftables,

@@ -1,0 +1,49 @@
+// What iptables mode needs of a machine before it starts, and how every trace of it is removed.
+import { readFileSync, writeFileSync } from "node:fs";
+import type { FamilySettings } from "../config/settings.ts";
+import { HostError } from "../host/error.ts";
+import { run, type Start, starter } from "../host/iptables/command.ts";
+import { openIptablesHost } from "../host/iptables/host.ts";
+import { usableFamilies } from "../host/iptables/probe.ts";
+import { applySysctls } from "../host/sysctl.ts";
+import { type Family, families } from "../model/address.ts";
+import { removal } from "../modes/iptables/removal.ts";
+import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
+
+type Place = { readonly netns?: string };
+
+/** Families whose tables can be listed; throws when there is none. */
+export async function iptablesFamilies(): Promise<readonly Family[]> {
+  const answers = await usableFamilies(starter(), (file) => readFileSync(file, "utf8"));
+  const usable = answers.filter(({ reason }) => reason === null).map(({ family }) => family);
+  if (usable.length > 0) return usable;
+  const reasons = answers.map(({ family, reason }) => `${family}: ${reason}`).join("; ");
+  throw new HostError("unavailable", `Cannot use iptables mode: ${reasons}`);
+}
+
+/** Opens loopback addresses for NodePorts where they are to answer there. */
+export async function prepareIptables(settings: FamilySettings, { netns }: Place): Promise<void> {
+  const targets = iptablesSysctls(settings);
+  if (netns === undefined) {
+    applySysctls(targets, {
+      read: (file) => readFileSync(file, "utf8"),
+      write: (file, text) => writeFileSync(file, text),
+    });
+    return;
+  }
+  for (const { file, value } of targets) await run(starter({ netns }), "tee", [file], String(value));
+}
+
+/** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */
+export async function cleanUpIptables(place: Place): Promise<void> {
+  for (const family of families) await cleanUpFamily(family, starter(place));
+}
+
+async function cleanUpFamily(family: Family, start: Start): Promise<void> {
+  const host = await openIptablesHost(family, start).catch((error: unknown) => {
+    // Without the program there was never a rule of it.
+    if (error instanceof HostError && error.kind === "unavailable") return null;
+    throw error;
+  });
+  if (host !== null) await host.apply(removal(await host.read()));
+}
