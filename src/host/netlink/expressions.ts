@@ -51,7 +51,6 @@ const fibResult = choice(["oif", "oifname", "type"], u32be, 1);
 
 export const natFlag = { addresses: 1, ports: 2, random: 4, persistent: 8, fullyRandom: 16 } as const;
 export const fibFlag = { source: 1, destination: 2, mark: 4, iif: 8, oif: 16, present: 32 } as const;
-export const lookupFlag = { inverse: 1 } as const;
 
 const loaded = attributes({ register: field(1, register), datum: field(2, datum) });
 

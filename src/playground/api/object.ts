@@ -2,8 +2,6 @@
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-export type JsonMap = { readonly [key: string]: Json };
-
 /** An object as the API stores it. Never changed in place: a write stores a new one. */
 export type ApiObject = {
   readonly apiVersion: string;
