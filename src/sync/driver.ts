@@ -11,9 +11,9 @@ export type Driver = {
   sync(routes: Routes, signal: AbortSignal, retryRefused?: boolean): Promise<Applied>;
   /** Compares the host with what was applied last and repairs what differs. */
   verify(signal: AbortSignal): Promise<Verified>;
-  /** Calls back when somebody else changed what is ours, until the signal aborts. */
+  /** Calls back when somebody else changed what is ours, from the first Sync on until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
-  /** An orderly end: rules stay. */
+  /** An orderly end: rules stay, in a form that any other program can take over. */
   close(): Promise<void>;
 };
 

@@ -1,27 +1,35 @@
 // The nftables mode at work: Plan from Routes, Patch from Plans, and the kernel as the only truth when in doubt.
-import { watchTables } from "../host/netlink/tableevents.ts";
 import {
   NftablesHost,
   type NftablesHostOptions,
   PatchRefused,
-  type RefusedPart,
+  type TableHost,
+  type Written,
 } from "../host/nftables/host.ts";
-import { type Problem, quoted } from "../model/problem.ts";
+import type { Clock } from "../model/clock.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { compile } from "../modes/nftables/compile.ts";
 import { countOperations, diff, type Operation } from "../plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged, withFragments } from "../plan/nftables/plan.ts";
-import { type NftPlan, type NftTable, tableName } from "../plan/nftables/types.ts";
+import { portions } from "../plan/nftables/portions.ts";
+import { takeOver } from "../plan/nftables/takeover.ts";
+import type { NftPlan, NftTable } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
+import { LingeringChains } from "./lingering.ts";
+import { culpritsOf, refusal } from "./refusals.ts";
+import { TableWatch } from "./tablewatch.ts";
 
-export async function openNftables(options: NftablesHostOptions): Promise<Driver> {
-  return new NftablesDriver(await NftablesHost.open(options), options);
+export async function openNftables(options: NftablesHostOptions): Promise<NftablesDriver> {
+  return new NftablesDriver(await NftablesHost.open(options));
 }
 
-class NftablesDriver implements Driver {
-  readonly #host: NftablesHost;
-  readonly #options: NftablesHostOptions;
+export class NftablesDriver implements Driver {
+  /** Whether the table belongs to this process alone. */
+  readonly owned: boolean;
+  readonly #host: TableHost;
+  readonly #watch: TableWatch;
+  readonly #lingering: LingeringChains;
   /** What the Routes ask for. */
   #want: NftPlan | null = null;
   /** What the host holds; null: we do not know. */
@@ -30,10 +38,13 @@ class NftablesDriver implements Driver {
   #pending = new Set<PortKey>();
   /** What the host refused, and why: left out until it changes or is tried again. */
   #refused = new Map<PortKey, string>();
+  #closing: Promise<void> | null = null;
 
-  constructor(host: NftablesHost, options: NftablesHostOptions) {
+  constructor(host: TableHost, after: Clock["after"] = systemAfter) {
+    this.owned = host.owned;
     this.#host = host;
-    this.#options = options;
+    this.#watch = new TableWatch(host);
+    this.#lingering = new LingeringChains(host, after);
   }
 
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
@@ -46,42 +57,48 @@ class NftablesDriver implements Driver {
       for (const key of this.#refused.keys()) this.#pending.add(key);
       this.#refused.clear();
     }
-    return this.#reach(this.#want, signal);
+    if (this.#applied === null) await this.#watch.pause();
+    const applied = await this.#reach(this.#want, signal);
+    await this.#watch.resume();
+    return applied;
   }
 
   async verify(signal: AbortSignal): Promise<Verified> {
     if (this.#applied === null) return { differences: 0 };
     const want = unfold(this.#applied);
-    const have = await this.#host.read(want, signal);
-    const patch = diff(have, want);
+    const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.owned);
     if (patch.length === 0) return { differences: 0 };
     await this.#apply(patch, signal);
+    this.#applied = settled(null, this.#applied!, this.#applied!.fragments.keys(), from);
+    await this.#watch.resume();
     return { differences: countOperations(patch) };
   }
 
-  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
-    const { family, netns } = this.#options;
-    let touched: string | null = null;
-    return watchTables(
-      {
-        changed: (change) => {
-          if (change.family !== family || change.table !== tableName || change.portId === this.#host.portId)
-            return;
-          touched ??= `${change.verb} ${change.name}`;
-        },
-        committed: ({ process }) => {
-          if (touched !== null) onForeignChange(`${quoted(process)} changed our table: ${touched}`);
-          touched = null;
-        },
-        lost: () => onForeignChange("events of nf_tables were lost"),
-      },
-      signal,
-      { ownPortId: this.#host.portId, ...(netns === undefined ? {} : { netns }) },
-    );
+  /** Starts behind the first Sync. */
+  async watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+    this.#watch.want(onForeignChange, signal);
+    if (this.#applied !== null) await this.#watch.resume();
   }
 
   close(): Promise<void> {
-    return this.#host.close();
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#lingering.stop();
+    try {
+      if (this.owned && this.#applied !== null) await this.#handBack(this.#applied);
+    } finally {
+      await this.#host.close();
+    }
+  }
+
+  /** No other program could even start over a table of ours: a plain one takes its place in one stroke. */
+  async #handBack(applied: NftPlan): Promise<void> {
+    const table = unfold(applied);
+    const { patch } = takeOver(await this.#host.find(table), table, false);
+    await this.#host.apply(patch, undefined, "plain");
   }
 
   /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
@@ -108,26 +125,40 @@ class NftablesDriver implements Driver {
     keys: readonly PortKey[],
     signal: AbortSignal,
   ): Promise<Omit<Applied, "refused">> {
-    const before = this.#applied;
-    const tables: { have: NftTable | null; want: NftTable } =
-      before === null ? await this.#readBack(want, signal) : unfoldChanged(before, want, keys);
-    const written = await this.#apply(diff(tables.have, tables.want), signal);
-    this.#applied = settled(before, want, before === null ? want.fragments.keys() : keys, tables.have);
-    return { readBack: before === null, ...written };
+    if (this.#applied !== null) return { readBack: false, ...(await this.#advance(want, keys, signal)) };
+    const table = unfold(want);
+    const found = await this.#host.find(table, signal);
+    if (found === null)
+      return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
+    const { patch, from } = takeOver(found, table, this.owned);
+    const written = await this.#apply(patch, signal);
+    this.#applied = settled(null, want, want.fragments.keys(), from);
+    return { readBack: true, ...written };
   }
 
-  async #readBack(want: NftPlan, signal: AbortSignal): Promise<{ have: NftTable | null; want: NftTable }> {
-    const table = unfold(want);
-    return { have: await this.#host.read(table, signal), want: table };
+  /** From what the host holds, which is known, in as many portions as it takes. */
+  async #advance(want: NftPlan, keys: Iterable<PortKey>, signal: AbortSignal): Promise<Written> {
+    let [operations, bytes] = [0, 0];
+    const parts = portions(this.#applied, want, keys);
+    if (parts.length > 1) await this.#watch.pause();
+    for (const part of parts) {
+      const before = this.#applied;
+      const tables: { have: NftTable | null; want: NftTable } =
+        before === null
+          ? { have: null, want: unfold(part.plan) }
+          : unfoldChanged(before, part.plan, part.keys);
+      const written = await this.#apply(diff(tables.have, tables.want), signal);
+      this.#applied = settled(before, part.plan, part.keys, tables.have);
+      operations += written.operations;
+      bytes += written.bytes;
+    }
+    return { operations, bytes };
   }
 
   /** A refused Patch changed nothing, but says that the host is not what we thought. */
-  async #apply(
-    patch: readonly Operation[],
-    signal: AbortSignal,
-  ): Promise<{ operations: number; bytes: number }> {
+  async #apply(patch: readonly Operation[], signal: AbortSignal): Promise<Written> {
     try {
-      return await this.#host.apply(patch, signal);
+      return await this.#lingering.apply(patch, signal);
     } catch (error) {
       this.#applied = null;
       throw error;
@@ -143,53 +174,7 @@ function without(plan: NftPlan, keys: Iterable<PortKey>): NftPlan {
   );
 }
 
-/** Which ServicePorts a refusal concerns; none when it concerns the foundation. */
-function culpritsOf(parts: readonly RefusedPart[], want: NftPlan): readonly [PortKey, string][] {
-  const culprits: [PortKey, string][] = [];
-  for (const part of parts) {
-    for (const [key, fragment] of want.fragments.entries()) {
-      if (concerns(part, fragment)) culprits.push([key, part.reason]);
-    }
-  }
-  return culprits;
-}
-
-function concerns(
-  { operation, item }: RefusedPart,
-  fragment: NonNullable<ReturnType<NftPlan["fragments"]["get"]>>,
-): boolean {
-  switch (operation.kind) {
-    case "add elements":
-    case "delete elements":
-      return (
-        fragment.elements.some(
-          ({ set, key }) => set === operation.set.name && (item === null || key === item.key),
-        ) ||
-        fragment.spreads.some(
-          ({ map, key }) => map === operation.set.name && (item === null || key === item.key),
-        )
-      );
-    case "add chain":
-    case "add rules":
-      return [...fragment.chains, ...fragment.shared].some(({ name }) => name === operation.chain.name);
-    case "add set":
-      return fragment.sets.some(({ name }) => name === operation.set.name);
-    case "add table":
-    case "delete table":
-    case "delete set":
-    case "add counter":
-    case "delete counter":
-    case "flush chain":
-    case "delete chain":
-      return false;
-  }
-}
-
-function refusal(key: PortKey, reason: string): Problem {
-  return {
-    kind: "refused",
-    object: `Service ${key.split("/").slice(0, 2).join("/")}`,
-    field: "",
-    message: `the kernel refused ${key}: ${reason}; all others are in place, and this one will be tried again`,
-  };
+function systemAfter(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms).unref();
+  return () => clearTimeout(timer);
 }

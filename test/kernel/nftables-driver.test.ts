@@ -1,6 +1,7 @@
 // The nftables mode at work in a real kernel: costs counted, drift noticed and repaired, bad objects set aside.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/settings.ts";
+import { NftablesHost } from "../../src/host/nftables/host.ts";
 import { keyed } from "../../src/model/keyed.ts";
 import type { Endpoint, FamilySnapshot, ServicePort } from "../../src/model/snapshot.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
@@ -76,6 +77,38 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     expect(here.run("nft", "list", "table", "ip", "kube-proxy")).toContain(
       "172.30.0.1 . tcp . 80 : goto pick/tcp/2",
     );
+  });
+
+  it("watches from the first Sync on, and tells our changes from those of others", async () => {
+    const stop = new AbortController();
+    const seen: string[] = [];
+    await driver.watch((what) => seen.push(what), stop.signal);
+    here.run("nft", "add", "table", "ip", "kube-proxy");
+    await sync([service(1, 2)]);
+    await sync([service(1, 3)], ["shop/s1/tcp/"]);
+    here.run("nft", "add", "table", "ip", "somebody-else");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(seen).toEqual([]);
+    here.run("nft", "add", "chain", "ip", "kube-proxy", "foreign");
+    await expect.poll(() => seen).toEqual([expect.stringContaining("newChain foreign")]);
+    stop.abort();
+  });
+
+  it("knows whether others changed anything while both families were loaded", async () => {
+    const hosts = await Promise.all(
+      (["ip", "ip6"] as const).map((family) => NftablesHost.open({ family, netns: here.path })),
+    );
+    const [four, six] = hosts as [NftablesHost, NftablesHost];
+    const mark = await four.mark();
+    await Promise.all(
+      hosts.map((host) =>
+        host.apply([{ kind: "add table" }]).then(() => host.apply([{ kind: "delete table" }])),
+      ),
+    );
+    expect(await six.changedByOthersSince(mark)).toBe(false);
+    here.run("nft", "add", "table", "ip", "somebody-else");
+    expect(await six.changedByOthersSince(mark)).toBe(true);
+    await Promise.all(hosts.map((host) => host.close()));
   });
 
   it("finds and repairs edited elements, rules and foreign objects", async () => {

@@ -74,6 +74,8 @@ export function servicePort(label: string, more: Partial<ServicePort> = {}): Ser
   };
 }
 
+const noServiceCIDRs: readonly string[] = [];
+
 /** Routes of these ServicePorts; with `before`, as the next step of a history. */
 export function routed(
   ports: readonly ServicePort[],
@@ -84,7 +86,7 @@ export function routed(
   for (const port of ports) if (before?.ports.get(port.key)?.port === port) changed.delete(port.key);
   return route(
     before,
-    { ports: keyed(ports.map((port) => [port.key, port])), changed, serviceCIDRs: [] },
+    { ports: keyed(ports.map((port) => [port.key, port])), changed, serviceCIDRs: noServiceCIDRs },
     settings,
   );
 }

@@ -1,11 +1,20 @@
 // A dumped table in the Plan's words. Rules are recognised by comparing them with what is wanted, expression by expression.
-import type { Chain, Element, NftFamily, NftSet, NftTable, Rule, Spread } from "../../plan/nftables/types.ts";
+import type {
+  Chain,
+  Client,
+  Element,
+  NftFamily,
+  NftSet,
+  NftTable,
+  Rule,
+  Spread,
+} from "../../plan/nftables/types.ts";
 import { hostU32Of } from "../netlink/bytes.ts";
 import type { Expr } from "../netlink/expressions.ts";
 import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
 import type { TableContents } from "../netlink/ruleset.ts";
 import { commentOf } from "../netlink/userdata.ts";
-import { decodeElements } from "./elements.ts";
+import { decodeClients, decodeElements } from "./elements.ts";
 import { kernelSet } from "./encode.ts";
 import { expressionsOf } from "./expressions.ts";
 
@@ -30,6 +39,20 @@ export function decodeTable(contents: TableContents, want: NftTable): NftTable {
     elements,
     spreads,
   };
+}
+
+/** What the sets that packets fill hold, where we want such a set. */
+export function decodeRemembered(
+  contents: TableContents,
+  want: NftTable,
+): ReadonlyMap<string, readonly Client[]> {
+  const remembered = new Map<string, readonly Client[]>();
+  for (const dumped of contents.sets) {
+    if (isAnonymous(dumped) || recognisedSet(dumped, want).timeout === null) continue;
+    const clients = decodeClients(contents.elements.get(dumped.name) ?? []);
+    if (clients.length > 0) remembered.set(dumped.name, clients);
+  }
+  return remembered;
 }
 
 /** A set we do not want, or not like this: its elements need not be understood, it will go as a whole. */

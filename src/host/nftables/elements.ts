@@ -7,7 +7,7 @@ import {
   prefixLength,
 } from "../../model/address.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
-import type { Backend, Element, NftSet, Part, Spread } from "../../plan/nftables/types.ts";
+import type { Backend, Client, Element, NftSet, Part, Spread } from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
 import {
   addressOf,
@@ -42,6 +42,19 @@ export function decodeElements(
       ? decodeRanges(elements)
       : elements.map((element) => decodeElement(set, element));
   return { elements: new Map(decoded.map((element) => [element.key, element])), spreads: new Map() };
+}
+
+/** Nobody is remembered for longer than the set says now. */
+export function* encodeClients({ timeout }: NftSet, clients: readonly Client[]): Generator<KernelElement> {
+  for (const { address, milliseconds } of clients) {
+    yield { key: addressText(address), expires: Math.min(milliseconds, timeout! * 1000) };
+  }
+}
+
+export function decodeClients(elements: readonly KernelElement[]): Client[] {
+  return elements.flatMap(({ key, expires = 0 }) =>
+    expires > 0 ? [{ address: addressOf(key), milliseconds: expires }] : [],
+  );
 }
 
 function encodeItem(set: NftSet, item: Item): KernelElement {

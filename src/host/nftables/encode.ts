@@ -15,7 +15,7 @@ import { hostU32Bytes } from "../netlink/bytes.ts";
 import { counterObject, type NftSet as KernelSet, setFlag, verdictDataType } from "../netlink/nftables.ts";
 import { declareSet, type Part as KernelPart } from "../netlink/settypes.ts";
 import { commentUserdata, setUserdata } from "../netlink/userdata.ts";
-import { encodeItems } from "./elements.ts";
+import { encodeClients, encodeItems } from "./elements.ts";
 import { expressionsOf } from "./expressions.ts";
 
 /** `from`: index of the operation in the Patch. */
@@ -24,14 +24,24 @@ export type Encoded = { readonly operation: KernelOperation; readonly from: numb
 export type TableOptions = { readonly family: NftFamily; readonly tableFlags: number };
 
 export function encodePatch(patch: readonly Operation[], options: TableOptions): readonly Encoded[] {
+  const ids = new SetIds();
   return patch.flatMap((operation, from) =>
-    encodeOperation(operation, from, options).map((each) => ({ operation: each, from })),
+    encodeOperation(operation, ids, options).map((each) => ({ operation: each, from })),
   );
+}
+
+/** Numbers by which a rule finds its anonymous map within one transaction, far from those of named sets. */
+class SetIds {
+  #last = 0x1000_0000;
+
+  next(): number {
+    return ++this.#last;
+  }
 }
 
 function encodeOperation(
   operation: Operation,
-  index: number,
+  ids: SetIds,
   { family, tableFlags }: TableOptions,
 ): readonly KernelOperation[] {
   const named = (name: string) => ({ family, table: tableName, name });
@@ -65,7 +75,15 @@ function encodeOperation(
     case "delete chain":
       return [{ kind: "deleteChain", chain: named(operation.name) }];
     case "add rules":
-      return encodeRules(operation.chain, index, family);
+      return encodeRules(operation.chain, ids, family);
+    case "remember clients":
+      return [
+        {
+          kind: "addElements",
+          to: inSet(operation.set, family),
+          elements: encodeClients(operation.set, operation.clients),
+        },
+      ];
     case "add elements":
       return [
         {
@@ -131,11 +149,11 @@ function kernelChain(
 }
 
 /** Rules, each behind the anonymous map it needs. */
-function encodeRules(chain: Chain, index: number, family: NftFamily): readonly KernelOperation[] {
+function encodeRules(chain: Chain, ids: SetIds, family: NftFamily): readonly KernelOperation[] {
   const operations: KernelOperation[] = [];
-  for (const [i, rule] of chain.rules.entries()) {
+  for (const rule of chain.rules) {
     const expressions = expressionsOf(rule, family, (chains) => {
-      const setId = 0x10000 + index * 64 + i;
+      const setId = ids.next();
       operations.push(...anonymousMap(chains, setId, family));
       return { set: anonymousName, setId };
     });

@@ -1,14 +1,17 @@
 // The kernel's table of one family: read in the Plan's words, changed by Patches, each one transaction.
+import { quoted } from "../../model/problem.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
-import type { NftFamily, NftTable } from "../../plan/nftables/types.ts";
+import type { FoundTable, NftFamily, NftTable } from "../../plan/nftables/types.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
-import { tableFlag } from "../netlink/nftables.ts";
 import { readTable } from "../netlink/ruleset.ts";
 import { type NetlinkSocket, openSocket, type Place } from "../netlink/socket.ts";
+import { watchTables } from "../netlink/tableevents.ts";
 import { transact } from "../netlink/transaction.ts";
-import { decodeTable } from "./decode.ts";
+import { type Commits, commitsIn, type Mark } from "./commits.ts";
+import { decodeRemembered, decodeTable } from "./decode.ts";
 import { type Encoded, encodePatch } from "./encode.ts";
+import { canOwn, ownedFlags, ownershipOf } from "./ownership.ts";
 
 /** What one Patch cost. */
 export type Written = { readonly operations: number; readonly bytes: number };
@@ -17,31 +20,59 @@ export type Written = { readonly operations: number; readonly bytes: number };
 export type RefusedPart = {
   readonly operation: Operation;
   readonly item: Item | null;
+  /** `EBUSY`, `ENOENT`, … */
+  readonly errno: string;
   readonly reason: string;
 };
 
 export type NftablesHostOptions = Place & {
   readonly family: NftFamily;
-  /** The table belongs to this process: nobody else can change or flush it, and it outlives us. */
+  /** The table shall belong to this process: nobody else can change or flush it, and it outlives us. */
   readonly owned?: boolean;
 };
 
-export class NftablesHost {
+/** Where Patches go: the kernel, or memory in tests. */
+export type TableHost = {
+  /** Whether tables that are added belong to this process alone. */
+  readonly owned: boolean;
+  /** The table as it stands; null when there is none. Rules are recognised by what is wanted. */
+  find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null>;
+  /** All of a Patch or nothing of it. `plain`: a table that is added belongs to nobody, whatever `owned` says. */
+  apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written>;
+  /** Calls back when somebody else changed the table, until the signal aborts. */
+  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  /** A moment in the history of all tables; null when there is no telling. */
+  mark(signal?: AbortSignal): Promise<Mark | null>;
+  /** Whether anybody but this process changed any table since then. */
+  changedByOthersSince(mark: Mark | null, signal?: AbortSignal): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+export class NftablesHost implements TableHost {
   readonly family: NftFamily;
+  readonly owned: boolean;
   readonly #socket: NetlinkSocket;
   readonly #place: Place;
-  readonly #tableFlags: number;
+  readonly #commits: Commits;
 
-  private constructor(socket: NetlinkSocket, { family, owned = false, ...place }: NftablesHostOptions) {
+  private constructor(socket: NetlinkSocket, family: NftFamily, place: Place, owned: boolean) {
     this.family = family;
+    this.owned = owned;
     this.#socket = socket;
     this.#place = place;
-    this.#tableFlags = owned ? tableFlag.owner | tableFlag.persist : 0;
+    this.#commits = commitsIn(place);
   }
 
-  static async open(options: NftablesHostOptions): Promise<NftablesHost> {
-    const { netns } = options;
-    return new NftablesHost(await openSocket("netfilter", netns === undefined ? {} : { netns }), options);
+  /** A table that cannot be owned here is a plain one: see `owned`. */
+  static async open({ family, owned = false, netns }: NftablesHostOptions): Promise<NftablesHost> {
+    const place = netns === undefined ? {} : { netns };
+    const socket = await openSocket("netfilter", place);
+    try {
+      return new NftablesHost(socket, family, place, owned && (await canOwn(socket, family)));
+    } catch (error) {
+      await socket.close();
+      throw error;
+    }
   }
 
   /** Tells our own transactions from others' in events. */
@@ -49,25 +80,62 @@ export class NftablesHost {
     return this.#socket.portId;
   }
 
-  /** The table as it stands; null when there is none. Rules are recognised by what is wanted. */
-  async read(want: NftTable, signal?: AbortSignal): Promise<NftTable | null> {
+  async find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null> {
     const { contents } = await readTable(this.family, tableName, this.#place, signal);
-    return contents === null ? null : decodeTable(contents, want);
+    if (contents === null) return null;
+    const ownership = ownershipOf(contents.table, this.portId);
+    if (ownership === "theirs") throw ownedByAnother(this.family, contents.table.owner);
+    return { table: decodeTable(contents, want), ownership, remembered: decodeRemembered(contents, want) };
   }
 
-  /** All of a Patch or nothing of it. */
-  async apply(patch: readonly Operation[], signal?: AbortSignal): Promise<Written> {
+  /** The table alone; null when there is none. */
+  async read(want: NftTable, signal?: AbortSignal): Promise<NftTable | null> {
+    return (await this.find(want, signal))?.table ?? null;
+  }
+
+  async apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written> {
     if (patch.length === 0) return { operations: 0, bytes: 0 };
-    const encoded = encodePatch(patch, { family: this.family, tableFlags: this.#tableFlags });
+    const tableFlags = this.owned && plain === undefined ? ownedFlags : 0;
+    const encoded = encodePatch(patch, { family: this.family, tableFlags });
     const operations = encoded.map(({ operation }) => operation);
     try {
-      const { bytes } = await transact(this.#socket, operations, {}, signal);
+      const { bytes } = await this.#commits.counted(() => transact(this.#socket, operations, {}, signal));
       return { operations: countOperations(patch), bytes: bytes.length };
     } catch (error) {
       if (error instanceof HostError && error.refusals.length > 0)
         throw new PatchRefused(error, patch, encoded);
       throw error;
     }
+  }
+
+  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+    let touched: string | null = null;
+    return watchTables(
+      {
+        changed: (change) => {
+          if (change.family !== this.family || change.table !== tableName || change.portId === this.portId)
+            return;
+          touched ??= `${change.verb} ${change.name}`;
+        },
+        committed: ({ process }) => {
+          if (touched !== null) onForeignChange(`${quoted(process)} changed our table: ${touched}`);
+          touched = null;
+        },
+        lost: () => onForeignChange("events of nf_tables were lost"),
+      },
+      signal,
+      { ownPortId: this.portId, ...this.#place },
+    );
+  }
+
+  mark(signal?: AbortSignal): Promise<Mark | null> {
+    return this.#commits.mark(this.#place, signal);
+  }
+
+  async changedByOthersSince(mark: Mark | null, signal?: AbortSignal): Promise<boolean> {
+    const now = await this.mark(signal);
+    if (mark === null || now === null) return true;
+    return now.generation - mark.generation !== now.own - mark.own;
   }
 
   close(): Promise<void> {
@@ -79,7 +147,7 @@ export class NftablesHost {
 export class PatchRefused extends HostError {
   readonly parts: readonly RefusedPart[];
 
-  constructor(cause: HostError, patch: readonly Operation[], encoded: readonly Encoded[]) {
+  constructor(cause: HostError, patch: readonly Operation[], encoded: readonly Pick<Encoded, "from">[]) {
     super("refused", cause.message, {
       cause,
       errno: cause.errno,
@@ -91,10 +159,20 @@ export class PatchRefused extends HostError {
       return {
         operation,
         item: itemOf(operation, element),
+        errno,
         reason: text === "" ? errno : `${text} (${errno})`,
       };
     });
   }
+}
+
+function ownedByAnother(family: NftFamily, owner: number | undefined): HostError {
+  const who = owner === undefined ? "" : ` (netlink port ${owner})`;
+  return new HostError(
+    "refused",
+    `Cannot change table ${family} ${tableName}: it belongs to another process${who}`,
+    { errno: "EPERM" },
+  );
 }
 
 /** Ranges take two kernel elements each; then only the operation is known. */

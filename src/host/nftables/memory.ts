@@ -12,8 +12,10 @@ import type {
 } from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
 
+/** What the kernel would have said, and about which operation. */
 export class Refused extends Error {
   readonly errno: string;
+  operation = -1;
 
   constructor(errno: string, what: string) {
     super(`${what}: ${errno}`);
@@ -28,11 +30,16 @@ export function applyInMemory(
   family: NftFamily,
 ): NftTable | null {
   let table = have === null ? null : copy(have);
-  for (const operation of patch) {
-    if (operation.kind === "add table") table ??= empty(family);
-    else if (table === null) throw new Refused("ENOENT", operation.kind);
-    else if (operation.kind === "delete table") table = null;
-    else applyOne(table, operation);
+  for (const [index, operation] of patch.entries()) {
+    try {
+      if (operation.kind === "add table") table ??= empty(family);
+      else if (table === null) throw new Refused("ENOENT", operation.kind);
+      else if (operation.kind === "delete table") table = null;
+      else applyOne(table, operation);
+    } catch (error) {
+      if (error instanceof Refused) error.operation = index;
+      throw error;
+    }
   }
   return table;
 }
@@ -66,8 +73,9 @@ function applyOne(table: Held, operation: TableOperation): void {
       must(table.counters.delete(operation.name), "ENOENT", `delete counter ${operation.name}`);
       return;
     case "add chain":
-      must(!table.chains.has(operation.chain.name), "EEXIST", `add chain ${operation.chain.name}`);
-      table.chains.set(operation.chain.name, { ...operation.chain, rules: [] });
+      // What exists already is left as it is.
+      if (!table.chains.has(operation.chain.name))
+        table.chains.set(operation.chain.name, { ...operation.chain, rules: [] });
       return;
     case "flush chain":
       table.chains.set(operation.name, { ...chainNamed(table, operation.name), rules: [] });
@@ -89,6 +97,13 @@ function applyOne(table: Held, operation: TableOperation): void {
       return;
     case "delete elements":
       for (const item of operation.items) deleteItem(table, operation.set, item);
+      return;
+    case "remember clients":
+      must(
+        table.sets.get(operation.set.name)?.timeout != null,
+        "ENOENT",
+        `remember in ${operation.set.name}`,
+      );
       return;
   }
 }
@@ -132,7 +147,8 @@ function chainNamed(table: Held, name: string): Chain {
   return chain!;
 }
 
-function isReferenced(table: Held, name: string): boolean {
+/** Whether a rule or an element leads to a chain. */
+export function isReferenced(table: NftTable, name: string): boolean {
   for (const chain of table.chains.values()) {
     if (chain.rules.some(({ statements }) => statements.flatMap(chainsNamed).includes(name))) return true;
   }

@@ -3,6 +3,7 @@ import { endpointKey } from "../../model/snapshot.ts";
 import {
   type Backend,
   type Chain,
+  type Client,
   type Element,
   isSlotMap,
   type NftSet,
@@ -31,7 +32,8 @@ export type Operation =
   | { readonly kind: "add rules"; readonly chain: Chain }
   | { readonly kind: "delete chain"; readonly name: string }
   | { readonly kind: "add elements"; readonly set: NftSet; readonly items: readonly Item[] }
-  | { readonly kind: "delete elements"; readonly set: NftSet; readonly items: readonly Item[] };
+  | { readonly kind: "delete elements"; readonly set: NftSet; readonly items: readonly Item[] }
+  | { readonly kind: "remember clients"; readonly set: NftSet; readonly clients: readonly Client[] };
 
 /**
  * Operations from one table to the other; in this order any prefix that ends between two operations is safe, except
@@ -39,10 +41,13 @@ export type Operation =
  */
 export function diff(have: NftTable | null, want: NftTable): readonly Operation[] {
   if (have === null) return [{ kind: "add table" }, ...between(emptyTable(want), want)];
-  if (!canBeChangedInto(have, want)) {
-    return [{ kind: "delete table" }, { kind: "add table" }, ...between(emptyTable(want), want)];
-  }
+  if (!canBeChangedInto(have, want)) return replacement(want);
   return between(have, want);
+}
+
+/** Operations that put a table in the place of whatever has its name. */
+export function replacement(want: NftTable): readonly Operation[] {
+  return [{ kind: "delete table" }, { kind: "add table" }, ...between(emptyTable(want), want)];
 }
 
 /** Slots of `want` rearranged so that as many Backends as possible stay where `have` has them. */
@@ -67,12 +72,16 @@ export function arrange(
 export function countOperations(patch: readonly Operation[]): number {
   let count = 0;
   for (const operation of patch) {
-    if (operation.kind === "add elements" || operation.kind === "delete elements")
-      count += operation.items.length;
-    else if (operation.kind === "add rules") count += operation.chain.rules.length;
-    else count++;
+    count += sizeOf(operation);
   }
   return count;
+}
+
+/** How many kernel objects an operation touches. */
+function sizeOf(operation: Operation): number {
+  if ("items" in operation) return operation.items.length;
+  if (operation.kind === "remember clients") return operation.clients.length;
+  return operation.kind === "add rules" ? operation.chain.rules.length : 1;
 }
 
 function between(have: NftTable, want: NftTable): readonly Operation[] {
@@ -210,7 +219,7 @@ function missing<V extends { readonly name: string }>(
 }
 
 /** A set's type and a base chain's hook cannot be changed in place; the table is then replaced as a whole. */
-function canBeChangedInto(have: NftTable, want: NftTable): boolean {
+export function canBeChangedInto(have: NftTable, want: NftTable): boolean {
   for (const set of want.sets.values()) {
     const old = have.sets.get(set.name);
     if (old !== undefined && old !== set && !sameType(old, set)) return false;

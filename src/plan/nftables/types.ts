@@ -101,6 +101,18 @@ export type NftTable = {
   readonly spreads: ReadonlyMap<string, ReadonlyMap<string, Spread>>;
 };
 
+/** A client that a sticky ServicePort remembers in a set that packets fill, and for how long still. */
+export type Client = { readonly address: Address; readonly milliseconds: number };
+
+/** A table as it was found on a host, with what counts only when it is replaced as a whole. */
+export type FoundTable = {
+  readonly table: NftTable;
+  /** Whose it is: nobody's in particular, ours, another living process's, or that of one that is gone. */
+  readonly ownership: "plain" | "ours" | "theirs" | "orphan";
+  /** By the name of the set that remembers them. */
+  readonly remembered: ReadonlyMap<string, readonly Client[]>;
+};
+
 /** What one ServicePort contributes. */
 export type Fragment = {
   /** Chains that several ServicePorts use; equal names mean equal chains. */

@@ -1,0 +1,81 @@
+// A host whose table is in memory: it takes and refuses Patches as a kernel does, an old one if told so.
+import { countOperations, type Operation } from "../../plan/nftables/diff.ts";
+import type { FoundTable, NftFamily, NftTable } from "../../plan/nftables/types.ts";
+import { HostError } from "../error.ts";
+import { PatchRefused, type TableHost, type Written } from "./host.ts";
+import { applyInMemory, isReferenced, Refused } from "./memory.ts";
+
+export class MemoryTableHost implements TableHost {
+  readonly owned = false;
+  readonly #family: NftFamily;
+  readonly #beforeLinux62: boolean;
+  #table: NftTable | null = null;
+  /** Every Patch that was taken. */
+  readonly applied: (readonly Operation[])[] = [];
+
+  constructor(family: NftFamily, { beforeLinux62 = false }: { readonly beforeLinux62?: boolean } = {}) {
+    this.#family = family;
+    this.#beforeLinux62 = beforeLinux62;
+  }
+
+  get table(): NftTable | null {
+    return this.#table;
+  }
+
+  find(): Promise<FoundTable | null> {
+    const table = this.#table;
+    return Promise.resolve(table === null ? null : { table, ownership: "plain", remembered: new Map() });
+  }
+
+  async apply(patch: readonly Operation[]): Promise<Written> {
+    if (patch.length === 0) return { operations: 0, bytes: 0 };
+    try {
+      if (this.#beforeLinux62) this.#refuseFreshlyUnused(patch);
+      this.#table = applyInMemory(this.#table, patch, this.#family);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      throw refusal(error, patch);
+    }
+    this.applied.push(patch);
+    return { operations: countOperations(patch), bytes: 0 };
+  }
+
+  watch(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  mark(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  changedByOthersSince(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Before Linux 6.2 a chain still counts as referenced in the transaction that drops its last reference. */
+  #refuseFreshlyUnused(patch: readonly Operation[]): void {
+    for (const [index, operation] of patch.entries()) {
+      if (operation.kind !== "delete chain" || this.#table === null) continue;
+      if (!isReferenced(this.#table, operation.name)) continue;
+      const refused = new Refused("EBUSY", `delete chain ${operation.name}`);
+      refused.operation = index;
+      throw refused;
+    }
+  }
+}
+
+function refusal({ errno, message, operation }: Refused, patch: readonly Operation[]): PatchRefused {
+  const cause = new HostError("refused", `Cannot apply ${patch.length} operations: ${message}`, {
+    errno,
+    refusals: [{ operation, errno, text: "" }],
+  });
+  return new PatchRefused(
+    cause,
+    patch,
+    patch.map((_, from) => ({ from })),
+  );
+}

@@ -1,0 +1,34 @@
+// Tables that belong to one process: nobody else can change or flush them, and they outlive it.
+import type { FoundTable, NftFamily } from "../../plan/nftables/types.ts";
+import { tableName } from "../../plan/nftables/types.ts";
+import { HostError } from "../error.ts";
+import { type Table, tableFlag } from "../netlink/nftables.ts";
+import type { NetlinkSocket } from "../netlink/socket.ts";
+import { transact } from "../netlink/transaction.ts";
+
+export const ownedFlags = tableFlag.owner | tableFlag.persist;
+
+/** Whether a table can be owned and outlive us here (Linux 6.9 and later). Nothing is left behind. */
+export async function canOwn(socket: NetlinkSocket, family: NftFamily): Promise<boolean> {
+  const name = `${tableName}-probe-${socket.portId}`;
+  try {
+    await transact(socket, [
+      { kind: "addTable", table: { family, name, flags: ownedFlags } },
+      // There is none of this name: it makes the kernel undo the whole transaction.
+      { kind: "deleteTable", table: { family, name: `${name}-absent` } },
+    ]);
+    return false;
+  } catch (error) {
+    if (!(error instanceof HostError) || error.refusals.length === 0) throw error;
+    return error.refusals.every(({ operation }) => operation === 1);
+  }
+}
+
+/** Whose a table is, seen from the socket that would change it. */
+export function ownershipOf(
+  { flags, owner }: Pick<Table, "flags" | "owner">,
+  portId: number,
+): FoundTable["ownership"] {
+  if ((flags & tableFlag.owner) !== 0) return owner === portId ? "ours" : "theirs";
+  return (flags & tableFlag.persist) !== 0 ? "orphan" : "plain";
+}

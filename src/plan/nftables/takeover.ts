@@ -1,0 +1,32 @@
+// From a table as it was found to the one that is wanted, whoever made it: in place where possible, else in one stroke.
+import { canBeChangedInto, diff, type Operation, replacement } from "./diff.ts";
+import type { FoundTable, NftTable } from "./types.ts";
+
+export type Takeover = {
+  readonly patch: readonly Operation[];
+  /** What the Patch starts from; null when it builds the whole table anew. */
+  readonly from: NftTable | null;
+};
+
+/**
+ * `owned`: the table shall be ours alone. The kernel turns no plain table into an owned one or back (it says
+ * EOPNOTSUPP), so these are replaced; clients that sticky Services remember are carried over. An orphan is adopted
+ * as it stands.
+ */
+export function takeOver(found: FoundTable | null, want: NftTable, owned: boolean): Takeover {
+  if (found === null) return { patch: diff(null, want), from: null };
+  const { table, ownership } = found;
+  const fits = owned ? ownership !== "plain" : ownership === "plain";
+  if (!fits || !canBeChangedInto(table, want)) {
+    return { patch: [...replacement(want), ...remembrances(found, want)], from: null };
+  }
+  const patch = diff(table, want);
+  return { patch: owned && ownership === "orphan" ? [{ kind: "add table" }, ...patch] : patch, from: table };
+}
+
+function remembrances({ remembered }: FoundTable, want: NftTable): Operation[] {
+  return [...remembered].flatMap(([name, clients]): Operation[] => {
+    const set = want.sets.get(name);
+    return set === undefined ? [] : [{ kind: "remember clients", set, clients }];
+  });
+}

@@ -1,0 +1,72 @@
+// A change in portions: it leads where the whole change does, and in between no packet meets a half-built Service.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { walkNftables } from "../../src/explain/nftables.ts";
+import { applyInMemory } from "../../src/host/nftables/memory.ts";
+import { endpointKey } from "../../src/model/snapshot.ts";
+import { compile } from "../../src/modes/nftables/compile.ts";
+import { diff } from "../../src/plan/nftables/diff.ts";
+import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
+import { portions } from "../../src/plan/nftables/portions.ts";
+import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
+import type { Packet } from "../../src/routing/decide.ts";
+import { route } from "../../src/routing/routes.ts";
+import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+
+const tiny = { whole: 0, portion: 1 };
+
+describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) => {
+  const ports = fc.array(servicePort(family), { minLength: 1, maxLength: 6 });
+  const change = fc.record({
+    settings: settings(family),
+    before: fc.option(ports, { nil: null, freq: 4 }),
+    after: ports,
+    packets: fc.array(packet(family), { minLength: 5, maxLength: 20 }),
+  });
+
+  it("gives every packet its old fate or its new one, behind each portion", () => {
+    fc.assert(
+      fc.property(change, ({ settings, before, after, packets }) => {
+        const first = route(null, snapshotOf(before ?? [], family), settings);
+        const keys = new Set([...(before ?? []), ...after].map(({ key }) => key));
+        const old = compile(null, first);
+        const want = compile(old, route(first, snapshotOf(after, family, keys), settings));
+        const known = before === null ? null : old;
+        const have = known === null ? null : unfold(known);
+        let applied: NftPlan | null = known;
+        let host = have;
+        const fates = (table: NftTable | null, each: Packet) => walked(table, each, settings.localAddresses);
+        for (const part of portions(known, want, want.changed, tiny)) {
+          const tables: { have: NftTable | null; want: NftTable } =
+            applied === null
+              ? { have: null, want: unfold(part.plan) }
+              : unfoldChanged(applied, part.plan, part.keys);
+          host = applyInMemory(host, diff(tables.have, tables.want), want.foundation.family);
+          applied = settled(applied, part.plan, part.keys, tables.have);
+          for (const each of packets) {
+            // Before there was a table, an address that is not served yet is still better than one nobody knows.
+            const possible = [
+              ...(have === null ? [["pass"], ["drop"]] : [fates(have, each)]),
+              fates(unfold(want), each),
+            ];
+            expect(possible).toContainEqual(fates(host, each));
+          }
+        }
+        expect(diff(host, unfold(want))).toEqual([]);
+        expect(diff(host, unfold(applied!))).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+function walked(table: NftTable | null, each: Packet, localAddresses: readonly string[]): string[] {
+  if (table === null) return ["pass"];
+  return walkNftables(table, each, { localAddresses, podInterface: "br0" })
+    .map(({ outcome }) =>
+      outcome.kind === "forward"
+        ? `${endpointKey(outcome.backend)} ${outcome.masquerade ? "masquerade" : "keep"}`
+        : outcome.kind,
+    )
+    .sort();
+}
