@@ -1,36 +1,44 @@
 // Provides the real Kubernetes programs that Turnout is measured against: builds them once into a cache.
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
 const usage = `usage: npm run assets [-- PROGRAM…]
 
-Provides ${"kube-proxy, kube-apiserver, kube-controller-manager, kubectl and etcd"} for the cluster,
-differential and side-by-side tests. Takes them from the folder named by KUBEBUILDER_ASSETS when that is
-set; otherwise builds the Kubernetes programs from the Go module registry into
-\${XDG_CACHE_HOME:-~/.cache}/turnout/assets (needs Go 1.26 or newer and some minutes, once) and takes etcd
-from the machine or from Debian's etcd-server.`;
+Provides kube-proxy, kube-apiserver, kube-controller-manager, kubectl and etcd for the cluster, differential
+and side-by-side tests. Takes them from the folder named by KUBEBUILDER_ASSETS when that is set; otherwise builds
+them from the Go module registry into \${XDG_CACHE_HOME:-~/.cache}/turnout/assets: needs Go 1.26 or newer, and
+some minutes, once.`;
 
 // Newest first. Written down because the registry's own list of versions is incomplete.
 const releases = ["1.37.2", "1.37.1", "1.37.0"];
-const built = ["kube-proxy", "kube-apiserver", "kube-controller-manager", "kubectl"];
+
+// etcd comes in the version that this Kubernetes release is tested with: older ones (Debian has 3.4) cannot report
+// the progress of watches, without which the API server's cache never counts as fresh.
+const packages = {
+  "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+  "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+  "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+  kubectl: "k8s.io/kubernetes/cmd/kubectl",
+  etcd: "go.etcd.io/etcd/server/v3",
+};
 const home = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout", "assets");
 
 await main(process.argv.slice(2));
 
 async function main(args) {
   if (args.includes("--help") || args.includes("-h")) return console.log(usage);
-  const unknown = args.find((name) => ![...built, "etcd"].includes(name));
+  const unknown = args.find((name) => !(name in packages));
   if (unknown) fail(`no such program: ${unknown}\n\n${usage}`);
-  const wanted = args.length > 0 ? args : [...built, "etcd"];
+  const wanted = args.length > 0 ? args : Object.keys(packages);
   if (process.env.KUBEBUILDER_ASSETS) return checkGiven(process.env.KUBEBUILDER_ASSETS, wanted);
 
   mkdirSync(home, { recursive: true });
-  const missing = wanted.filter((name) => name !== "etcd" && !existsSync(join(home, name)));
+  const missing = wanted.filter((name) => !existsSync(join(home, name)));
   if (missing.length > 0) await buildAll(missing);
-  if (wanted.includes("etcd")) provideEtcd();
-  for (const name of wanted) say(`${name}: ${versionOf(pathOf(name))}  ${pathOf(name)}`);
+  for (const name of wanted)
+    say(`${name.padEnd(24)} ${versionOf(join(home, name)).padEnd(8)} ${join(home, name)}`);
 }
 
 function checkGiven(folder, wanted) {
@@ -99,9 +107,9 @@ async function buildOne(module, { version }, name) {
   const started = Date.now();
   const partial = join(home, `.${name}.partial`);
   const args = ["build", "-mod=mod", "-trimpath", "-v", `-ldflags=${versionFlags(version)}`, "-o", partial];
-  let packages = 0;
-  const show = progress(() => `building ${name} ${version}: ${packages} packages, ${seconds(started)} s`);
-  const child = spawn("nice", ["-n", "15", "go", ...args, `k8s.io/kubernetes/cmd/${name}`], {
+  let compiled = 0;
+  const show = progress(() => `building ${name}: ${compiled} packages, ${seconds(started)} s`);
+  const child = spawn("nice", ["-n", "15", "go", ...args, packages[name]], {
     cwd: module,
     env: { ...goEnvironment(), CGO_ENABLED: "0" },
     stdio: ["ignore", "ignore", "pipe"],
@@ -109,7 +117,7 @@ async function buildOne(module, { version }, name) {
   const lastLines = [];
   child.stderr.setEncoding("utf8").on("data", (chunk) => {
     const lines = chunk.split("\n").filter(Boolean);
-    packages += lines.length;
+    compiled += lines.length;
     lastLines.push(...lines);
     lastLines.splice(0, lastLines.length - 20);
   });
@@ -117,7 +125,7 @@ async function buildOne(module, { version }, name) {
   show.stop();
   if (code !== 0) fail(`cannot build ${name}: go exited with ${code}\n${lastLines.join("\n")}`);
   renameSync(partial, join(home, name));
-  say(`built ${name} ${version} in ${seconds(started)} s`);
+  say(`built ${name} in ${seconds(started)} s`);
 }
 
 // What upstream's own build stamps into its binaries, so that `--version` and /version tell the truth.
@@ -136,42 +144,6 @@ function versionFlags(version) {
 
 function goEnvironment() {
   return { ...process.env, GOFLAGS: "", GOWORK: "off" };
-}
-
-function provideEtcd() {
-  if (existsSync(join(home, "etcd")) || onPath("etcd")) return;
-  if (process.getuid() !== 0 || !onPath("apt-get"))
-    fail("no etcd here: install it (Debian: apt-get install etcd-server), then run this again");
-  say("installing Debian's etcd-server (its service is not started)");
-  fetchEtcd();
-  if (!existsSync(join(home, "etcd"))) fail("could not get etcd: apt-get download etcd-server failed");
-}
-
-// Unpacked rather than installed: installing would start an etcd on this machine's own addresses.
-function fetchEtcd() {
-  const folder = join(home, "debian");
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const quiet = { cwd: folder, stdio: ["ignore", "ignore", "inherit"] };
-  if (spawnSync("apt-get", ["download", "etcd-server"], quiet).status !== 0) {
-    spawnSync("apt-get", ["update", "-qq"], quiet);
-    spawnSync("apt-get", ["download", "etcd-server"], quiet);
-  }
-  spawnSync("sh", ["-c", "for deb in *.deb; do dpkg-deb -x $deb .; done"], quiet);
-  const binary = join(folder, "usr/bin/etcd");
-  if (existsSync(binary)) renameSync(binary, join(home, "etcd"));
-  rmSync(folder, { recursive: true, force: true });
-}
-
-function pathOf(name) {
-  const cached = join(home, name);
-  return existsSync(cached)
-    ? cached
-    : execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
-}
-
-function onPath(command) {
-  return spawnSync("sh", ["-c", 'command -v "$1"', "sh", command]).status === 0;
 }
 
 function versionOf(path) {

@@ -1,16 +1,13 @@
 // A kube-proxy program, the real one or ours, run on the node of the world and judged by packets and stories.
-import { spawn } from "node:child_process";
-import { Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../cluster.ts";
 import { nodeName } from "../places.ts";
-import type { Namespace as ProxyNamespace } from "../reference/namespace.ts";
+import { enter } from "../reference/foothold.ts";
 import { replaceObjects } from "../reference/objects.ts";
 import { type Mode, startProxy } from "../reference/proxy.ts";
 import type { ScenarioSettings } from "../scenarios.ts";
 import { configurationFor } from "./configuration.ts";
 import { httpGet } from "./http.ts";
-import { AF_INET, bind, listen, SOCK_STREAM, setOption, socket } from "./libc.ts";
 import type { Namespace } from "./netns.ts";
 import type { ProgramUnderTest } from "./story.ts";
 import type { World } from "./world.ts";
@@ -19,8 +16,8 @@ export function kubeProxyProgram(program: string, mode: Mode): ProgramUnderTest 
   type Run = { readonly proxy: Awaited<ReturnType<typeof startProxy>>; objects: readonly KubeObject[] };
   let run: (Run & { readonly settings: ScenarioSettings }) | null = null;
   const start = async (world: World, objects: readonly KubeObject[], settings: ScenarioSettings) => {
-    const namespace = namespaceOf(world.node);
-    const proxy = await startProxy(namespace, program, configurationFor(mode, settings), nodeName, objects);
+    const foothold = enter(world.node);
+    const proxy = await startProxy(foothold, program, configurationFor(mode, settings), nodeName, objects);
     run = { proxy, objects, settings };
     await proxy.ready();
   };
@@ -66,25 +63,4 @@ function stamps(metrics: string, name: string): number[] {
     const line = new RegExp(`^kubeproxy_sync_proxy_rules_${name}_seconds{ip_family="${family}"} (.*)$`, "m");
     return Number(line.exec(metrics)?.[1] ?? 0);
   });
-}
-
-/** What `startProxy` wants to know of a namespace, without another process in it. */
-function namespaceOf(netns: Namespace): Omit<ProxyNamespace, "remove"> {
-  return {
-    name: netns.name,
-    run: async (command, ...args) => netns.run(command, ...args),
-    start: (command, args, output) =>
-      spawn("ip", ["netns", "exec", netns.name, command, ...args], { stdio: ["ignore", output, output] }),
-    listen: async (host, port) => {
-      const fd = netns.inside(() => socket(AF_INET, SOCK_STREAM, 0));
-      const [SOL_SOCKET, SO_REUSEADDR] = [1, 2];
-      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-      bind(fd, { address: host, port });
-      listen(fd);
-      const server = new Server();
-      await new Promise<void>((resolve) => void server.listen({ fd }, resolve));
-      return server;
-    },
-    get: async (url) => (await httpGet(netns, url))?.body ?? null,
-  };
 }

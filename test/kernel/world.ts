@@ -46,12 +46,12 @@ export const nodeServerPort = 8080;
 
 export const macs = { host: "02:00:00:00:00:02", RN: "02:00:00:00:00:03", X: "02:00:00:00:00:04" } as const;
 
-/** Builds the world; whatever fails, nothing is left behind. */
-export async function createWorld(): Promise<World> {
+/** Builds a world, with a name where there are several; whatever fails, nothing is left behind. */
+export async function createWorld(name = ""): Promise<World> {
   sweepNamespaces();
   const made: Namespace[] = [];
   const make = (label: string): Namespace => {
-    const netns = createNamespace(label);
+    const netns = createNamespace(`${name}${label}`);
     made.push(netns);
     netns.sysctl(quiet);
     netns.ip("link set lo up");

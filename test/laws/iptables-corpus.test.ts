@@ -7,9 +7,9 @@ import { adopt } from "../../src/plan/iptables/adopt.ts";
 import { parseSave } from "../../src/plan/iptables/parse.ts";
 import { print } from "../../src/plan/iptables/print.ts";
 import { route } from "../../src/routing/routes.ts";
+import { nodeName } from "../places.ts";
 import { readCorpus } from "../reference/corpus.ts";
 import { settingsFor } from "../reference/family-settings.ts";
-import { nodeName } from "../reference/places.ts";
 
 /** The machine that recorded the corpus had both. */
 const counters = { invalidDropped: true, localhostNodePorts: true };

@@ -1,13 +1,13 @@
 // The EndpointSlices of a generated Service: which places answer, in which state, with which hints.
 import type { Family } from "../../src/model/address.ts";
+import { nodeName, otherNodeName } from "../places.ts";
 import type { Port } from "./cases.ts";
 import type { KubeObject } from "./objects.ts";
 import {
+  addressOf,
+  type EndpointPlace,
+  hostEndpoint,
   localPods,
-  node,
-  nodeName,
-  type Place,
-  remoteNodeName,
   remotePods,
   serverPorts,
   zones,
@@ -26,8 +26,8 @@ export function slicesFor(random: Random, owner: Owner): readonly KubeObject[] {
   const conditions = random.one<Mix>(["ready", "ready", "ready", "mixed", "mixed", "ending", "down"]);
   const hints = random.one<Hints>(["none", "none", "none", "zones", "nodes", "some"]);
   const targets = owner.ports.map(({ protocol }) => random.one<number>(serverPorts[protocol]));
-  const endpoints = places.map((place) => ({
-    place,
+  const endpoints = places.map((at) => ({
+    at,
     ...conditionsOf(random, conditions),
     ...hintsOf(random, hints),
   }));
@@ -48,9 +48,9 @@ export function slicesFor(random: Random, owner: Owner): readonly KubeObject[] {
         protocol,
         port: i === 0 ? targets[at]! : serverPorts[protocol][0],
       })),
-      endpoints: part.map(({ place, ...rest }) => ({
-        addresses: [place.addresses[family]],
-        nodeName: place.node,
+      endpoints: part.map(({ at, ...rest }) => ({
+        addresses: [addressOf(at.place, family)],
+        nodeName: at.node,
         ...rest,
       })),
     })),
@@ -60,8 +60,10 @@ export function slicesFor(random: Random, owner: Owner): readonly KubeObject[] {
 type Mix = "ready" | "mixed" | "ending" | "down";
 type Hints = "none" | "zones" | "nodes" | "some";
 
-function choosePlaces(random: Random): readonly Place[] {
-  const all = random.chance(0.15) ? [node, ...localPods, ...remotePods] : [...localPods, ...remotePods];
+function choosePlaces(random: Random): readonly EndpointPlace[] {
+  const all = random.chance(0.15)
+    ? [hostEndpoint, ...localPods, ...remotePods]
+    : [...localPods, ...remotePods];
   return random.one([
     () => [],
     () => random.sample(localPods, 1),
@@ -89,7 +91,7 @@ function conditionsOf(random: Random, mix: Mix): object {
 function hintsOf(random: Random, hints: Hints): object {
   if (hints === "none" || (hints === "some" && random.chance(0.4))) return {};
   const forZones = random.sample(zones, random.between(1, 2)).map((name) => ({ name }));
-  const forNodes = random.sample([nodeName, remoteNodeName], random.between(1, 2)).map((name) => ({ name }));
+  const forNodes = random.sample([nodeName, otherNodeName], random.between(1, 2)).map((name) => ({ name }));
   return {
     hints: hints === "nodes" ? { forNodes, ...(random.chance(0.5) ? { forZones } : {}) } : { forZones },
   };

@@ -1,14 +1,15 @@
 // Generates cluster states and configurations that are valid, small, and together use every feature.
-import type { Family } from "../../src/model/address.ts";
+import { families as bothFamilies, type Family } from "../../src/model/address.ts";
+import { nodeName, nodeNetwork, podInterfacePrefix, twin } from "../places.ts";
 import { slicesFor } from "./case-slices.ts";
 import type { KubeObject } from "./objects.ts";
 import {
+  addressOf,
   clusterCIDRs,
   clusterIP,
   externalIP,
   loadBalancerIP,
-  node,
-  nodeName,
+  loadBalancerNumbersOnNode,
   podCIDRs,
   serviceCIDRs,
   sourceRanges,
@@ -27,7 +28,7 @@ export type Case = {
 export type ServiceCase = { readonly name: string; readonly objects: readonly KubeObject[] };
 
 /** Gives more than 1,000 endpoints: the iptables mode then writes fewer comments and keeps unused chains. */
-export const largeSeed = 1000;
+export const largeSeed = 0;
 
 export function generateCase(seed: number, mode: Mode): Case {
   const random = seeded(seed);
@@ -55,13 +56,13 @@ export function generateConfiguration(random: Random, mode: Mode): Configuration
     { detectLocalMode: "ClusterCIDR", clusterCIDR: clusterCIDRs },
     { detectLocalMode: "ClusterCIDR" },
     { detectLocalMode: "NodeCIDR" },
-    { detectLocalMode: "InterfaceNamePrefix", detectLocal: { interfaceNamePrefix: "pod" } },
+    { detectLocalMode: "InterfaceNamePrefix", detectLocal: { interfaceNamePrefix: podInterfacePrefix } },
   ]);
   const nodePortAddresses = random.one([
     [],
     [],
     ["primary"],
-    ["192.168.0.0/24", "2001:db8::/64"],
+    [nodeNetwork, twin(nodeNetwork)],
     ["0.0.0.0/0", "::/0"],
   ]);
   const own = {
@@ -83,10 +84,7 @@ export function surroundings(seed: number): readonly KubeObject[] {
       metadata: { name: nodeName, labels: { "kubernetes.io/hostname": nodeName, ...labels } },
       spec: { podCIDR: podCIDRs[0], podCIDRs },
       status: {
-        addresses: (["ipv4", "ipv6"] as const).map((family) => ({
-          type: "InternalIP",
-          address: node.addresses[family],
-        })),
+        addresses: bothFamilies.map((family) => ({ type: "InternalIP", address: addressOf("host", family) })),
       },
     },
     {
@@ -185,9 +183,11 @@ function affinity(random: Random): object {
 function ingress(random: Random, families: readonly Family[], n: number): object {
   if (random.chance(0.1)) return { ingress: [{ hostname: "lb.example.net" }] };
   const ipMode = random.chance(0.15) ? "Proxy" : "VIP";
+  const number =
+    n <= loadBalancerNumbersOnNode.length && random.chance(0.3) ? loadBalancerNumbersOnNode[n - 1]! : n;
   return {
     ingress: families.map((family) => ({
-      ip: loadBalancerIP(family, n),
+      ip: loadBalancerIP(family, number),
       ...(random.chance(0.7) ? { ipMode } : {}),
     })),
   };

@@ -1,8 +1,9 @@
 // The settings that a generated configuration means on the node of the generated clusters.
 import type { FamilySettings, LocalDetector } from "../../src/config/settings.ts";
 import { type Family, familyOf, hostCidr, isLoopback, networkAddress } from "../../src/model/address.ts";
+import { nodeName } from "../places.ts";
 import type { KubeObject } from "./objects.ts";
-import { node, nodeName } from "./places.ts";
+import { addressOf } from "./places.ts";
 import type { Configuration } from "./proxy.ts";
 
 /** Fields that the generator sets. */
@@ -21,7 +22,7 @@ export function settingsFor(
 ): FamilySettings {
   const fields = configuration as unknown as Fields;
   const nodeObject = objects.find(({ kind }) => kind === "Node") as unknown as NodeFields;
-  const nodeIP = node.addresses[family];
+  const nodeIP = addressOf("host", family);
   const cidrs = fields.nodePortAddresses
     .map((text) => (text === "primary" ? hostCidr(nodeIP) : text))
     .filter((cidr) => familyOf(cidr) === family);

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { parseAllDocuments } from "yaml";
 import { findAssets } from "../assets.ts";
+import { nodeName } from "../places.ts";
 import { generateCase } from "./cases.ts";
 import { corpusFile, corpusLine, corpusSeeds } from "./corpus.ts";
 import type { KubeObject } from "./objects.ts";
-import { nodeName } from "./places.ts";
 import type { Configuration, Mode } from "./proxy.ts";
 import { recordRules } from "./record.ts";
 
@@ -20,7 +20,7 @@ CLUSTER   files of manifests (Services, EndpointSlices, a Node, ServiceCIDRs; a 
 
 The node is the first Node in the files, or ${nodeName}.`;
 
-await main(process.argv.slice(2));
+main(process.argv.slice(2)).catch((error: unknown) => fail(String(error)));
 
 async function main([mode, ...clusters]: string[]): Promise<void> {
   const assets = findAssets("kube-proxy");

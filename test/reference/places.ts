@@ -1,54 +1,68 @@
-// Where things are in the generated clusters: the reference set-up of the conformance matrix, in both families.
+// Where things are in the generated clusters: the reference set-up, with the numbers that Services get.
 import type { Family } from "../../src/model/address.ts";
+import {
+  inFamily,
+  loadBalancerAddressesOnNode,
+  nodeName,
+  nodeNetwork,
+  nodePodNetwork,
+  otherNodeName,
+  outsideAddresses,
+  type Place,
+  places,
+  podNetwork,
+  serviceNetwork,
+  twin,
+} from "../places.ts";
 
-export const nodeName = "node-a";
-export const remoteNodeName = "node-b";
 export const zones = ["east", "west"] as const;
 
 /** One place an endpoint can be. */
-export type Place = {
-  readonly name: string;
-  readonly node: string;
-  readonly addresses: Record<Family, string>;
-};
+export type EndpointPlace = { readonly place: Place; readonly node: string };
 
-export const node: Place = {
-  name: "node",
+export const hostEndpoint: EndpointPlace = { place: "host", node: nodeName };
+export const localPods: readonly EndpointPlace[] = (["L1", "L2"] as const).map((place) => ({
+  place,
   node: nodeName,
-  addresses: { ipv4: "192.168.0.2", ipv6: "2001:db8::2" },
-};
-
-export const localPods: readonly Place[] = [1, 2].map((n) => ({
-  name: `local${n}`,
-  node: nodeName,
-  addresses: { ipv4: `10.180.0.${n}`, ipv6: `fd00:180:0:0::${n}` },
+}));
+export const remotePods: readonly EndpointPlace[] = (["R1", "R2"] as const).map((place) => ({
+  place,
+  node: otherNodeName,
 }));
 
-export const remotePods: readonly Place[] = [1, 2].map((n) => ({
-  name: `remote${n}`,
-  node: remoteNodeName,
-  addresses: { ipv4: `10.180.1.${n}`, ipv6: `fd00:180:0:1::${n}` },
-}));
+export function addressOf(place: Place, family: Family): string {
+  return inFamily(places[place], family);
+}
 
 /** Where servers listen in every place, by protocol. */
 export const serverPorts = { TCP: [8080, 8081], UDP: [8080, 8081], SCTP: [8080] } as const;
 
-export const clusterCIDRs = "10.180.0.0/16,fd00:180::/48";
-export const podCIDRs = ["10.180.0.0/24", "fd00:180::/64"] as const;
-export const serviceCIDRs = ["172.30.0.0/16", "fd00:172:30::/112"] as const;
+export const clusterCIDRs = both(podNetwork).join(",");
+export const podCIDRs = both(nodePodNetwork);
+export const serviceCIDRs = both(serviceNetwork);
 
-/** Addresses for Services, numbered from 1. The first 250 are inside the networks that the world routes. */
-export const clusterIP = numbered(172, 30, 0, "fd00:172:30::");
-export const externalIP = numbered(192, 168, 99, "2001:db8:99::");
-export const loadBalancerIP = numbered(198, 51, 100, "2001:db8:100::");
+/** Addresses for Services, numbered from 1. The first 120 are inside the networks that the world routes. */
+export const clusterIP = numbered(172, 30, 0);
+export const externalIP = numbered(192, 168, 99);
+export const loadBalancerIP = numbered(198, 51, 100);
 
-/** Networks a Service may admit to its load-balancer addresses. */
-export const sourceRanges: Record<Family, readonly string[]> = {
-  ipv4: ["203.0.113.0/25", "203.0.113.128/25", "192.168.0.0/24", "10.180.0.0/16", "0.0.0.0/0"],
-  ipv6: ["2001:db8:113::/64", "2001:db8::/64", "fd00:180::/48", "::/0"],
-};
+/** Numbers of load-balancer addresses that the node itself has, as some load balancers want it. */
+export const loadBalancerNumbersOnNode: readonly number[] = loadBalancerAddressesOnNode.map((address) =>
+  Number(address.split(".")[3]),
+);
 
-function numbered(a: number, b: number, c: number, ipv6: string): (family: Family, n: number) => string {
+/** Networks a Service may admit to its load-balancer addresses; the first halves the outside. */
+export const sourceRanges: Record<Family, readonly string[]> = (() => {
+  const ipv4 = ["203.0.113.0/25", `${outsideAddresses[1]}/32`, nodeNetwork, podNetwork, "0.0.0.0/0"];
+  return { ipv4, ipv6: ipv4.map(twin) };
+})();
+
+function both(network: string): readonly [string, string] {
+  return [network, twin(network)];
+}
+
+function numbered(a: number, b: number, c: number): (family: Family, n: number) => string {
+  const prefix = twin(`${a}.${b}.${c}.0`);
   return (family, n) =>
-    family === "ipv4" ? `${a}.${b}.${c + Math.floor(n / 256)}.${n % 256}` : `${ipv6}${n.toString(16)}`;
+    family === "ipv4" ? `${a}.${b}.${c + Math.floor(n / 256)}.${n % 256}` : `${prefix}${n}`;
 }

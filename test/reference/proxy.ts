@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiServer } from "../../src/playground/api/server.ts";
-import type { Namespace } from "./namespace.ts";
+import type { Foothold } from "./foothold.ts";
 import { type KubeObject, replaceObjects } from "./objects.ts";
 
 export type Mode = "nftables" | "iptables";
@@ -12,8 +12,9 @@ export type Mode = "nftables" | "iptables";
 /** Fields of KubeProxyConfiguration that a case sets; the rest is filled in so that nothing machine-wide is touched. */
 export type Configuration = { readonly mode: Mode; readonly [field: string]: unknown };
 
-export type Proxy = {
+export type RunningProxy = {
   readonly api: ApiServer;
+  readonly pid: number;
   /** Resolves after the first sync of both families. */
   ready(): Promise<void>;
   log(): string;
@@ -24,12 +25,12 @@ const apiAddress = { host: "127.0.0.1", port: 6443 };
 const metricsAddress = "127.0.0.1:10249";
 
 export async function startProxy(
-  namespace: Omit<Namespace, "remove">,
+  foothold: Foothold,
   program: string,
   configuration: Configuration,
   nodeName: string,
   objects: readonly KubeObject[],
-): Promise<Proxy> {
+): Promise<RunningProxy> {
   const folder = mkdtempSync(join(tmpdir(), "turnout-reference-"));
   const file = (name: string, content: unknown): string => {
     writeFileSync(join(folder, name), JSON.stringify(content));
@@ -38,18 +39,19 @@ export async function startProxy(
   const kubeconfig = file("kubeconfig.json", kubeconfigFor(`http://${apiAddress.host}:${apiAddress.port}`));
   const config = file("config.json", completed(configuration, kubeconfig, nodeName));
   const api = new ApiServer();
-  await api.listen(await namespace.listen(apiAddress.host, apiAddress.port));
+  await api.listen(await foothold.listen(apiAddress.host, apiAddress.port));
   replaceObjects(api, objects);
   const output = openSync(join(folder, "log"), "a");
-  const child = namespace.start(program, [`--config=${config}`, "-v=2"], output);
+  const child = foothold.start(program, [`--config=${config}`, "-v=2"], output);
   closeSync(output);
   const log = (): string => readFileSync(join(folder, "log"), "utf8");
   return {
     api,
+    pid: child.pid!,
     log,
     async ready() {
       const deadline = Date.now() + 60_000;
-      while (!(await hasSynced(namespace))) {
+      while (!(await hasSynced(foothold))) {
         if (child.exitCode !== null || Date.now() > deadline)
           throw new Error(`${program} did not sync:\n${log().split("\n").slice(-30).join("\n")}`);
         await sleep(20);
@@ -104,8 +106,8 @@ function kubeconfigFor(server: string): object {
   };
 }
 
-async function hasSynced(namespace: Pick<Namespace, "get">): Promise<boolean> {
-  const metrics = (await namespace.get(`http://${metricsAddress}/metrics`)) ?? "";
+async function hasSynced(foothold: Foothold): Promise<boolean> {
+  const metrics = (await foothold.get(`http://${metricsAddress}/metrics`)) ?? "";
   return ["IPv4", "IPv6"].every((family) => {
     const stamp = new RegExp(
       `^kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="${family}"} (.*)$`,

@@ -1,8 +1,9 @@
 // What a kube-proxy makes of one cluster state: starts it in a fresh namespace, waits for its sync, reads the rules.
 
-import { createNamespace, type Namespace } from "./namespace.ts";
+import { createNamespace, type Namespace } from "../kernel/netns.ts";
+import { enter } from "./foothold.ts";
 import type { KubeObject } from "./objects.ts";
-import { node } from "./places.ts";
+import { addressOf } from "./places.ts";
 import { type Configuration, type Mode, startProxy } from "./proxy.ts";
 
 /** Texts by the command that printed them. */
@@ -19,30 +20,31 @@ export async function recordRules(
   nodeName: string,
   objects: readonly KubeObject[],
 ): Promise<Rules> {
-  const namespace = await createNamespace("reference");
+  const namespace = createNamespace("reference");
+  const foothold = enter(namespace);
   try {
-    await addNodeAddresses(namespace);
-    const proxy = await startProxy(namespace, program, configuration, nodeName, objects);
+    addNodeAddresses(namespace);
+    const proxy = await startProxy(foothold, program, configuration, nodeName, objects);
     await proxy.ready();
     const rules: Record<string, string> = {};
-    for (const listing of listings[configuration.mode])
-      rules[listing] = await namespace.run("sh", "-c", listing);
+    for (const listing of listings[configuration.mode]) rules[listing] = namespace.run("sh", "-c", listing);
     await proxy.stop();
     return rules;
   } finally {
-    await namespace.remove();
+    await foothold.leave();
+    namespace.remove();
   }
 }
 
-async function addNodeAddresses(namespace: Namespace): Promise<void> {
+function addNodeAddresses(namespace: Namespace): void {
   const commands = [
     "ip link set lo up",
     "ip link add eth0 type veth peer name uplink",
-    `ip address add ${node.addresses.ipv4}/24 dev eth0`,
-    `ip address add ${node.addresses.ipv6}/64 dev eth0 nodad`,
+    `ip address add ${addressOf("host", "ipv4")}/24 dev eth0`,
+    `ip address add ${addressOf("host", "ipv6")}/64 dev eth0 nodad`,
     "ip link set eth0 up",
     "ip link set uplink up",
     "ip route add default via 192.168.0.1",
   ];
-  await namespace.run("sh", "-ec", commands.join("\n"));
+  namespace.run("sh", "-ec", commands.join("\n"));
 }
