@@ -6,33 +6,33 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
 const scratch = mkdtempSync(join(tmpdir(), "turnout-test-"));
-const report = join(scratch, "report.json");
+const reportFile = join(scratch, "report.json");
+const reporters = ["--reporter=default", `--reporter=${join(root, "scripts", "report.mjs")}`];
 const { status } = spawnSync(
   join(root, "node_modules", ".bin", "vitest"),
-  ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`, ...process.argv.slice(2)],
-  { cwd: root, stdio: "inherit", env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` } },
+  ["run", ...reporters, ...process.argv.slice(2)],
+  {
+    cwd: root,
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
+      TURNOUT_TEST_REPORT: reportFile,
+    },
+  },
 );
-const results = readReport();
-for (const { name, reason } of skips(results)) console.log(`skipped: ${name}${reason ? ` (${reason})` : ""}`);
-console.log(
-  `${results.numPassedTests} passed, ${results.numFailedTests} failed, ${results.numPendingTests + results.numTodoTests} skipped`,
-);
-process.exit(status === 0 && results.numPassedTests > 0 ? 0 : 1);
+const { passed, failed, skipped } = readReport();
+for (const { name, reason } of skipped) console.log(`skipped: ${name}${reason ? ` (${reason})` : ""}`);
+console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
+process.exit(status === 0 && passed + skipped.length > 0 ? 0 : 1);
 
 function readReport() {
   try {
-    return JSON.parse(readFileSync(report, "utf8"));
+    return JSON.parse(readFileSync(reportFile, "utf8"));
   } catch (error) {
     console.error(`test: vitest left no report: ${error.message}`);
-    return { numPassedTests: 0, numFailedTests: 1, numPendingTests: 0, numTodoTests: 0, testResults: [] };
+    return { passed: 0, failed: 1, skipped: [] };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
-}
-
-function skips({ testResults }) {
-  return testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ status: outcome }) => outcome === "pending" || outcome === "skipped")
-    .map(({ fullName, meta }) => ({ name: fullName, reason: meta?.reason }));
 }
