@@ -22,6 +22,26 @@ export default defineConfig({
           pool: "forks",
         },
       },
+      {
+        test: {
+          name: "cluster",
+          include: ["test/cluster/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+          pool: "forks",
+        },
+      },
+      {
+        test: {
+          name: "differential",
+          include: ["test/differential/**/*.test.ts"],
+          testTimeout: 600_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          pool: "forks",
+        },
+      },
     ],
   },
 });

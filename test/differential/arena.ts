@@ -1,0 +1,111 @@
+// Two equal worlds with a kube-proxy in each: gives both the same cluster and waits until both have made it real.
+import { setTimeout as sleep } from "node:timers/promises";
+import { families } from "../../src/model/address.ts";
+import { tryOnce } from "../kernel/tries.ts";
+import { createWorld, type World } from "../kernel/world.ts";
+import { nodeName } from "../places.ts";
+import { enter, type Foothold } from "../reference/foothold.ts";
+import { type KubeObject, replaceObjects } from "../reference/objects.ts";
+import { addressOf, clusterIP } from "../reference/places.ts";
+import { type Configuration, type RunningProxy, startProxy } from "../reference/proxy.ts";
+
+export type Side = { readonly world: World; readonly proxy: RunningProxy; readonly foothold: Foothold };
+
+/** The real kube-proxy's side first. */
+export type Sides = readonly [reference: Side, ours: Side];
+
+export type Arena = {
+  /** Starts both programs on this configuration, in worlds without any rule. */
+  start(configuration: Configuration): Promise<Sides>;
+  /** Changes the cluster on both sides and waits until packets meet the new state. */
+  show(sides: Sides, objects: readonly KubeObject[]): Promise<void>;
+  stop(sides: Sides): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function createArena(programs: readonly [reference: string, ours: string]): Promise<Arena> {
+  const worlds = [await createWorld("a"), await createWorld("b")] as const;
+  const footholds = worlds.map(({ node }) => enter(node));
+  let step = 0;
+  const start = async (i: 0 | 1, configuration: Configuration): Promise<Side> => {
+    const foothold = footholds[i]!;
+    const proxy = await startProxy(foothold, programs[i], configuration, nodeName, []);
+    return { world: worlds[i], foothold, proxy };
+  };
+  return {
+    start: (configuration) => Promise.all([start(0, configuration), start(1, configuration)]),
+    async show(sides, objects) {
+      const sentinel = sentinelObjects(++step);
+      await Promise.all(sides.map((side) => showOn(side, [...objects, ...sentinel], step)));
+    },
+    async stop(sides) {
+      for (const { proxy, world } of sides) {
+        await proxy.stop();
+        world.sweep();
+      }
+    },
+    async close() {
+      await Promise.all(footholds.map((foothold) => foothold.leave()));
+      for (const world of worlds) await world.close();
+    },
+  };
+}
+
+async function showOn({ proxy, world }: Side, objects: readonly KubeObject[], step: number): Promise<void> {
+  replaceObjects(proxy.api, objects);
+  await proxy.ready();
+  const sender = { netns: world.node, poller: world.poller, source: null };
+  const deadline = Date.now() + 30_000;
+  for (const family of families) {
+    const to = { address: clusterIP(family, sentinelNumber), port: sentinelPort(step) };
+    while ((await tryOnce(sender, "tcp", to)).kind !== "answered") {
+      if (Date.now() > deadline)
+        throw new Error(
+          `The rules in ${world.node.name} did not follow the cluster:\n${proxy.log().slice(-4000)}`,
+        );
+      await sleep(30);
+    }
+  }
+  world.forgetFlows();
+}
+
+const sentinelNumber = 249;
+
+function sentinelPort(step: number): number {
+  return 10_000 + step;
+}
+
+/** The last change of every state is a new port of this Service: when it answers, all before it is in place. */
+function sentinelObjects(step: number): readonly KubeObject[] {
+  const metadata = { name: "sentinel", namespace: "zz-test" };
+  const clusterIPs = families.map((family) => clusterIP(family, sentinelNumber));
+  const service: KubeObject = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata,
+    spec: {
+      type: "ClusterIP",
+      clusterIP: clusterIPs[0],
+      clusterIPs,
+      ipFamilies: ["IPv4", "IPv6"],
+      ports: [{ name: `step-${step}`, protocol: "TCP", port: sentinelPort(step) }],
+      sessionAffinity: "None",
+    },
+    status: { loadBalancer: {} },
+  };
+  return [
+    service,
+    ...families.map((family) => ({
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        ...metadata,
+        name: `sentinel-${family}`,
+        labels: { "kubernetes.io/service-name": metadata.name },
+      },
+      addressType: family === "ipv4" ? "IPv4" : "IPv6",
+      ports: [{ name: `step-${step}`, protocol: "TCP", port: 8080 }],
+      endpoints: [{ addresses: [addressOf("L2", family)], nodeName, conditions: { ready: true } }],
+    })),
+  ];
+}

@@ -1,0 +1,71 @@
+// Compares two worlds cell by cell on one cluster state, with more tries where chance may explain a difference.
+import type { KubeObject } from "../reference/objects.ts";
+import type { Mode } from "../reference/proxy.ts";
+import type { Sides } from "./arena.ts";
+import { type Cell, cellsOf, cellText } from "./cells.ts";
+import { agree, isAnswer } from "./compare.ts";
+import { reasonFor } from "./known.ts";
+import { type Outcomes, observe } from "./observe.ts";
+import { differingLines } from "./saves.ts";
+
+export type Verdict = {
+  readonly cells: number;
+  /** Cells that differ for a reason we know, by reason. */
+  readonly explained: ReadonlyMap<string, number>;
+  readonly unexplained: readonly Difference[];
+};
+
+export type Difference = { readonly service: string; readonly text: string };
+
+type Judged = { readonly cell: Cell; readonly met: readonly [Outcomes, Outcomes] };
+
+export async function judge(sides: Sides, mode: Mode, objects: readonly KubeObject[]): Promise<Verdict> {
+  const judged: Judged[] = cellsOf(objects).map((cell) => ({ cell, met: [new Set(), new Set()] }));
+  const tries = async (some: readonly Judged[], count: number): Promise<void> => {
+    for (let i = 0; i < some.length; i += wave)
+      await Promise.all(
+        some
+          .slice(i, i + wave)
+          .flatMap(({ cell, met }) =>
+            sides.map(({ world }, side) => observe(world, cell, count, met[side]!)),
+          ),
+      );
+  };
+  await tries(judged, 1);
+  await tries(
+    judged.filter(({ met }) => met.some((outcomes) => [...outcomes].some(isAnswer))),
+    5,
+  );
+  const open = (): Judged[] =>
+    judged.filter(({ cell, met: [reference, ours] }) => !agree(cell, reference, ours));
+  // With five endpoints and 60 tries, one is missed once in a hundred thousand cells.
+  for (const count of [6, 16, 32]) await tries(open(), count);
+
+  const explained = new Map<string, number>();
+  const unexplained: Difference[] = [];
+  for (const { cell, met } of open()) {
+    const reason = reasonFor(mode, cell, ...met);
+    if (reason !== null) explained.set(reason, (explained.get(reason) ?? 0) + 1);
+    else unexplained.push({ service: cell.service, text: `${cellText(cell)}\n${textOf(met)}` });
+  }
+  if (mode === "iptables") unexplained.push(...differingSaves(sides));
+  return { cells: judged.length, explained, unexplained };
+}
+
+/** Cells tried at the same time: enough to wait for silence only once, few enough for two cores. */
+const wave = 400;
+
+function textOf([reference, ours]: readonly [Outcomes, Outcomes]): string {
+  const list = (outcomes: Outcomes): string => [...outcomes].sort().join(", ");
+  return `    kube-proxy: ${list(reference)}\n    ours:       ${list(ours)}`;
+}
+
+function differingSaves(sides: Sides): readonly Difference[] {
+  const differences: Difference[] = [];
+  for (const command of ["iptables-save", "ip6tables-save"]) {
+    const [reference, ours] = sides.map(({ world }) => world.node.run(command));
+    const lines = differingLines(reference!, ours!);
+    if (lines.length > 0) differences.push({ service: "", text: `${command}:\n    ${lines.join("\n    ")}` });
+  }
+  return differences;
+}
