@@ -99,8 +99,9 @@ function checkChanges(last: FamilySnapshot, now: FamilySnapshot): void {
   checkIdentity(last.serviceCIDRs, now.serviceCIDRs);
 }
 
+/** Plain code, as `equal` below: far quicker than asking vitest each time. */
 function checkIdentity(before: unknown, after: unknown): void {
-  expect(before === after || !isDeepStrictEqual(before, after)).toBe(true);
+  if (before !== after && isDeepStrictEqual(before, after)) throw new Error("equal, but not the same object");
 }
 
 function content({ ipv4, ipv6, node, problems }: Snapshot): unknown {
@@ -108,7 +109,7 @@ function content({ ipv4, ipv6, node, problems }: Snapshot): unknown {
   return { ipv4: of(ipv4), ipv6: of(ipv6), node, problems };
 }
 
-/** Says the difference only when there is one: far quicker than asking vitest each time. */
+/** Says the difference only when there is one. */
 function equal(actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
 }

@@ -31,13 +31,13 @@ function make<V>(buckets: Buckets<V>, size: number): Keyed<V> {
     has: (key) => buckets[bucketOf(key)]!.has(key),
     with: (changes) => changed(map, buckets, changes),
     *keys() {
-      for (const bucket of buckets) yield* bucket.keys();
+      for (const bucket of buckets) if (bucket.size > 0) yield* bucket.keys();
     },
     *values() {
-      for (const bucket of buckets) yield* bucket.values();
+      for (const bucket of buckets) if (bucket.size > 0) yield* bucket.values();
     },
     *entries() {
-      for (const bucket of buckets) yield* bucket.entries();
+      for (const bucket of buckets) if (bucket.size > 0) yield* bucket.entries();
     },
   };
   return map;
