@@ -35,12 +35,13 @@ export function cidrOf(report: Report, item: string, field: string): Cidr | null
 
 /** One empty list for everybody: most Services have no external addresses. */
 const none: readonly string[] = [];
+const noneOfBoth: ByFamily<readonly string[]> = { ipv4: none, ipv6: none };
 
 function split(
   items: readonly string[],
   parse: (item: string, index: number) => string | null,
 ): ByFamily<readonly string[]> {
-  if (items.length === 0) return { ipv4: none, ipv6: none };
+  if (items.length === 0) return noneOfBoth;
   const found = [...new Set(items.map(parse))].filter((item) => item !== null);
   const of = (family: Family) => {
     const own = found.filter((item) => familyOf(item) === family);

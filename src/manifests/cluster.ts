@@ -7,6 +7,7 @@ import {
   type FamilySnapshot,
   noArrivals,
   type PortKey,
+  type Protocol,
   type ServiceName,
   type ServicePort,
   type Snapshot,
@@ -92,12 +93,13 @@ export class Cluster {
   /** Everything known now, and which ServicePorts differ from the Snapshot taken before. */
   take(): Snapshot {
     const changes: Changes = { ipv4: new Map(), ipv6: new Map() };
-    for (const name of this.#touchedServices()) this.#visit(name, changes);
+    const touched = this.#touchedServices();
+    for (const name of touched.all) this.#visit(name, changes);
     this.#last = {
       ipv4: this.#familySnapshot("ipv4", changes.ipv4),
       ipv6: this.#familySnapshot("ipv6", changes.ipv6),
       node: this.#nodes.get(this.#nodeName) ?? null,
-      udpEndpointsChanged: this.#udpEndpointsChanged(),
+      udpEndpointsChanged: touched.udp,
       arrivals: this.#arrivals.take(),
       problems: this.#allProblems(),
     };
@@ -115,7 +117,7 @@ export class Cluster {
       case "EndpointSlice":
         this.#putSlice(
           who,
-          object === removed ? { ...gone, triggeredAt: null } : parseEndpointSlice(who, object),
+          object === removed ? { slice: gone, triggeredAt: null } : parseEndpointSlice(who, object),
         );
         return;
       case "Node":
@@ -128,15 +130,15 @@ export class Cluster {
     }
   }
 
-  #putSlice(who: Identity, parsed: ParsedSlice): void {
+  #putSlice(who: Identity, { slice, triggeredAt }: ParsedSlice): void {
     const before = this.#slices.get(who.key);
-    const changed = this.#keep(this.#slices, who, parsed);
-    if (before !== undefined || parsed.value !== null) this.#arrivals.slice(changed);
+    const changed = this.#keep(this.#slices, who, slice);
+    if (before !== undefined || slice.value !== null) this.#arrivals.slice(changed);
     if (!changed) return;
     const now = this.#slices.get(who.key);
-    this.#slicesOf.move(who.key, before, now);
+    this.#slicesOf.move(before, now);
     if (now === undefined) this.#arrivals.removed(before!);
-    else if (parsed.triggeredAt !== null) this.#arrivals.triggered(now, parsed.triggeredAt);
+    else if (triggeredAt !== null) this.#arrivals.triggered(now, triggeredAt);
   }
 
   #keep<V>(tracked: Tracked<V>, who: Identity, { value, problems }: Parsed<V>): boolean {
@@ -162,13 +164,20 @@ export class Cluster {
     return [...this.#trackedOf(kind).keys(), ...this.#problems[kind].keys()];
   }
 
-  /** Services that changed, and those whose slices did. */
-  #touchedServices(): ReadonlySet<ServiceName> {
-    const names = new Set(this.#services.changes().keys());
+  /** Services that changed, and those whose slices did; of the latter also those with UDP ports, for stale flows. */
+  #touchedServices(): { readonly all: ReadonlySet<ServiceName>; readonly udp: ReadonlySet<ServiceName> } {
+    const all = new Set(this.#services.changes().keys());
+    const udp = new Set<ServiceName>();
+    const add = (slice: Slice | undefined) => {
+      if (slice === undefined) return;
+      all.add(slice.owner);
+      if (slice.ports.some(isUdp)) udp.add(slice.owner);
+    };
     for (const [key, before] of this.#slices.changes()) {
-      for (const slice of [before, this.#slices.get(key)]) if (slice !== undefined) names.add(slice.owner);
+      add(before);
+      add(this.#slices.get(key));
     }
-    return names;
+    return { all, udp };
   }
 
   /** Adds to `changes` what is different now about one Service. */
@@ -178,10 +187,7 @@ export class Cluster {
     const before = this.#services.changes().has(name) ? this.#services.changes().get(name) : now;
     const slices = this.#slicesOf.of(name);
     for (const family of families) {
-      const ports = joinEndpoints(
-        now?.[family] ?? [],
-        slices.filter((slice) => slice.family === family),
-      );
+      const ports = joinEndpoints(now?.[family] ?? [], slices);
       const known = this.#last[family].ports;
       for (const { key } of before?.[family] ?? []) changes[family].set(key, undefined);
       for (const port of ports) {
@@ -206,16 +212,6 @@ export class Cluster {
     if (!this.#cidrs.dirty) return last;
     const now = [...new Set([...this.#cidrs.values()].flatMap((cidrs) => cidrs[family]))].sort();
     return same(last, now) ? last : now;
-  }
-
-  #udpEndpointsChanged(): ReadonlySet<ServiceName> {
-    const names = new Set<ServiceName>();
-    for (const [key, before] of this.#slices.changes()) {
-      for (const slice of [before, this.#slices.get(key)]) {
-        if (slice?.ports.some(({ protocol }) => protocol === "udp")) names.add(slice.owner);
-      }
-    }
-    return names;
   }
 
   /** In the order of kinds and names. */
@@ -248,6 +244,10 @@ const nothingYet: Snapshot = {
   arrivals: noArrivals,
   problems: [],
 };
+
+function isUdp({ protocol }: { readonly protocol: Protocol }): boolean {
+  return protocol === "udp";
+}
 
 /** The old ServicePort if nothing is different, else the new one with the old Endpoints if those are not. */
 function keepIdentity(old: ServicePort | undefined, port: ServicePort): ServicePort {

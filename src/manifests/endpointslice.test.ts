@@ -5,7 +5,8 @@ import { parseEndpointSlice } from "./endpointslice.ts";
 import { identify } from "./identity.ts";
 
 function parse(object: unknown) {
-  return parseEndpointSlice(identify("EndpointSlice", object), object);
+  const { slice: parsed, triggeredAt } = parseEndpointSlice(identify("EndpointSlice", object), object);
+  return { ...parsed, triggeredAt };
 }
 
 function only(fields: Record<string, unknown>): Endpoint {
@@ -119,6 +120,15 @@ describe("the slice", () => {
     const illegal = slice([], { metadata: { labels: { "kubernetes.io/service-name": "a/b" } } });
     expect(parse(illegal).value).toBeNull();
     expect(fieldsOf(illegal)).toEqual(['invalid-name metadata.labels["kubernetes.io/service-name"]']);
+  });
+
+  it("of an address type we do not know is not ours, whatever the type is called", () => {
+    for (const addressType of ["FQDN", "ipv4", "", "__proto__", "constructor"]) {
+      expect(parse(slice([endpoint("10.0.1.1")], { addressType }))).toMatchObject({
+        value: null,
+        problems: [],
+      });
+    }
   });
 
   it("is refused whole when a field has the wrong type", () => {

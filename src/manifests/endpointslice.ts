@@ -21,6 +21,8 @@ import {
 
 /** Every endpoint answers on every port. */
 export type Slice = {
+  /** `namespace/name`. */
+  readonly key: string;
   readonly owner: ServiceName;
   readonly family: Family;
   readonly ports: readonly SlicePort[];
@@ -31,7 +33,7 @@ export type Slice = {
 };
 
 /** A slice, and when the change that it brings was triggered (ms since 1970, null when it does not say). */
-export type ParsedSlice = Parsed<Slice> & { readonly triggeredAt: number | null };
+export type ParsedSlice = { readonly slice: Parsed<Slice>; readonly triggeredAt: number | null };
 
 /** Value null: not for this proxy (headless, FQDN, no Service named), or refused. */
 export function parseEndpointSlice(who: Identity, object: unknown): ParsedSlice {
@@ -39,24 +41,37 @@ export function parseEndpointSlice(who: Identity, object: unknown): ParsedSlice 
   const raw = fields(report, object, "", "");
   const metadata = fields(report, raw.metadata, "", "metadata");
   const label = fields(report, metadata.labels, "metadata", "labels");
-  const family = addressFamilies[text(report, raw.addressType, "", "addressType")];
+  const family = addressFamilies.get(text(report, raw.addressType, "", "addressType"));
   const concernsUs = family !== undefined && label[labels.headless] === undefined;
   const owner = concernsUs && hasLegalNames(report) ? ownerOf(report, who, label) : null;
-  if (!concernsUs || owner === null) return { ...parsed<Slice>(report, null), triggeredAt: null };
+  if (!concernsUs || owner === null) return { slice: parsed<Slice>(report, null), triggeredAt: null };
   const ports = slicePortsOf(report, raw);
-  const slice: Slice = { owner, family, ports, ...endpointsOf(report, raw, family, ports[0]?.port ?? 0) };
+  const { endpoints, terminating } = endpointsOf(report, raw, family, ports[0]?.port ?? 0);
+  const slice: Slice = { key: who.key, owner, family, ports, endpoints, terminating };
   const triggeredAt = triggerTime(report, metadata);
-  return { ...parsed(report, slice), triggeredAt };
+  return { slice: parsed(report, slice), triggeredAt };
 }
 
-const addressFamilies: Readonly<Record<string, Family>> = { IPv4: "ipv4", IPv6: "ipv6" };
+const addressFamilies: ReadonlyMap<string, Family> = new Map([
+  ["IPv4", "ipv4"],
+  ["IPv6", "ipv6"],
+]);
+
+const ownerField = `metadata.labels["${labels.serviceName}"]`;
+const triggerField = `metadata.annotations["${triggerAnnotation}"]`;
 
 function ownerOf(report: Report, who: Identity, label: Raw): ServiceName | null {
-  const field = `metadata.labels["${labels.serviceName}"]`;
-  const name = text(report, label[labels.serviceName], "", field);
+  const name = text(report, label[labels.serviceName], "", ownerField);
   if (isName(name)) return `${who.namespace}/${name}`;
-  if (name === "") complain(report, "missing-field", field, "is missing; the slice belongs to no Service");
-  else complain(report, "invalid-name", field, `is ${quoted(name)}, not a legal name; the slice is ignored`);
+  if (name === "")
+    complain(report, "missing-field", ownerField, "is missing; the slice belongs to no Service");
+  else
+    complain(
+      report,
+      "invalid-name",
+      ownerField,
+      `is ${quoted(name)}, not a legal name; the slice is ignored`,
+    );
   return null;
 }
 
@@ -66,19 +81,13 @@ function endpointsOf(
   family: Family,
   port: number,
 ): Pick<Slice, "endpoints" | "terminating"> {
-  const endpoints: Endpoint[] = [];
-  const terminating: number[] = [];
+  const found = { endpoints: [] as Endpoint[], terminating: [] as number[] };
   const items = list(report, raw.endpoints, "", "endpoints");
   for (let i = 0; i < items.length; i++) {
     const at = placeOf(i);
-    const item = fields(report, items[i], "", at);
-    const conditions = conditionsOf(report, item, at);
-    const endpoint = endpointOf(report, item, at, family, port, conditions);
-    if (endpoint === null) continue;
-    if (conditions.terminating) terminating.push(endpoints.length);
-    endpoints.push(endpoint);
+    addEndpoint(found, report, fields(report, items[i], "", at), at, family, port);
   }
-  return { endpoints, terminating };
+  return found;
 }
 
 const places: string[] = [];
@@ -89,34 +98,27 @@ function placeOf(index: number): string {
   return places[index];
 }
 
-type Conditions = { readonly ready: boolean; readonly serving: boolean; readonly terminating: boolean };
-
-/** Each has its own meaning when absent, whatever the others say. */
-function conditionsOf(report: Report, raw: Raw, at: string): Conditions {
-  const conditions = fields(report, raw.conditions, at, "conditions");
-  return {
-    ready: flag(report, conditions.ready, true, at, "conditions.ready"),
-    serving: flag(report, conditions.serving, true, at, "conditions.serving"),
-    terminating: flag(report, conditions.terminating, false, at, "conditions.terminating"),
-  };
-}
-
-function endpointOf(
+function addEndpoint(
+  found: { readonly endpoints: Endpoint[]; readonly terminating: number[] },
   report: Report,
   raw: Raw,
   at: string,
   family: Family,
   port: number,
-  { ready, serving, terminating }: Conditions,
-): Endpoint | null {
+): void {
+  const conditions = fields(report, raw.conditions, at, "conditions");
+  const ready = flag(report, conditions.ready, true, at, "conditions.ready");
+  const serving = flag(report, conditions.serving, true, at, "conditions.serving");
+  const terminating = flag(report, conditions.terminating, false, at, "conditions.terminating");
+  const state = ready ? "ready" : serving && terminating ? "draining" : "unready";
   const hints = fields(report, raw.hints, at, "hints");
   const nodeName = nameOrNothing(report, raw.nodeName, at, "nodeName");
   const zoneHints = hintsOf(report, hints.forZones, at, "hints.forZones");
   const nodeHints = hintsOf(report, hints.forNodes, at, "hints.forNodes");
   const address = addressOf(report, raw.addresses, at, family);
-  if (address === null) return null;
-  const state = ready ? "ready" : serving && terminating ? "draining" : "unready";
-  return { address, port, state, serving, nodeName, zoneHints, nodeHints };
+  if (address === null) return;
+  if (terminating) found.terminating.push(found.endpoints.length);
+  found.endpoints.push({ address, port, state, serving, nodeName, zoneHints, nodeHints });
 }
 
 /** Only the first address counts; the others are the same pod's, and nobody ever defined what to do with them. */
@@ -141,9 +143,10 @@ const noHints: readonly string[] = [];
 function hintsOf(report: Report, value: unknown, at: string, field: string): readonly string[] {
   const items = list(report, value, at, field);
   if (items.length === 0) return noHints;
-  const names = items.map((item, i) => hintOf(report, item, at, field, i));
-  if (names.length === 1) return sharedList(names);
-  return sharedList([...new Set(names)].sort().filter((name) => name !== ""));
+  if (items.length === 1) return sharedList(hintOf(report, items[0], at, field, 0));
+  const names = new Set(items.map((item, i) => hintOf(report, item, at, field, i)));
+  names.delete("");
+  return sharedList([...names].sort().join(" "));
 }
 
 function hintOf(report: Report, item: unknown, at: string, field: string, index: number): string {
@@ -157,25 +160,25 @@ function hintOf(report: Report, item: unknown, at: string, field: string, index:
 const sharedLists = new Map<string, readonly string[]>();
 const sharedAtMost = 10_000;
 
-function sharedList(names: readonly string[]): readonly string[] {
-  const key = names.length === 1 ? names[0]! : names.join(" ");
-  if (key === "") return noHints;
-  const known = sharedLists.get(key);
+/** The list of these names, which hold no blanks. */
+function sharedList(joined: string): readonly string[] {
+  if (joined === "") return noHints;
+  const known = sharedLists.get(joined);
   if (known !== undefined) return known;
   if (sharedLists.size >= sharedAtMost) sharedLists.clear();
-  sharedLists.set(key, names);
+  const names = joined.split(" ");
+  sharedLists.set(joined, names);
   return names;
 }
 
 function triggerTime(report: Report, metadata: Raw): number | null {
-  const field = `metadata.annotations["${triggerAnnotation}"]`;
   const annotations = fields(report, metadata.annotations, "metadata", "annotations");
-  const written = text(report, annotations[triggerAnnotation], "", field);
+  const written = text(report, annotations[triggerAnnotation], "", triggerField);
   if (written === "") return null;
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(written)
     ? Date.parse(written)
     : Number.NaN;
   if (!Number.isNaN(time)) return time;
-  complain(report, "ignored", field, `is ${quoted(written)}, not a time; this change is not measured`);
+  complain(report, "ignored", triggerField, `is ${quoted(written)}, not a time; this change is not measured`);
   return null;
 }

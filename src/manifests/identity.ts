@@ -32,11 +32,26 @@ export function describe(who: Identity): string {
 
 /** A superset of every name Kubernetes allows; what gets past it can stand in rules, logs and terminals as it is. */
 export function isName(name: string): boolean {
-  return name.length <= 253 && /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(name);
+  const last = name.length - 1;
+  if (last < 0 || last > 252) return false;
+  for (let i = 0; i <= last; i++) {
+    const code = name.charCodeAt(i);
+    if (!isLetterOrDigit(code) && !(i > 0 && i < last && isJoint(code))) return false;
+  }
+  return true;
 }
 
 export function isNamespaced(kind: Kind): boolean {
   return kind === "Service" || kind === "EndpointSlice";
+}
+
+function isLetterOrDigit(code: number): boolean {
+  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || (code >= 65 && code <= 90);
+}
+
+/** `-`, `.` or `_`. */
+function isJoint(code: number): boolean {
+  return code === 45 || code === 46 || code === 95;
 }
 
 function shown(name: string): string {

@@ -4,7 +4,7 @@ import type { Slice } from "./endpointslice.ts";
 
 /**
  * The ports of one Service in one family with their Endpoints. Ports are joined by name and protocol alone.
- * `slices` are those of the family in the order of their names, so that the outcome does not depend on arrival.
+ * `slices` stand in the order of their names, so that the outcome does not depend on arrival; other families' are ignored.
  */
 export function joinEndpoints(
   ports: readonly ServicePort[],
@@ -13,8 +13,8 @@ export function joinEndpoints(
   if (ports.length === 0 || slices.length === 0) return ports;
   const claims = claimsByPort(slices);
   return ports.map((port) => {
-    const found = claims.get(`${port.protocol}/${port.portName}`);
-    return found === undefined ? port : { ...port, endpoints: merged(found) };
+    const found = claims.get(joinKey(port))?.filter(({ slice }) => slice.family === port.family) ?? [];
+    return found.length === 0 ? port : { ...port, endpoints: merged(found) };
   });
 }
 
@@ -24,14 +24,19 @@ type Claim = { readonly slice: Slice; readonly port: number };
 function claimsByPort(slices: readonly Slice[]): ReadonlyMap<string, readonly Claim[]> {
   const claims = new Map<string, Claim[]>();
   for (const slice of slices) {
-    for (const { protocol, portName, port } of slice.ports) {
-      const key = `${protocol}/${portName}`;
+    for (const slicePort of slice.ports) {
+      const key = joinKey(slicePort);
+      const claim = { slice, port: slicePort.port };
       const known = claims.get(key);
-      if (known === undefined) claims.set(key, [{ slice, port }]);
-      else known.push({ slice, port });
+      if (known === undefined) claims.set(key, [claim]);
+      else known.push(claim);
     }
   }
   return claims;
+}
+
+function joinKey({ protocol, portName }: Pick<ServicePort, "protocol" | "portName">): string {
+  return `${protocol}/${portName}`;
 }
 
 /** For the same address and port one that does not terminate wins; of two such, the last. Sorted bytewise. */

@@ -16,9 +16,10 @@ export type Port = {
 /** Of two ports with the same name and protocol the last one counts. */
 export function servicePortsOf(report: Report, spec: Raw): readonly Port[] {
   const ports = new Map<string, Port>();
-  for (const [i, item] of list(report, spec.ports, "spec", "ports").entries()) {
+  const items = list(report, spec.ports, "spec", "ports");
+  for (let i = 0; i < items.length; i++) {
     const at = `spec.ports[${i}]`;
-    const port = portOf(report, fields(report, item, "", at), at);
+    const port = portOf(report, fields(report, items[i], "", at), at);
     if (port === null) continue;
     const key = `${port.protocol}/${port.portName}`;
     if (ports.has(key)) {

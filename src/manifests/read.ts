@@ -76,7 +76,9 @@ export function fields(report: Report, value: unknown, at: string, field: string
 
 /** A list of texts, with their indices in Problems. */
 export function texts(report: Report, value: unknown, at: string, field: string): readonly string[] {
-  return list(report, value, at, field).map((item, i) => text(report, item, at, `${field}[${i}]`));
+  const items = list(report, value, at, field);
+  if (items.every((item) => typeof item === "string")) return items;
+  return items.map((item, i) => text(report, item, at, `${field}[${i}]`));
 }
 
 /** A port number 1–65535; null, with a Problem, when it is another number; null when absent. */

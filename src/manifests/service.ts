@@ -1,5 +1,12 @@
 // A Service becomes its ServicePorts in both families, still without Endpoints.
-import { type Address, type Family, familyOf, parseAddress, prefixLength } from "../model/address.ts";
+import {
+  type Address,
+  type Cidr,
+  type Family,
+  familyOf,
+  parseAddress,
+  prefixLength,
+} from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
 import { addressesOf, type ByFamily, cidrsOf } from "./addresses.ts";
@@ -74,7 +81,7 @@ type Common = {
   readonly clusterIPs: ByFamily<Address | null>;
   readonly externalIPs: ByFamily<readonly Address[]>;
   readonly loadBalancerIPs: ByFamily<readonly Address[]>;
-  readonly sourceRanges: ByFamily<readonly Address[]>;
+  readonly sourceRanges: ByFamily<readonly Cidr[]>;
   readonly affinity: Affinity;
   readonly internalPolicy: TrafficPolicy;
   readonly externalPolicy: TrafficPolicy;
@@ -157,12 +164,14 @@ function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Addre
 }
 
 /** Empty means everybody: so does a range that covers its whole family, and so do ranges of the other family alone. */
-function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly string[]> {
+function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
   const field = "loadBalancerSourceRanges";
   const ranges = cidrsOf(report, texts(report, spec[field], "spec", field), `spec.${field}`);
-  const of = (family: Family) =>
-    ranges[family].some((range) => prefixLength(range) === 0) ? [] : ranges[family];
-  return { ipv4: of("ipv4"), ipv6: of("ipv6") };
+  return { ipv4: unlessAll(ranges.ipv4), ipv6: unlessAll(ranges.ipv6) };
+}
+
+function unlessAll(ranges: readonly Cidr[]): readonly Cidr[] {
+  return ranges.some((range) => prefixLength(range) === 0) ? [] : ranges;
 }
 
 const defaultAffinitySeconds = 10_800;

@@ -3,28 +3,33 @@ import type { ServiceName } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
 
 export class SliceIndex {
-  readonly #byOwner = new Map<ServiceName, Map<string, Slice>>();
+  /** In the order of their names. Most Services have one or two. */
+  readonly #byOwner = new Map<ServiceName, readonly Slice[]>();
 
   /** Puts `now` where `before` was; they may belong to different Services. */
-  move(key: string, before: Slice | undefined, now: Slice | undefined): void {
-    if (before !== undefined && before.owner !== now?.owner) this.#drop(before.owner, key);
-    if (now === undefined) return;
-    const slices = this.#byOwner.get(now.owner);
-    if (slices === undefined) this.#byOwner.set(now.owner, new Map([[key, now]]));
-    else slices.set(key, now);
+  move(before: Slice | undefined, now: Slice | undefined): void {
+    if (before !== undefined) this.#set(before.owner, without(this.of(before.owner), before));
+    if (now !== undefined) this.#set(now.owner, withOne(this.of(now.owner), now));
   }
 
   /** The slices of a Service in the order of their names. */
   of(owner: ServiceName): readonly Slice[] {
-    const slices = this.#byOwner.get(owner);
-    if (slices === undefined) return [];
-    if (slices.size === 1) return [...slices.values()];
-    return [...slices.keys()].sort().map((key) => slices.get(key)!);
+    return this.#byOwner.get(owner) ?? none;
   }
 
-  #drop(owner: ServiceName, key: string): void {
-    const slices = this.#byOwner.get(owner);
-    slices?.delete(key);
-    if (slices?.size === 0) this.#byOwner.delete(owner);
+  #set(owner: ServiceName, slices: readonly Slice[]): void {
+    if (slices.length === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, slices);
   }
+}
+
+const none: readonly Slice[] = [];
+
+function without(slices: readonly Slice[], slice: Slice): readonly Slice[] {
+  return slices.filter((other) => other.key !== slice.key);
+}
+
+function withOne(slices: readonly Slice[], slice: Slice): readonly Slice[] {
+  const after = slices.findIndex((other) => other.key > slice.key);
+  return after < 0 ? [...slices, slice] : slices.toSpliced(after, 0, slice);
 }
