@@ -1,0 +1,201 @@
+// The daemon at work: source, loop, servers and events side by side, until one of them says it is over.
+import { milliseconds } from "../config/units/duration.ts";
+import { cleanFlows } from "../host/netlink/conntrack.ts";
+import type { Family } from "../model/address.ts";
+import { quoted } from "../model/problem.ts";
+import type { ClusterNode } from "../model/snapshot.ts";
+import { systemClock } from "../observe/clock.ts";
+import type { Log } from "../observe/log/log.ts";
+import type { Observation } from "../observe/observation.ts";
+import { openApi, type SourceSpec } from "../sources/index.ts";
+import type { Source } from "../sources/source.ts";
+import { realWorld } from "../sources/world.ts";
+import type { Driver } from "../sync/driver.ts";
+import { type FlowSweep, FlowSweeper } from "../sync/flows.ts";
+import { openLoop } from "../sync/loop.ts";
+import type { ModeAtWork } from "../sync/modes.ts";
+import type { SyncRecord } from "../sync/record.ts";
+import type { DaemonOptions } from "./daemon.ts";
+import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
+import { observationOf } from "./observation.ts";
+import { raiseOomScore } from "./start-up.ts";
+
+export type RunningParts = {
+  readonly nodeName: string;
+  readonly node: ClusterNode | null;
+  readonly source: Source;
+  readonly settings: NodeSettings;
+  readonly families: readonly Family[];
+  readonly drivers: ReadonlyMap<Family, Driver>;
+  readonly mode: ModeAtWork;
+  /** Removes what other modes left, once our own rules are in place. */
+  readonly removeLeftovers: () => Promise<void>;
+  readonly localAddresses: Awaited<ReturnType<typeof readLocalAddresses>>;
+};
+
+/** Everything that works side by side until one of them says it is over. */
+export class Running {
+  readonly #options: DaemonOptions;
+  readonly #spec: SourceSpec;
+  readonly #parts: RunningParts;
+  readonly #log: Log;
+  readonly #observation: Observation;
+  readonly #awaited: Set<Family>;
+  #end: (code: number) => void = () => {};
+  readonly #ended: Promise<number>;
+
+  constructor(options: DaemonOptions, spec: SourceSpec, parts: RunningParts, log: Log) {
+    this.#options = options;
+    this.#spec = spec;
+    this.#parts = parts;
+    this.#log = log;
+    this.#awaited = new Set(parts.families);
+    this.#ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
+  }
+
+  async untilEnd(signal: AbortSignal): Promise<number> {
+    const { config, configFile } = this.#options;
+    const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
+    signal.addEventListener("abort", () => this.#end(0), { once: true });
+    configFile?.changed().then(
+      (reason) => this.#fail(`${reason}: ending, to be started again with the new configuration`),
+      (error: unknown) => this.#fail(`Cannot watch the configuration file: ${String(error)}`),
+    );
+    await raiseOomScore(config.oomScoreAdj, this.#log);
+    if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
+    this.#observation.serve();
+    const loop = openLoop({
+      snapshots: source.snapshots(signal),
+      drivers,
+      settings: (family, snapshot) => settings.of(family, snapshot),
+      pace: {
+        minGapMs: milliseconds(config.minSyncPeriod),
+        retryMs: milliseconds(config.syncPeriod),
+        resyncMs: mode.resyncMs(config),
+      },
+      clock: systemClock,
+      afterSync: new FlowSweeper(
+        {
+          clean: (query, stop) => cleanFlows(query, {}, stop),
+          clock: systemClock,
+          swept: (sweep) => this.#tellSweep(sweep),
+        },
+        signal,
+      ).afterSync,
+      observer: {
+        ...this.#observation,
+        synced: (record, snapshot) => {
+          this.#tell(record);
+          this.#observation.synced(record, snapshot);
+          this.#afterSync(record);
+        },
+      },
+    });
+    await followLocalAddresses(
+      {},
+      localAddresses,
+      (addresses) => {
+        settings.setLocalAddresses(addresses);
+        loop.wake();
+      },
+      signal,
+    );
+    void this.#followNode(signal);
+    if (this.#spec.kind === "api") this.#observation.follow(source);
+    this.#observation.events.record("Starting", { kind: "Node", name: nodeName }, "");
+    const looping = loop.run(signal);
+    try {
+      return await Promise.race([this.#ended, looping.then(() => this.#ended)]);
+    } finally {
+      await this.#observation.close();
+      for (const driver of drivers.values()) await driver.close();
+    }
+  }
+
+  #fail(reason: string): void {
+    this.#log.error(new Error(reason), "command failed");
+    this.#end(1);
+  }
+
+  async #connectEvents(spec: Extract<SourceSpec, { kind: "api" }>, signal: AbortSignal): Promise<void> {
+    const client = await openApi(spec, realWorld(systemClock));
+    this.#observation.events.connect(async ({ method, path, contentType, body }) => {
+      try {
+        await client.json({ method, path, body: { contentType, text: body } }, signal);
+        return 201;
+      } catch (error) {
+        if (error instanceof Error && "status" in error && typeof error.status === "number")
+          return error.status;
+        throw error;
+      }
+    });
+    const { config } = this.#options;
+    const node = { kind: "Node", name: this.#parts.nodeName } as const;
+    if (config.modeDefaulted) {
+      const note =
+        "mode was not set: iptables is used today, nftables will be the default from Kubernetes 1.40 on";
+      this.#log.error(new Error(note), "Set mode explicitly");
+      this.#observation.events.record("KubeProxyDefaultMode", node, note);
+    }
+    if (config.mode === "ipvs") {
+      const note = "mode ipvs is deprecated: off by default from Kubernetes 1.40 on, removed in 1.43";
+      this.#log.error(new Error(note), "Move to nftables");
+      this.#observation.events.record("IPVSDeprecation", node, note);
+    }
+  }
+
+  /** Another address, other pod networks, or no Node any more: settings made at the start are wrong. */
+  async #followNode(signal: AbortSignal): Promise<void> {
+    const { source, node, nodeName } = this.#parts;
+    const { detectLocalMode } = this.#options.config;
+    const known = { addresses: node?.addresses ?? [], podCIDRs: node?.podCIDRs ?? [] };
+    try {
+      for await (const event of source.nodeEvents(signal)) {
+        if (event.kind === "deleted") return this.#fail(`Node ${quoted(nodeName)} was deleted`);
+        if (event.kind === "absent") continue;
+        if (event.node.addresses.join() !== known.addresses.join()) {
+          return this.#fail(
+            `Node IPs changed from [${known.addresses.join(" ")}] to [${event.node.addresses.join(" ")}]`,
+          );
+        }
+        if (detectLocalMode === "NodeCIDR" && event.node.podCIDRs.join() !== known.podCIDRs.join()) {
+          return this.#fail(
+            `podCIDRs changed from [${known.podCIDRs.join(" ")}] to [${event.node.podCIDRs.join(" ")}]`,
+          );
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Until our rules are in place those of another mode serve on: nobody waits in between. */
+  #afterSync({ family, outcome }: SyncRecord): void {
+    if (outcome.kind !== "ok" || this.#awaited.size === 0) return;
+    this.#awaited.delete(family);
+    if (this.#awaited.size === 0) void this.#parts.removeLeftovers();
+  }
+
+  #tellSweep({ family, milliseconds: ms, outcome }: FlowSweep): void {
+    const log = this.#log.in("sync/flows.ts");
+    if (outcome.kind === "failed")
+      log.error(new Error(outcome.message), "Stale flows remain for now", { family });
+    else log.v(2, "Looked for stale flows", { family, ms: Math.round(ms), ...outcome });
+  }
+
+  #tell(record: SyncRecord): void {
+    const log = this.#log.in("sync/loop.ts");
+    const { family, trigger, operations, bytes, changedPorts, servicePorts, endpoints, outcome } = record;
+    const ms = record.finishedAt - record.startedAt;
+    if (outcome.kind === "failed")
+      log.error(new Error(outcome.message), "Sync failed", { family, trigger, ms });
+    else {
+      for (const problem of outcome.refused)
+        log.error(new Error(problem.message), "Refused by the kernel", { object: problem.object });
+      log.v(2, "Synced", { family, trigger, ms, servicePorts, endpoints, changedPorts, operations, bytes });
+    }
+  }
+}

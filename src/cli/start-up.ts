@@ -1,0 +1,103 @@
+// What must be settled before the loop can start: this Node, the kernel's settings, the families to serve.
+import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import type { ValidConfig } from "../config/config.ts";
+import { conntrackTargets, countCpus } from "../config/conntrack.ts";
+import { doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
+import { applySysctls, type SettingFiles, setOomScore } from "../host/sysctl.ts";
+import type { Family } from "../model/address.ts";
+import { quoted } from "../model/problem.ts";
+import type { ClusterNode } from "../model/snapshot.ts";
+import { systemClock } from "../observe/clock.ts";
+import type { Log } from "../observe/log/log.ts";
+import type { Source } from "../sources/source.ts";
+import { waitForNode } from "../sources/wait-for-node.ts";
+import type { ModeAtWork } from "../sync/modes.ts";
+import type { NodeSettings } from "./node-settings.ts";
+
+/** Something the machine or the cluster lacks that we cannot start without. */
+export class StartError extends Error {}
+
+/** Waits for this Node as long as kube-proxy does; null: we go on without it. */
+export async function findNode(
+  source: Source,
+  config: ValidConfig,
+  nodeName: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<ClusterNode | null> {
+  const needs = { podCIDRs: config.detectLocalMode === "NodeCIDR" };
+  const { node, missing } = await waitForNode(source, needs, systemClock, signal);
+  if (missing === "podCIDRs" || (needs.podCIDRs && missing === "node")) {
+    const why = missing === "node" ? "does not exist" : "has no podCIDRs";
+    throw new StartError(
+      `Cannot start: detectLocalMode NodeCIDR needs podCIDRs, but node ${quoted(nodeName)} ${why}`,
+    );
+  }
+  if (missing !== "nothing") {
+    const what = missing === "node" ? "the cluster does not know it" : "it has no addresses";
+    log.error(new Error(what), "Node is not as expected; going on with loopback addresses", {
+      node: nodeName,
+    });
+  }
+  return node;
+}
+
+/** Largest number of connections and their time-outs, as configured. */
+export function tuneConntrack(config: ValidConfig, log: Log): void {
+  const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
+  for (const { file, value } of applySysctls(conntrackTargets(config.conntrack, cpus), files)) {
+    log.info("Set a kernel setting", { file, value });
+  }
+}
+
+/** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */
+export async function servedFamilies(
+  mode: ModeAtWork,
+  config: ValidConfig,
+  settings: NodeSettings,
+  node: ClusterNode | null,
+  log: Log,
+): Promise<readonly Family[]> {
+  const { primary } = settings.resolved.nodeIPs;
+  const podCIDRs = node?.podCIDRs ?? [];
+  const nodePortDoubt = doubtNodePorts(config, podCIDRs, settings.resolved);
+  if (nodePortDoubt !== null) log.error(new Error(nodePortDoubt), "Configuration may let in more than meant");
+  const supported = await mode.families();
+  if (!supported.includes(primary)) {
+    throw new StartError(
+      `Cannot start: this machine does not support ${primary}, the primary family of this node`,
+    );
+  }
+  const isDualStack = supported.length === 2;
+  for (const { message, fatal } of doubtFamilies(config, podCIDRs, primary, isDualStack)) {
+    if (fatal) throw new StartError(`Cannot start: ${message}`);
+    log.error(new Error(message), "Configuration does not fit this node");
+  }
+  log.info(isDualStack ? "Dual-stack" : "Single-stack", { primary });
+  return isDualStack ? ["ipv4", "ipv6"] : [primary];
+}
+
+/** The kernel should kill others first; where it does not listen, we work all the same. */
+export async function raiseOomScore(score: number, log: Log): Promise<void> {
+  const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+  const refused = await setOomScore(score, files, pause);
+  if (refused !== null) log.v(2, "Cannot set the OOM score", { reason: refused.message });
+}
+
+export function isTcpLiberal(): boolean {
+  return readSysctl("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal") === "1";
+}
+
+const files: SettingFiles = {
+  read: (file) => readFileSync(file, "utf8"),
+  write: (file, text) => writeFileSync(file, text),
+};
+
+function readSysctl(file: string): string {
+  try {
+    return files.read(file).trim();
+  } catch {
+    return "";
+  }
+}
