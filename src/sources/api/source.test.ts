@@ -4,6 +4,8 @@ import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "../../..
 import { type ManualClock, manualClock } from "../../../test/support/manual-clock.ts";
 import type { ApiServer, Seen } from "../../playground/api/server.ts";
 
+const patiently = { timeout: 10_000, interval: 5 };
+
 let rig: ApiRig;
 let clock: ManualClock;
 let failuresBefore = 0;
@@ -35,24 +37,20 @@ async function started(options: RigOptions = {}) {
   rig = await apiRig(clock, { random: () => 0.5, ...options });
 }
 
-const agrees = () => vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), { timeout: 5000 });
+const agrees = () => vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), patiently);
 /** The same, while time goes by. */
 const catchesUp = () =>
-  vi.waitFor(
-    () => {
-      clock.advance(1000);
-      expect(rig.seen()).toEqual(rig.truth());
-    },
-    { timeout: 5000 },
-  );
-const watching = (count = 4) =>
-  vi.waitFor(() => expect(rig.server.watches()).toHaveLength(count), { timeout: 5000 });
+  vi.waitFor(() => {
+    clock.advance(1000);
+    expect(rig.seen()).toEqual(rig.truth());
+  }, patiently);
+const watching = (count = 4) => vi.waitFor(() => expect(rig.server.watches()).toHaveLength(count), patiently);
 const requests = (resource: string): Seen[] => rig.server.seen.filter((seen) => seen.resource === resource);
 const status = () => rig.source.status().resources.Service!;
 
 /** Waits until the source has met so many failures with Services. */
 const failed = (count: number) =>
-  vi.waitFor(() => expect(status().failures - failuresBefore).toBe(count), { timeout: 5000 });
+  vi.waitFor(() => expect(status().failures - failuresBefore).toBe(count), patiently);
 
 /** Lets pending I/O happen without moving the clock. */
 const settle = (ms = 60) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -87,9 +85,9 @@ it("02/20 a Service leaves with the proxy-name label and comes back without it",
   await synced();
   const before = rig.seen();
   rig.server.put(service("web", "172.30.0.1", { "service.kubernetes.io/service-proxy-name": "other" }));
-  await vi.waitFor(() => expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(0));
+  await vi.waitFor(() => expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(0), patiently);
   rig.server.put(service("web"));
-  await vi.waitFor(() => expect(rig.seen()).toEqual(before));
+  await vi.waitFor(() => expect(rig.seen()).toEqual(before), patiently);
 });
 
 it("22/1 a connection cut in mid-watch resumes from the last version, without a list", async () => {
@@ -113,7 +111,7 @@ it("22/1 a line cut in the middle is not half believed", async () => {
   for (const watch of rig.server.watches({ resource: "endpointslices" }))
     watch.wire.arm({ kind: "reset", afterBytes: 120 });
   rig.server.put(slice("web-1", "web", ["10.0.0.1", "10.0.0.2"]));
-  await vi.waitFor(() => expect(rig.source.status().resources.EndpointSlice!.reconnects).toBe(1));
+  await vi.waitFor(() => expect(rig.source.status().resources.EndpointSlice!.reconnects).toBe(1), patiently);
   await catchesUp();
   expect(requests("endpointslices").filter((seen) => seen.verb === "list")).toEqual([]);
 });
@@ -124,7 +122,7 @@ it("22/2 a server that refuses connections is tried 0.8 s·2ⁿ apart, then resu
   await failed(1);
   // With a chance of one half the pauses are 1.5 d.
   for (const [i, pause] of [1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000].entries()) {
-    await vi.waitFor(() => expect(clock.pending()).toBe(4));
+    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
     clock.advance(pause - 1);
     await settle(20);
     expect(status().failures).toBe(1 + i);
@@ -163,7 +161,7 @@ it("22/3 22/4 HTTP 410 on watch, then on the list: the second list is without a 
   rig.server.dropConnections();
   await failed(1);
   clock.advance(2000);
-  await vi.waitFor(() => expect(requests("services").length).toBeGreaterThanOrEqual(before + 4));
+  await vi.waitFor(() => expect(requests("services").length).toBeGreaterThanOrEqual(before + 4), patiently);
   const after = requests("services").slice(before);
   const asked = after.map(
     (seen) => `${seen.verb} ${seen.query.get("resourceVersion")} ${seen.query.get("limit")}`,
@@ -199,7 +197,7 @@ it("22/5 429 with Retry-After: silence for that long, then the same watch", asyn
   await settle();
   expect(requests("services")).toHaveLength(before + 1);
   clock.advance(1);
-  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2));
+  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2), patiently);
   const [first, second] = text(requests("services").slice(before));
   expect(first).toMatch(/^watch/);
   expect(second).toBe(first);
@@ -311,7 +309,10 @@ it("22/9 bookmarks advance the point of resumption, initial events do not", asyn
   rig.server.dropConnections();
   await failed(1);
   clock.advance(2000);
-  await vi.waitFor(() => expect(text(requests("services").slice(before))).toEqual([`watch ${version}`]));
+  await vi.waitFor(
+    () => expect(text(requests("services").slice(before))).toEqual([`watch ${version}`]),
+    patiently,
+  );
 });
 
 it("repeated bookmarks are harmless; one that goes back means a list", async () => {
@@ -335,7 +336,7 @@ it("22/10 what vanished unseen is gone after the list, and a Node of the same na
   const followed = (async () => {
     for await (const event of rig.source.nodeEvents(stop.signal)) events.push(event.kind);
   })();
-  await vi.waitFor(() => expect(events).toEqual(["present"]));
+  await vi.waitFor(() => expect(events).toEqual(["present"]), patiently);
   const before = rig.snapshots.length;
   await rig.server.close();
   await failed(1);
@@ -347,9 +348,9 @@ it("22/10 what vanished unseen is gone after the list, and a Node of the same na
   await catchesUp();
   const changed = rig.snapshots.slice(before).flatMap(({ ipv4 }) => [...ipv4.changed]);
   expect(changed).toEqual(["shop/web/tcp/web"]);
-  await vi.waitFor(() => expect(events).toEqual(["present", "deleted", "present"]));
+  await vi.waitFor(() => expect(events).toEqual(["present", "deleted", "present"]), patiently);
   rig.server.remove("Node", "", "node-1");
-  await vi.waitFor(() => expect(events.at(-1)).toBe("deleted"));
+  await vi.waitFor(() => expect(events.at(-1)).toBe("deleted"), patiently);
   stop.abort();
   await followed;
 });
@@ -358,7 +359,10 @@ it("22/11 an empty cluster is in sync, and no Snapshot comes before every resour
   await started({
     prepare: (server) => server.faults.arm({ resource: "endpointslices" }, { kind: "status", code: 500 }),
   });
-  await vi.waitFor(() => expect(rig.source.status().resources.EndpointSlice!.lastError).not.toBeNull());
+  await vi.waitFor(
+    () => expect(rig.source.status().resources.EndpointSlice!.lastError).not.toBeNull(),
+    patiently,
+  );
   await watching(3);
   rig.server.put(service("web"));
   await settle();
@@ -459,7 +463,7 @@ it("a server that went back in time and is silent about it is found out", async 
   clock.advance(2000);
   // Real servers say nothing on a watch from a version they have not reached.
   for (let i = 2; i <= 4; i++) {
-    await vi.waitFor(() => expect(rig.server.watches({ resource: "services" })).toHaveLength(1));
+    await vi.waitFor(() => expect(rig.server.watches({ resource: "services" })).toHaveLength(1), patiently);
     await settle(20);
     clock.advance(150_000);
     await failed(i);
@@ -474,7 +478,7 @@ it("a hung request is given up", async () => {
   rig.server.dropConnections();
   await failed(1);
   clock.advance(1200);
-  await vi.waitFor(() => expect(clock.pending()).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(clock.pending()).toBeGreaterThan(0), patiently);
   await settle();
   rig.server.put(service("more", "172.30.0.6"));
   clock.advance(30_000);

@@ -3,7 +3,15 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { node, nodeName, service, serviceCIDR, slice, viewOf } from "../../../test/support/api-rig.ts";
+import {
+  apiRig,
+  node,
+  nodeName,
+  service,
+  serviceCIDR,
+  slice,
+  viewOf,
+} from "../../../test/support/api-rig.ts";
 import { Cluster } from "../../manifests/cluster.ts";
 import type { Kind } from "../../manifests/objects.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -82,6 +90,36 @@ it("reads one or many YAML and JSON files, Lists and documents, and gives what t
   }
   expect(viewOf(latest())).toEqual(viewOf(cluster.take()));
   expect(latest().problems).toEqual([]);
+});
+
+it("22/17 a dump of the live state gives the same Snapshot as the API", async () => {
+  const rig = await apiRig(systemClock, {
+    prepare(server) {
+      for (const object of [
+        node(),
+        service("web"),
+        slice("web-1", "web", ["10.0.0.1"]),
+        serviceCIDR("k", "172.30.0.0/16"),
+      ]) {
+        server.put(object);
+      }
+      server.put(service("hidden", "172.30.0.2", { "service.kubernetes.io/service-proxy-name": "other" }));
+      server.put(service("headless", "None"));
+    },
+  });
+  await soon(() => expect(rig.seen()).toEqual(rig.truth()));
+  for (const [i, path] of [
+    "api/v1/services",
+    "api/v1/nodes",
+    "apis/discovery.k8s.io/v1/endpointslices",
+    "apis/networking.k8s.io/v1/servicecidrs",
+  ].entries()) {
+    await put(`${i}.json`, await (await fetch(`${rig.server.url}/${path}`)).text());
+  }
+  const live = rig.seen();
+  await rig.stop();
+  await open();
+  await soon(() => expect(viewOf(snapshots.at(-1))).toEqual(live));
 });
 
 it("22/17 an atomic replacement is picked up within a second, and only what changed changes", async () => {
