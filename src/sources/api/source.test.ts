@@ -433,6 +433,24 @@ it("22/12 a page without items but with a token is not the end", async () => {
   });
   await agrees();
   expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(1);
+  expect(requests("services").filter(({ verb }) => verb === "list")).toHaveLength(2);
+});
+
+it("a watch that ends at once without an event is not opened again at once", async () => {
+  await synced();
+  const endAll = () => {
+    for (const watch of rig.server.watches({ resource: "services" })) watch.wire.end();
+  };
+  const before = requests("services").length;
+  endAll();
+  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 1), patiently);
+  await watching();
+  endAll();
+  await failed(1);
+  await settle();
+  expect(requests("services")).toHaveLength(before + 1);
+  clock.advance(1200);
+  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2), patiently);
 });
 
 it("22/14 a quiet watch with bookmarks keeps its connection, one without a byte is re-opened", async () => {
