@@ -7,6 +7,7 @@ import { milliseconds } from "../config/units/duration.ts";
 import { release } from "../config/version.ts";
 import { systemClock } from "../observe/clock.ts";
 import { type Observation, openObservation } from "../observe/observation.ts";
+import { readPacketCounter } from "../sync/iptables-support.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { RunningParts } from "./running.ts";
 
@@ -18,7 +19,7 @@ export function observationOf(
   const { config, gates: resolved, flags, version, log, healthAnswers = "honest" } = options;
   const { nodeName, families, settings, localAddresses } = parts;
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));
-  return openObservation(
+  const observation = openObservation(
     {
       mode: config.mode,
       nodeName,
@@ -63,6 +64,17 @@ export function observationOf(
       onHardFail,
     },
   );
+  if (config.mode === "iptables") tellPackets(observation);
+  return observation;
+}
+
+function tellPackets({ metrics }: Observation): void {
+  const readings = (counter: Parameters<typeof readPacketCounter>[0]) => async () => {
+    const value = await readPacketCounter(counter);
+    return value === null ? [] : [{ labels: {}, value }];
+  };
+  metrics.invalidDropped.from(readings("invalidDropped"));
+  metrics.localhostAccepted.from(readings("localhostNodePorts"));
 }
 
 function stageText(name: string): string {

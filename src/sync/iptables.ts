@@ -14,7 +14,7 @@ import { type Counters, canaryChain, counterNames } from "../modes/iptables/foun
 import { adopt } from "../plan/iptables/adopt.ts";
 import { countOperations, diff } from "../plan/iptables/diff.ts";
 import { ruleCount, withFragments } from "../plan/iptables/plan.ts";
-import type { IptablesPatch, IptablesPlan } from "../plan/iptables/types.ts";
+import type { IptablesPatch, IptablesPlan, Step } from "../plan/iptables/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
 
@@ -52,6 +52,8 @@ class IptablesDriver implements Driver {
   #pending = new Set<PortKey>();
   /** What the host refused, and why: left out until it changes or is tried again. */
   #refused = new Map<PortKey, string>();
+  /** Begins to listen to events; not before the first load, which would be thousands of them. */
+  #listen: (() => Promise<void>) | null = null;
 
   constructor(host: IptablesHost, counters: Counters, start: Start, options: IptablesOptions) {
     this.#host = host;
@@ -81,7 +83,7 @@ class IptablesDriver implements Driver {
     return { differences: countOperations(patch) };
   }
 
-  async watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     const { family, clock, canaryPeriodMs, netns } = this.#options;
     const isSet = () => this.#applied !== null;
     const tell = (what: string) => {
@@ -99,9 +101,10 @@ class IptablesDriver implements Driver {
       },
       signal,
     );
-    if (this.#host.backEnd === "nf_tables") {
-      await watchForeignChanges(family, this.#host, tell, signal, netns === undefined ? {} : { netns });
-    }
+    if (this.#host.backEnd !== "nf_tables") return Promise.resolve();
+    const place = netns === undefined ? {} : { netns };
+    this.#listen = () => watchForeignChanges(family, this.#host, tell, signal, place);
+    return Promise.resolve();
   }
 
   close(): Promise<void> {
@@ -135,6 +138,8 @@ class IptablesDriver implements Driver {
     const patch = before === null ? adopt(await this.#host.read(signal), want) : diff(before, want, keys);
     const written = await this.#apply(patch, signal);
     this.#applied = want;
+    await this.#listen?.();
+    this.#listen = null;
     return { readBack: before === null, ...written, rules: rulesOf(want, patch) };
   }
 
@@ -157,17 +162,17 @@ function without(plan: IptablesPlan, keys: Iterable<PortKey>): IptablesPlan {
   );
 }
 
+/** Jumps from built-in chains are not counted, as in kube-proxy. */
 function rulesOf(plan: IptablesPlan, patch: IptablesPatch): NonNullable<Applied["rules"]> {
+  const writtenBy = ({ write, prepend }: Step) =>
+    write.reduce((sum, { rules }) => sum + rules.length, 0) +
+    prepend.filter(({ chain }) => chain.startsWith("KUBE-")).length;
   return (["filter", "nat"] as const).map((table) => ({
     table,
     held: ruleCount(plan, table),
     written: patch.steps
       .filter((step) => step.table === table)
-      .reduce(
-        (sum, { write, prepend }) =>
-          sum + prepend.length + write.reduce((n, { rules }) => n + rules.length, 0),
-        0,
-      ),
+      .reduce((sum, step) => sum + writtenBy(step), 0),
   }));
 }
 

@@ -19,6 +19,8 @@ export type SyncRecord = {
   readonly bytes: number;
   /** Whether the host was read first. */
   readonly readBack: boolean;
+  /** iptables: rules we hold in a table now, and those written this time. */
+  readonly rules?: readonly { readonly table: string; readonly held: number; readonly written: number }[];
   readonly outcome:
     | { readonly kind: "ok"; readonly refused: readonly Problem[] }
     | { readonly kind: "failed"; readonly message: string };

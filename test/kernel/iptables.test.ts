@@ -259,7 +259,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
   afterEach(() => here.remove());
   const never = new AbortController().signal;
 
-  it("10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
+  it("10/55 10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
     const clock = manualClock();
     const driver = await openIptables({ family: "ipv4", clock, canaryPeriodMs: 30_000, netns: here.path });
     const stop = new AbortController();
@@ -268,6 +268,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const first = routed([web, front]);
     const record = await driver.sync(first, never);
     expect(record.readBack).toBe(true);
+    expect(record.rules!.map(({ held }) => held)).toEqual(record.rules!.map(({ written }) => written));
     expect(record.rules!.map(({ table, held }) => [table, held])).toEqual(
       ["filter", "nat"].map((table) => [
         table,
