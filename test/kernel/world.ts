@@ -15,7 +15,6 @@ import {
   places,
   podGateway,
   secondNodeAddress,
-  twin,
 } from "../places.ts";
 import { createNamespace, type Namespace, sweepNamespaces } from "./netns.ts";
 import { type Poller, startPoller } from "./poller.ts";
@@ -128,7 +127,7 @@ const quiet = {
 
 function connect(at: Record<Place, Namespace>, lan: Namespace): void {
   lan.ip("link add lan type bridge", "link set lan up", ...addresses("lan", 24, gateway));
-  lan.feed(unreachableFrontends, "nft", "-f", "-");
+  refuseFrontends(lan);
   lan.ip(...via([nodePodNetwork, outsideNetwork], places.host), ...via([otherNodePodNetwork], places.RN));
   for (const place of ["host", "RN", "X"] as const) plug(at[place], lan, place);
 
@@ -159,13 +158,18 @@ function connect(at: Record<Place, Namespace>, lan: Namespace): void {
 }
 
 /** What no proxy has touched is visible: the gateway says so. An `unreachable` route would say it once a second. */
-const unreachableFrontends = `table inet gateway {
-  chain frontends {
-    type filter hook prerouting priority 0
-    ip daddr { ${frontendNetworks.join(", ")} } reject with icmp host-unreachable
-    ip6 daddr { ${frontendNetworks.map(twin).join(", ")} } reject with icmpv6 addr-unreachable
+function refuseFrontends(lan: Namespace): void {
+  lan.ip(...routes(frontendNetworks, (network) => `${network} dev lan`));
+  for (const [tool, family, answer] of [
+    ["iptables-restore", "ipv4", "icmp-host-unreachable"],
+    ["ip6tables-restore", "ipv6", "icmp6-addr-unreachable"],
+  ] as const) {
+    const rules = frontendNetworks.map(
+      (network) => `-A FORWARD -d ${inFamily(network, family)} -j REJECT --reject-with ${answer}`,
+    );
+    lan.feed(["*filter", ...rules, "COMMIT", ""].join("\n"), tool);
   }
-}`;
+}
 
 /** A cable from a machine's `eth0` to the bridge. */
 function plug(machine: Namespace, lan: Namespace, place: keyof typeof macs): void {
