@@ -9,7 +9,7 @@ import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
-import { realWorld } from "../sources/world.ts";
+import { realWorld, type World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
 import { modesAtWork } from "../sync/modes.ts";
 import type { WatchedFile } from "./config-file.ts";
@@ -75,7 +75,9 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
 
   const nodeName = nodeNameOf(config, hostname());
   if (nodeName === "") throw new StartError("Cannot start: this node has no name; set hostnameOverride");
-  const world = realWorld(systemClock);
+  // Requests are made before there is anybody to tell of them: the search for this Node comes first.
+  let running: Running | null = null;
+  const world: World = { ...realWorld(systemClock), onRequest: (facts) => running?.requested(facts) };
   const spec = options.source ?? apiSpec(options);
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
@@ -110,10 +112,11 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     }
     const drivers = new Map<Family, Driver>();
     for (const family of families) drivers.set(family, await mode.open(family, modeOptions));
-    const running = new Running(
+    running = new Running(
       options,
       spec,
       {
+        world,
         nodeName,
         node,
         source,

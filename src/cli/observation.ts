@@ -1,13 +1,14 @@
 // Opens what tells the outside about this daemon: configuration and machine in the words of observe/.
-import { readdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { plainFile, unfold } from "../config/config.ts";
 import { gates } from "../config/gate-table.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { release } from "../config/version.ts";
 import { systemClock } from "../observe/clock.ts";
+import { familyLabels } from "../observe/family.ts";
+import { systemCounters } from "../observe/metrics/system-counters.ts";
+import { systemProcess } from "../observe/metrics/system-process.ts";
 import { type Observation, openObservation } from "../observe/observation.ts";
-import { readPacketCounter } from "../sync/iptables-support.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { RunningParts } from "./running.ts";
 
@@ -54,27 +55,16 @@ export function observationOf(
       clock: systemClock,
       random: Math.random,
       log: log.log,
-      process: {
-        readText: (path) => readFileSync(path, "utf8"),
-        countEntries: (directory) => readdirSync(directory).length,
-        cpuSeconds: () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
-        residentBytes: () => process.memoryUsage.rss(),
-        heapUsedBytes: () => process.memoryUsage().heapUsed,
-      },
+      process: systemProcess,
+      counters: systemCounters,
       onHardFail,
     },
   );
-  if (config.mode === "iptables") tellPackets(observation);
+  for (const family of families) {
+    const owned = options.owned === true ? 1 : 0;
+    observation.metrics.tableOwned.with({ ip_family: familyLabels[family] }).set(owned);
+  }
   return observation;
-}
-
-function tellPackets({ metrics }: Observation): void {
-  const readings = (counter: Parameters<typeof readPacketCounter>[0]) => async () => {
-    const value = await readPacketCounter(counter);
-    return value === null ? [] : [{ labels: {}, value }];
-  };
-  metrics.invalidDropped.from(readings("invalidDropped"));
-  metrics.localhostAccepted.from(readings("localhostNodePorts"));
 }
 
 function stageText(name: string): string {

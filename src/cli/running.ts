@@ -5,11 +5,12 @@ import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
+import { sendWith } from "../observe/events/api.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
 import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
-import { realWorld } from "../sources/world.ts";
+import type { RequestFacts, World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
 import { type FlowSweep, FlowSweeper } from "../sync/flows.ts";
 import { openLoop } from "../sync/loop.ts";
@@ -21,6 +22,7 @@ import { observationOf } from "./observation.ts";
 import { raiseOomScore } from "./start-up.ts";
 
 export type RunningParts = {
+  readonly world: World;
   readonly nodeName: string;
   readonly node: ClusterNode | null;
   readonly source: Source;
@@ -54,6 +56,11 @@ export class Running {
       this.#end = resolve;
     });
     this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
+  }
+
+  /** Told of every request to the API server. */
+  requested(facts: RequestFacts): void {
+    this.#observation.requested(facts);
   }
 
   async untilEnd(signal: AbortSignal): Promise<number> {
@@ -121,17 +128,7 @@ export class Running {
   }
 
   async #connectEvents(spec: Extract<SourceSpec, { kind: "api" }>, signal: AbortSignal): Promise<void> {
-    const client = await openApi(spec, realWorld(systemClock));
-    this.#observation.events.connect(async ({ method, path, contentType, body }) => {
-      try {
-        await client.json({ method, path, body: { contentType, text: body } }, signal);
-        return 201;
-      } catch (error) {
-        if (error instanceof Error && "status" in error && typeof error.status === "number")
-          return error.status;
-        throw error;
-      }
-    });
+    this.#observation.events.connect(sendWith(await openApi(spec, this.#parts.world), signal));
     const { config } = this.#options;
     const node = { kind: "Node", name: this.#parts.nodeName } as const;
     if (config.modeDefaulted) {
@@ -156,6 +153,7 @@ export class Running {
       for await (const event of source.nodeEvents(signal)) {
         if (event.kind === "deleted") return this.#fail(`Node ${quoted(nodeName)} was deleted`);
         if (event.kind === "absent") continue;
+        this.#observation.health.setNode(event.node);
         if (event.node.addresses.join() !== known.addresses.join()) {
           return this.#fail(
             `Node IPs changed from [${known.addresses.join(" ")}] to [${event.node.addresses.join(" ")}]`,
@@ -179,7 +177,9 @@ export class Running {
     if (this.#awaited.size === 0) void this.#parts.removeLeftovers();
   }
 
-  #tellSweep({ family, milliseconds: ms, outcome }: FlowSweep): void {
+  #tellSweep(sweep: FlowSweep): void {
+    const { family, milliseconds: ms, outcome } = sweep;
+    this.#observation.swept(sweep);
     const log = this.#log.in("sync/flows.ts");
     if (outcome.kind === "failed")
       log.error(new Error(outcome.message), "Stale flows remain for now", { family });

@@ -1,10 +1,9 @@
 // What must be settled before the loop can start: this Node, the kernel's settings, the families to serve.
-import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
 import { conntrackTargets, countCpus } from "../config/conntrack.ts";
 import { doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
-import { applySysctls, type SettingFiles, setOomScore } from "../host/sysctl.ts";
+import { applySysctls, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
@@ -46,7 +45,7 @@ export async function findNode(
 /** Largest number of connections and their time-outs, as configured. */
 export function tuneConntrack(config: ValidConfig, log: Log): void {
   const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
-  for (const { file, value } of applySysctls(conntrackTargets(config.conntrack, cpus), files)) {
+  for (const { file, value } of applySysctls(conntrackTargets(config.conntrack, cpus), systemFiles)) {
     log.info("Set a kernel setting", { file, value });
   }
 }
@@ -81,7 +80,7 @@ export async function servedFamilies(
 /** The kernel should kill others first; where it does not listen, we work all the same. */
 export async function raiseOomScore(score: number, log: Log): Promise<void> {
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-  const refused = await setOomScore(score, files, pause);
+  const refused = await setOomScore(score, systemFiles, pause);
   if (refused !== null) log.v(2, "Cannot set the OOM score", { reason: refused.message });
 }
 
@@ -89,14 +88,9 @@ export function isTcpLiberal(): boolean {
   return readSysctl("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal") === "1";
 }
 
-const files: SettingFiles = {
-  read: (file) => readFileSync(file, "utf8"),
-  write: (file, text) => writeFileSync(file, text),
-};
-
 function readSysctl(file: string): string {
   try {
-    return files.read(file).trim();
+    return systemFiles.read(file).trim();
   } catch {
     return "";
   }

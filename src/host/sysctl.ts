@@ -1,4 +1,5 @@
 // Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
+import { readFileSync, writeFileSync } from "node:fs";
 import type { SysctlTarget } from "../config/conntrack.ts";
 import { HostError } from "./error.ts";
 
@@ -6,6 +7,11 @@ import { HostError } from "./error.ts";
 export type SettingFiles = {
   readonly read: (file: string) => string;
   readonly write: (file: string, text: string) => void;
+};
+
+export const systemFiles: SettingFiles = {
+  read: (file) => readFileSync(file, "utf8"),
+  write: (file, text) => writeFileSync(file, text),
 };
 
 /** What was changed, for the log. */

@@ -60,6 +60,7 @@ async function open(given: Partial<ObservationSettings> = {}) {
       clock: systemClock,
       random: Math.random,
       log: silentLog,
+      counters: { accounted: async () => null, nftables: async () => new Map() },
       process: {
         readText: () => "",
         countEntries: () => 1,

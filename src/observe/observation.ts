@@ -4,6 +4,7 @@ import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts } from "../sources/world.ts";
+import type { FlowSweep } from "../sync/flows.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import type { Clock } from "./clock.ts";
@@ -11,9 +12,11 @@ import { type Events, openEvents } from "./events/recorder.ts";
 import type { HealthSettings } from "./health.ts";
 import type { Log } from "./log/log.ts";
 import type { ModeName } from "./metrics/define.ts";
+import { type KernelCounters, reportKernelCounters } from "./metrics/kernel-counters.ts";
 import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./metrics/metrics.ts";
 import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
 import { observeRequest } from "./metrics/requests.ts";
+import { observeSweep } from "./metrics/sweeps.ts";
 import { openHealth, type ProxyHealth } from "./proxy-health.ts";
 import { type DebugServerWorld, debugPages } from "./servers/debug-server.ts";
 import { healthPages } from "./servers/health-server.ts";
@@ -53,6 +56,7 @@ export type ObservationWorld = {
   readonly random: () => number;
   readonly log: Log;
   readonly process: ProcessView;
+  readonly counters: KernelCounters;
   /** `bindAddressHardFail`, after the Event about it was sent or a second has passed. */
   readonly onHardFail: (error: Error) => void;
 };
@@ -64,6 +68,8 @@ export type Observation = LoopObserver & {
   readonly events: Events;
   /** Told of requests to the API server: the `onRequest` of a Source's World. */
   readonly requested: (facts: RequestFacts) => void;
+  /** Told of passes over the tracked flows. */
+  readonly swept: (sweep: FlowSweep) => void;
   /** Minds how long the API server has been silent. Not for a Source of files, which is silent by nature. */
   readonly follow: (source: Pick<Source, "status">) => void;
   /** Opens the health and metrics servers, and keeps trying where a port is taken. */
@@ -98,6 +104,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
   const checks = new Map(settings.families.map((one) => [one.family, serviceHealth(one)]));
   const servers: KeptServer[] = [];
   reportProcess(metrics, world.process);
+  reportKernelCounters(metrics, world.counters);
   metrics.watchAge.from(() =>
     [...health.watchAges()].map(([resource, value]) => ({ labels: { resource }, value: value / 1000 })),
   );
@@ -152,6 +159,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     health,
     events,
     requested: (facts) => observeRequest(metrics, facts),
+    swept: (sweep) => observeSweep(metrics, sweep),
     follow(source) {
       const since = clock.wall();
       health.askAges(() => watchAges(source.status(), since, clock.wall()));

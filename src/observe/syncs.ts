@@ -118,13 +118,13 @@ function tellSync(metrics: Metrics, mode: ModeName, record: SyncRecord): void {
   metrics[isFull ? "fullSyncDuration" : "partialSyncDuration"].with(family).observe(seconds);
   metrics.syncs.with({ ...family, trigger, outcome: outcome.kind }).add();
   metrics.syncOperations.with(family).observe(record.operations);
+  metrics.syncBytes.with(family).observe(record.bytes);
+  metrics.servicePorts.with(family).set(record.servicePorts);
+  metrics.endpoints.with(family).set(record.endpoints);
   for (const { table, held, written } of record.rules ?? []) {
     metrics.iptablesRules.with({ table, ...family }).set(held);
     metrics.iptablesRulesWritten.with({ table, ...family }).set(written);
   }
-  metrics.syncBytes.with(family).observe(record.bytes);
-  metrics.servicePorts.with(family).set(record.servicePorts);
-  metrics.endpoints.with(family).set(record.endpoints);
   if (outcome.kind === "ok") {
     metrics.refusedPorts.with(family).set(outcome.refused.length);
     return;

@@ -1,6 +1,7 @@
 // What the loop asks of a Mode at work: bring the host to these Routes, and say what that took.
 import type { Problem } from "../model/problem.ts";
 import type { Routes } from "../routing/routes.ts";
+import type { RuleCount } from "./record.ts";
 
 /** One Mode at work on one family of one host. It remembers what it has applied, or that it does not know. */
 export type Driver = {
@@ -22,8 +23,8 @@ export type Applied = {
   readonly readBack: boolean;
   readonly operations: number;
   readonly bytes: number;
-  /** iptables: rules we hold in a table now, and those written this time. */
-  readonly rules?: readonly { readonly table: string; readonly held: number; readonly written: number }[];
+  /** Of modes that write rules, by table. */
+  readonly rules?: readonly RuleCount[];
   /** Objects the host refused; everything else is in place, and they will be tried again. */
   readonly refused: readonly Problem[];
 };

@@ -3,12 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import { run, type Start, starter } from "../host/iptables/command.ts";
-import { readCounter } from "../host/iptables/counters.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { usableFamilies } from "../host/iptables/probe.ts";
 import { applySysctls } from "../host/sysctl.ts";
 import { type Family, families } from "../model/address.ts";
-import { counterNames } from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
 import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
 
@@ -48,10 +46,4 @@ async function cleanUpFamily(family: Family, start: Start): Promise<void> {
     throw error;
   });
   if (host !== null) await host.apply(removal(await host.read()));
-}
-
-/** Packets that the counters of our rules have seen; none where the kernel has no such counter. */
-export async function readPacketCounter(counter: keyof typeof counterNames): Promise<number | null> {
-  const packets = await readCounter(counterNames[counter]);
-  return packets === null ? null : Number(packets);
 }

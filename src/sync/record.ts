@@ -5,6 +5,9 @@ import type { Problem } from "../model/problem.ts";
 /** Why a Sync ran: the first one, a change, after a failure, after a while, or because somebody changed the host. */
 export type Trigger = "first" | "change" | "retry" | "resync" | "drift";
 
+/** How many rules we hold in a table, and how many a Sync wrote. */
+export type RuleCount = { readonly table: string; readonly held: number; readonly written: number };
+
 export type SyncRecord = {
   readonly family: Family;
   readonly trigger: Trigger;
@@ -19,8 +22,8 @@ export type SyncRecord = {
   readonly bytes: number;
   /** Whether the host was read first. */
   readonly readBack: boolean;
-  /** iptables: rules we hold in a table now, and those written this time. */
-  readonly rules?: readonly { readonly table: string; readonly held: number; readonly written: number }[];
+  /** Of modes that write rules; their metrics tell it. */
+  readonly rules?: readonly RuleCount[];
   readonly outcome:
     | { readonly kind: "ok"; readonly refused: readonly Problem[] }
     | { readonly kind: "failed"; readonly message: string };

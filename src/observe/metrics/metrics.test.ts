@@ -3,11 +3,14 @@ import { describe, expect, it } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../../test/support/prometheus.ts";
 import { counter, everywhere, gauge, histogram, inModes, type ModeName, readCounter } from "./define.ts";
+import { reportKernelCounters } from "./kernel-counters.ts";
 import { type BuildFacts, openMetrics } from "./metrics.ts";
 import { metricsPage } from "./page.ts";
 import { type ProcessView, reportProcess } from "./process.ts";
 import { isHidden, type MetricsSettings, openRegistry } from "./registry.ts";
 import { observeRequest } from "./requests.ts";
+import { observeSweep } from "./sweeps.ts";
+import { systemProcess } from "./system-process.ts";
 import { metricTable } from "./table.ts";
 import { formatFloat } from "./text.ts";
 
@@ -240,6 +243,54 @@ describe("a scraper", () => {
   });
 });
 
+describe("packets counted by rules", () => {
+  const gate = "KubeProxyNFTablesLocalhostNodePorts";
+
+  it("of nfacct objects are shown where they exist", async () => {
+    const { metrics, print } = opened({ mode: "iptables" });
+    const known = new Map([["ct_state_invalid_dropped_pkts", 7n]]);
+    reportKernelCounters(metrics, {
+      accounted: async (name) => known.get(name) ?? null,
+      nftables: async () => new Map(),
+    });
+    const text = await print();
+    expect(text).toContain("kubeproxy_iptables_ct_state_invalid_dropped_packets_total 7\n");
+    expect(text).not.toContain("kubeproxy_iptables_localhost_nodeports_accepted_packets_total");
+  });
+
+  it("of the nftables table are shown for the families that have it", async () => {
+    const { metrics, print } = opened({ gates: new Set([gate]) });
+    const counters = new Map([
+      ["localhost-nodeport-rejected-udp", 3n],
+      ["foreign", 9n],
+    ]);
+    reportKernelCounters(metrics, {
+      accounted: async () => null,
+      nftables: (family) =>
+        family === "ipv4" ? Promise.resolve(counters) : Promise.reject(new Error("no table")),
+    });
+    const { series } = parsePrometheus(await print()).get(
+      "kubeproxy_nftables_localhost_nodeport_rejected_packets_total",
+    )!;
+    expect(series).toMatchObject([{ labels: { ip_family: "IPv4", protocol: "UDP" }, value: 3 }]);
+  });
+});
+
+it("stale flows that were removed are told, passes that failed are not", async () => {
+  const { metrics, print } = opened();
+  observeSweep(metrics, {
+    family: "ipv4",
+    milliseconds: 20,
+    outcome: { kind: "ok", examined: 9, deleted: 2, complete: true },
+  });
+  observeSweep(metrics, { family: "ipv4", milliseconds: 20, outcome: { kind: "failed", message: "no" } });
+  const parsed = parsePrometheus(await print());
+  expect(parsed.get("kubeproxy_conntrack_reconciler_deleted_entries_total")!.series).toMatchObject([
+    { value: 2 },
+  ]);
+  expect(parsed.get("kubeproxy_conntrack_reconciler_sync_duration_seconds")!.series.at(-1)!.value).toBe(1);
+});
+
 describe("process_*", () => {
   const files: Record<string, string> = {
     "/proc/stat": "cpu 1 2\nbtime 1700000000\n",
@@ -278,6 +329,15 @@ describe("process_*", () => {
       process_virtual_memory_max_bytes: -1,
     });
     expect(parsed.get("process_open_fds")!.help).not.toContain("[");
+  });
+
+  it("of this very process are all there", async () => {
+    const { metrics, print } = opened();
+    reportProcess(metrics, systemProcess);
+    const parsed = parsePrometheus(await print());
+    expect([...parsed.keys()].filter((name) => name.startsWith("process_"))).toHaveLength(9);
+    const started = parsed.get("process_start_time_seconds")!.series[0]!.value;
+    expect(Math.abs(started - (Date.now() / 1000 - process.uptime()))).toBeLessThan(60);
   });
 
   it("are absent where /proc says nothing", async () => {
