@@ -1,6 +1,6 @@
 // What benchmarks share: time, retained heap, and a table that is also written as JSON.
 import { writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 
 /** Milliseconds that `work` takes at its best of `rounds`; `prepare` makes its input outside the measured time. */
 export function bestMs<T>(rounds: number, prepare: () => T, work: (input: T) => unknown): number {
@@ -39,7 +39,10 @@ export function publish(rows: readonly Row[]): void {
   for (const row of rows)
     console.log(`  ${row.what.padEnd(52)} ${shown(row.value).padStart(12)} ${line(row)}`);
   const file = process.env.TURNOUT_BENCH_RESULT;
-  const machine = { node: process.version, cpu: cpus()[0]?.model ?? "", cores: cpus().length };
+  const cores = cpus().length;
+  const load = loadavg()[0]!;
+  const machine = { node: process.version, cpu: cpus()[0]?.model ?? "", cores, load };
+  if (load > cores) console.log(`  (the machine is busy: load ${load.toFixed(1)} on ${cores} cores)`);
   if (file !== undefined) {
     writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), ...machine, rows }, null, 2)}\n`);
   }
