@@ -52,9 +52,9 @@ export function openConversation(from: Sender, protocol: "tcp" | "udp", to: Endp
   });
   const answer = (): Promise<Reply> =>
     new Promise((resolve) => {
-      const timer = setTimeout(() => resolve("silence"), patienceMs);
+      const stopWaiting = poller.afterQuiet(patienceMs, () => resolve("silence"));
       listener = (reply) => {
-        clearTimeout(timer);
+        stopWaiting();
         resolve(reply);
       };
     });

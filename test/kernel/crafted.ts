@@ -13,12 +13,12 @@ export function tryCraftedSyn(from: Sender & { readonly source: Address }, to: E
   const fd = from.netns.inside(() => socket(AF_PACKET, SOCK_RAW, swapped(ethernetIPv4)));
   return new Promise((resolve) => {
     const settle = (fate: Fate): void => {
-      clearTimeout(timer);
+      stopWaiting();
       from.poller.forget(fd);
       close(fd);
       resolve(fate);
     };
-    const timer = setTimeout(() => settle({ kind: "silence", client }), 1000);
+    const stopWaiting = from.poller.afterQuiet(1000, () => settle({ kind: "silence", client }));
     from.poller.watch(fd, POLLIN, () => {
       for (let frame = receive(fd); frame !== null; frame = receive(fd)) {
         if (!isAnswer(frame.data, to, client)) continue;

@@ -31,12 +31,12 @@ export function injectInvalid(
   bind(ear, { address: to.address, port: 0 });
   return new Promise((resolve) => {
     const settle = (arrived: boolean): void => {
-      clearTimeout(timer);
+      stopWaiting();
       poller.forget(ear);
       close(ear);
       resolve(arrived);
     };
-    const timer = setTimeout(() => settle(false), patienceMs);
+    const stopWaiting = poller.afterQuiet(patienceMs, () => settle(false));
     poller.watch(ear, POLLIN, () => {
       for (let message = receive(ear); message !== null; message = receive(ear)) {
         const packet = domain === AF_INET ? withoutIPv4Header(message.data) : message.data;

@@ -6,8 +6,10 @@ import { compile as compileNftables } from "../../src/modes/nftables/compile.ts"
 import { print as printIptables } from "../../src/plan/iptables/print.ts";
 import { diff } from "../../src/plan/nftables/diff.ts";
 import { unfold } from "../../src/plan/nftables/plan.ts";
+import { tableName } from "../../src/plan/nftables/types.ts";
 import { routesFor } from "../scenario-routes.ts";
 import type { ModeUnderTest } from "./judge.ts";
+import { createNamespace, type Namespace } from "./netns.ts";
 
 export const nftablesPlan: ModeUnderTest = {
   name: "nftables",
@@ -20,6 +22,7 @@ export const nftablesPlan: ModeUnderTest = {
       } finally {
         await host.close();
       }
+      checkListing(node, family === "ipv4" ? "ip" : "ip6");
     }
   },
   clear: async () => {},
@@ -38,3 +41,24 @@ export const iptablesPlan: ModeUnderTest = {
   },
   clear: async () => {},
 };
+
+/** A person can list the table, a program can, and the listing loaded elsewhere gives the same listing. */
+function checkListing(node: Namespace, family: "ip" | "ip6"): void {
+  const list = ["list", "table", family, tableName];
+  JSON.parse(node.run("nft", "-j", ...list));
+  const listing = node.run("nft", ...list);
+  const elsewhere = createNamespace();
+  try {
+    elsewhere.feed(listing, "nft", "-f", "-");
+    const lines = (text: string) =>
+      text
+        .split(/[\n,]/)
+        .map((line) => line.trim())
+        .sort()
+        .join("\n");
+    if (lines(elsewhere.run("nft", ...list)) !== lines(listing))
+      throw new Error(`Not loaded as listed:\n${listing}`);
+  } finally {
+    elsewhere.remove();
+  }
+}

@@ -5,6 +5,11 @@ import { close, eventFd, POLLIN, poll } from "./libc.ts";
 export type Poller = {
   /** Calls back on these poll events, until `forget`. */
   watch(fd: number, events: number, callback: (events: number) => void): void;
+  /**
+   * Calls back after a time in which this thread was free to look at its sockets: on a busy machine it waits longer
+   * than the clock, so that an answer that is there is not taken for silence. Returns how to cancel it.
+   */
+  afterQuiet(ms: number, callback: () => void): () => void;
   /** Stops watching; the caller closes the file. */
   forget(fd: number): void;
   /** Ends the loop; files that are still watched are closed. */
@@ -16,6 +21,16 @@ export function startPoller(): Poller {
   const bell = eventFd();
   const ring = (): void => void writeSync(bell, one);
   let running = true;
+  let ticks = 0;
+  const waiting = new Set<{ readonly due: number; readonly callback: () => void }>();
+  const ticker = setInterval(() => {
+    ticks++;
+    for (const wait of waiting) {
+      if (wait.due > ticks) continue;
+      waiting.delete(wait);
+      wait.callback();
+    }
+  }, tickMs);
 
   const loop = async (): Promise<void> => {
     while (running) {
@@ -38,11 +53,17 @@ export function startPoller(): Poller {
       watched.set(fd, { events, callback });
       ring();
     },
+    afterQuiet(ms, callback) {
+      const wait = { due: ticks + Math.ceil(ms / tickMs), callback };
+      waiting.add(wait);
+      return () => void waiting.delete(wait);
+    },
     forget(fd) {
       watched.delete(fd);
     },
     async stop() {
       running = false;
+      clearInterval(ticker);
       ring();
       await ended;
       for (const fd of watched.keys()) close(fd);
@@ -52,5 +73,6 @@ export function startPoller(): Poller {
   };
 }
 
+const tickMs = 50;
 const one = Buffer.alloc(8);
 one.writeBigUInt64LE(1n);

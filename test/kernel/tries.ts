@@ -127,12 +127,14 @@ function attempt(
   const fd = netns.inside(() => socket(domain, type, protocol));
   return new Promise((resolve) => {
     const settle = (fate: Fate): void => {
-      clearTimeout(timer);
+      stopWaiting();
       poller.forget(fd);
       close(fd);
       resolve(fate);
     };
-    const timer = setTimeout(() => settle({ kind: "silence", client: clientName(fd, exchange) }), patienceMs);
+    const stopWaiting = poller.afterQuiet(patienceMs, () =>
+      settle({ kind: "silence", client: clientName(fd, exchange) }),
+    );
     const look = (): void => {
       const fate = lookAt(fd, domain, type, exchange);
       if (fate !== null) settle(fate);
