@@ -6,13 +6,15 @@ import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { sendWith } from "../observe/events/api.ts";
+import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
 import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
-import { type FlowSweep, FlowSweeper } from "../sync/flows.ts";
+import { type FinishedSync, type FlowSweep, FlowSweeper, type FlowSweepOptions } from "../sync/flows.ts";
+import { LocalhostNodePorts, type LocalhostReport } from "../sync/localhost.ts";
 import { openLoop } from "../sync/loop.ts";
 import type { ModeAtWork } from "../sync/modes.ts";
 import type { SyncRecord } from "../sync/record.ts";
@@ -42,6 +44,7 @@ export class Running {
   readonly #parts: RunningParts;
   readonly #log: Log;
   readonly #observation: Observation;
+  readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
   #end: (code: number) => void = () => {};
   readonly #ended: Promise<number>;
@@ -56,6 +59,7 @@ export class Running {
       this.#end = resolve;
     });
     this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
+    this.#localhost = this.#openLocalhost();
   }
 
   /** Told of every request to the API server. */
@@ -84,14 +88,7 @@ export class Running {
         resyncMs: mode.resyncMs(config),
       },
       clock: systemClock,
-      afterSync: new FlowSweeper(
-        {
-          clean: (query, stop) => cleanFlows(query, {}, stop),
-          clock: systemClock,
-          swept: (sweep) => this.#tellSweep(sweep),
-        },
-        signal,
-      ).afterSync,
+      afterSync: this.#afterEverySync(signal),
       observer: {
         ...this.#observation,
         synced: (record, snapshot) => {
@@ -117,6 +114,7 @@ export class Running {
     try {
       return await Promise.race([this.#ended, looping.then(() => this.#ended)]);
     } finally {
+      for (const listeners of this.#localhost.values()) await listeners.close();
       await this.#observation.close();
       for (const driver of drivers.values()) await driver.close();
     }
@@ -168,6 +166,40 @@ export class Running {
     } catch (error) {
       if (!signal.aborted) throw error;
     }
+  }
+
+  #afterEverySync(signal: AbortSignal): (sync: FinishedSync) => void {
+    const clean: FlowSweepOptions["clean"] = (query, stop) => cleanFlows(query, {}, stop);
+    const swept = (sweep: FlowSweep) => this.#tellSweep(sweep);
+    const sweeper = new FlowSweeper({ clean, clock: systemClock, swept }, signal);
+    return (sync) => {
+      sweeper.afterSync(sync);
+      if (sync.record.outcome.kind === "ok")
+        void this.#localhost.get(sync.record.family)?.update(sync.routes());
+    };
+  }
+
+  /** In nftables mode, where the gate asks for it, listeners of our own serve NodePorts on loopback. */
+  #openLocalhost(): ReadonlyMap<Family, LocalhostNodePorts> {
+    const { families, settings } = this.#parts;
+    if (this.#options.config.mode !== "nftables") return new Map();
+    const { metrics } = this.#observation;
+    const label = (family: Family) => ({ ip_family: familyLabels[family] });
+    const report: LocalhostReport = {
+      listeners: (family, count) => metrics.localhostListeners.with(label(family)).set(count),
+      outcome: (family, outcome) =>
+        metrics.localhostAcceptedConnections.with({ ...label(family), outcome }).add(),
+      failed: (family, error) => {
+        metrics.localhostListenFailures.with(label(family)).add();
+        this.#log
+          .in("sync/localhost.ts")
+          .error(error, "NodePort on loopback is not served; trying again with the next Sync");
+      },
+    };
+    const served = families.filter((family) => settings.resolved.settings[family].nftLocalhost === "serve");
+    return new Map(
+      served.map((family) => [family, new LocalhostNodePorts(family, systemClock, Math.random, report)]),
+    );
   }
 
   /** Until our rules are in place those of another mode serve on: nobody waits in between. */

@@ -1,0 +1,237 @@
+// Relays on real sockets of the loopback interface.
+import { createSocket } from "node:dgram";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { HostError } from "../error.ts";
+import { Balancer } from "./balancer.ts";
+import type { Relay } from "./relay.ts";
+import { openTcpRelay } from "./tcp.ts";
+import { openUdpRelay } from "./udp.ts";
+
+const host = "127.0.0.1";
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+describe("TCP relay", () => {
+  it("21/30 keeps half-closed connections: what the backend still sends after the client's FIN arrives", async () => {
+    const megabyte = Buffer.alloc(1 << 20, 7);
+    const backend = await serve((socket) => {
+      socket.resume();
+      socket.on("end", () => socket.end(megabyte));
+    });
+    const relay = await tcp(() => ({ address: host, port: backend }));
+    const received = await talk(relay.port, Buffer.from("question"));
+    expect(received.length).toBe(megabyte.length);
+  });
+
+  it("21/15 carries 10 MB each way intact", async () => {
+    const payload = Buffer.from(new Uint8Array(10 << 20).map((_, i) => (i * 31) & 255));
+    const backend = await serve((socket) => void socket.pipe(socket));
+    const relay = await tcp(() => ({ address: host, port: backend }));
+    expect((await talk(relay.port, payload)).equals(payload)).toBe(true);
+  });
+
+  it("21/14 tries another backend when one refuses, and closes the client when all do", async () => {
+    const backend = await serve((socket) => socket.end("here"));
+    const dead = await unusedPort();
+    const outcomes: string[] = [];
+    const relay = await tcp((_, attempt) => ({ address: host, port: attempt === 0 ? dead : backend }), {
+      dialMs: [250, 500],
+      onOutcome: (outcome) => outcomes.push(outcome),
+    });
+    expect(String(await talk(relay.port, null))).toBe("here");
+    const hopeless = await tcp(() => ({ address: host, port: dead }), {
+      onOutcome: (outcome) => outcomes.push(outcome),
+    });
+    expect(String(await talk(hopeless.port, null))).toBe("");
+    const empty = await tcp(() => null);
+    expect(String(await talk(empty.port, null))).toBe("");
+    expect(outcomes).toEqual(["forwarded", "failed"]);
+  });
+
+  it("21/26 cuts open connections on both sides when told, and lets them live when not", async () => {
+    const closed: string[] = [];
+    const backend = await serve((socket) => {
+      socket.write("hello");
+      socket.resume().on("end", () => closed.push("backend"));
+    });
+    for (const cut of [true, false]) {
+      const relay = await tcp(() => ({ address: host, port: backend }));
+      const client = connect(relay.port, host).on("error", () => {});
+      closers.push(() => client.destroy());
+      await new Promise((resolve) => client.once("data", resolve));
+      expect(relay.open()).toBe(1);
+      const ended = new Promise((resolve) => client.once("close", resolve));
+      await relay.close(cut);
+      if (cut) await ended;
+      else expect(client.destroyed).toBe(false);
+      await expect(refused(relay.port)).resolves.toBe(true);
+    }
+    await expect.poll(() => closed).toEqual(["backend"]);
+  });
+
+  it("21/27 says who cannot listen and why", async () => {
+    const relay = await tcp(() => null);
+    const again = openTcpRelay({ host, port: relay.port, choose: () => null, limit: 1, dialMs: [1] });
+    await expect(again).rejects.toThrow(HostError);
+    await expect(again).rejects.toThrow(/another program listens there/);
+  });
+});
+
+describe("UDP relay", () => {
+  it("21/17 21/18 answers each of 100 clients with its own datagrams, whole up to 65,507 bytes", async () => {
+    const backend = await echo();
+    const relay = await openUdpRelay({
+      host,
+      port: 0,
+      choose: () => ({ address: host, port: backend }),
+      limit: 1000,
+      idleMs: 5000,
+    });
+    closers.push(() => relay.close(true));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => ask(relay.port, Buffer.from(`client ${i}`))),
+    );
+    expect(answers.map(String)).toEqual(Array.from({ length: 100 }, (_, i) => `client ${i}`));
+    expect(relay.open()).toBe(100);
+    expect((await ask(relay.port, Buffer.alloc(65_507, 1))).length).toBe(65_507);
+  });
+
+  it("21/17 forgets a client that is silent, and no more than the limit are served", async () => {
+    const backend = await echo();
+    const relay = await openUdpRelay({
+      host,
+      port: 0,
+      choose: () => ({ address: host, port: backend }),
+      limit: 1,
+      idleMs: 50,
+    });
+    closers.push(() => relay.close(true));
+    await ask(relay.port, Buffer.from("a"));
+    await expect(ask(relay.port, Buffer.from("b"), 30)).rejects.toThrow("no answer");
+    await expect.poll(() => relay.open()).toBe(0);
+    expect(String(await ask(relay.port, Buffer.from("c")))).toBe("c");
+  });
+});
+
+describe("balancer", () => {
+  const backends = [1, 2, 3].map((port) => ({ address: host, port }));
+
+  it("21/11 takes turns: each backend twice in six, in one order, which an unchanged set does not restart", () => {
+    const balancer = new Balancer({ order: "turn", random: () => 0.3, now: () => 0 });
+    balancer.set(backends, null);
+    const first = [0, 1, 2].map(() => balancer.choose("x")!.port);
+    expect([...first].sort()).toEqual([1, 2, 3]);
+    expect(balancer.choose("x")!.port).toBe(first[0]);
+    balancer.set([...backends].reverse(), null);
+    expect(balancer.choose("x")!.port).toBe(first[1]);
+  });
+
+  it("21/12 21/28 pins a client, sliding, until the backend leaves or the time-out changes", () => {
+    let now = 0;
+    const balancer = new Balancer({ order: "turn", random: () => 0, now: () => now });
+    balancer.set(backends, 10);
+    const pinned = balancer.choose("x")!;
+    for (let i = 0; i < 5; i++) {
+      now += 9_000;
+      expect(balancer.choose("x")).toEqual(pinned);
+    }
+    now += 10_001;
+    expect(balancer.choose("x")).not.toEqual(pinned);
+    const next = balancer.choose("x")!;
+    balancer.set(
+      backends.filter(({ port }) => port !== next.port),
+      10,
+    );
+    expect(balancer.choose("x")).not.toEqual(next);
+    const again = balancer.choose("x")!;
+    expect(balancer.choose("x", true)).not.toEqual(again);
+    balancer.set([], 10);
+    expect(balancer.choose("x")).toBeNull();
+  });
+});
+
+async function tcp(
+  choose: (client: string, attempt: number) => { address: string; port: number } | null,
+  more: { dialMs?: readonly number[]; onOutcome?: (outcome: "forwarded" | "failed") => void } = {},
+): Promise<Relay> {
+  const relay = await openTcpRelay({ host, port: 0, choose, limit: 100, dialMs: [1000], ...more });
+  closers.push(() => relay.close(true));
+  return relay;
+}
+
+function serve(onConnection: (socket: Socket) => void): Promise<number> {
+  return listening(
+    createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on("error", () => {});
+      onConnection(socket);
+    }),
+  );
+}
+
+function listening(server: Server): Promise<number> {
+  closers.push(() => server.close());
+  return new Promise((resolve) => {
+    server.listen(0, host, () => resolve((server.address() as { port: number }).port));
+  });
+}
+
+async function unusedPort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Sends, closes its side, and gives everything that comes back. */
+function talk(port: number, data: Buffer | null): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket = connect({ port, host, allowHalfOpen: true });
+    closers.push(() => socket.destroy());
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("error", () => {});
+    socket.on("end", () => resolve(Buffer.concat(chunks)));
+    socket.on("close", () => resolve(Buffer.concat(chunks)));
+    socket.end(data ?? "");
+  });
+}
+
+function refused(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, host);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once("error", () => resolve(true));
+  });
+}
+
+function echo(): Promise<number> {
+  const socket = createSocket("udp4");
+  closers.push(() => socket.close());
+  socket.on("message", (data, from) => socket.send(data, from.port, from.address));
+  return new Promise((resolve) => {
+    socket.bind(0, host, () => resolve(socket.address().port));
+  });
+}
+
+function ask(port: number, data: Buffer, waitMs = 3000): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket("udp4");
+    const timer = setTimeout(() => {
+      socket.close();
+      reject(new Error("no answer"));
+    }, waitMs);
+    socket.on("message", (answer) => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(answer);
+    });
+    socket.send(data, port, host);
+  });
+}

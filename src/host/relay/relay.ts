@@ -1,0 +1,32 @@
+// What the TCP and UDP relays have in common: where they listen, how they choose, what they report.
+import { HostError } from "../error.ts";
+import type { RelayBackend } from "./balancer.ts";
+
+export type RelayOptions = {
+  readonly host: string;
+  /** 0: the kernel chooses. */
+  readonly port: number;
+  /** null: nobody can answer. `attempt` counts from 0 within one connection. */
+  readonly choose: (client: string, attempt: number) => RelayBackend | null;
+  /** Connections, or clients of a UDP relay, at the same time; more are turned away. */
+  readonly limit: number;
+  readonly onOutcome?: (outcome: "forwarded" | "failed") => void;
+};
+
+export type Relay = {
+  readonly port: number;
+  /** How many connections, or clients, are open. */
+  readonly open: () => number;
+  /** Stops listening; with `cut` what is open is closed as well. */
+  readonly close: (cut: boolean) => Promise<void>;
+};
+
+/** Why a socket could not be opened, in one sentence. */
+export function cannotListen(what: string, { host, port }: RelayOptions, cause: unknown): HostError {
+  const errno = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const why = errno === "EADDRINUSE" ? "another program listens there" : errno;
+  return new HostError("unavailable", `Cannot listen on ${what} ${host} port ${port}: ${why}`, {
+    cause,
+    errno,
+  });
+}
