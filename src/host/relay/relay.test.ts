@@ -67,7 +67,7 @@ describe("TCP relay", () => {
       const ended = new Promise((resolve) => client.once("close", resolve));
       await relay.close(cut);
       if (cut) await ended;
-      else expect(client.destroyed).toBe(false);
+      expect(client.destroyed).toBe(cut);
       await expect(refused(relay.port)).resolves.toBe(true);
     }
     await expect.poll(() => closed).toEqual(["backend"]);
@@ -124,7 +124,7 @@ describe("balancer", () => {
     const balancer = new Balancer({ order: "turn", random: () => 0.3, now: () => 0 });
     balancer.set(backends, null);
     const first = [0, 1, 2].map(() => balancer.choose("x")!.port);
-    expect([...first].sort()).toEqual([1, 2, 3]);
+    expect(new Set(first)).toEqual(new Set([1, 2, 3]));
     expect(balancer.choose("x")!.port).toBe(first[0]);
     balancer.set([...backends].reverse(), null);
     expect(balancer.choose("x")!.port).toBe(first[1]);
