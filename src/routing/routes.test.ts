@@ -1,0 +1,89 @@
+// Claims on Frontends, and how little is visited when little changes.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { servicePort, settings, snapshotOf } from "../../test/clusters.ts";
+import type { FamilySettings } from "../config/settings.ts";
+import { keyed } from "../model/keyed.ts";
+import type { ServicePort } from "../model/snapshot.ts";
+import { conflicts, route } from "./routes.ts";
+
+const here = fc.sample(settings("ipv4"), { seed: 1, numRuns: 1 })[0]!;
+const allowing: FamilySettings = { ...here, externalIPsAllowed: true };
+
+describe("claims", () => {
+  const web = port("web", { clusterIP: "172.30.0.1" });
+  const thief = port("a-thief", { clusterIP: "172.30.0.2", externalIPs: ["172.30.0.1"] });
+
+  it("a cluster IP cannot be taken over by somebody's external IP, whoever comes first", () => {
+    for (const ports of [
+      [web, thief],
+      [thief, web],
+    ]) {
+      const routes = route(null, snapshotOf(ports, "ipv4"), allowing);
+      expect(routes.ports.get(web.key)!.lost).toEqual([]);
+      expect(conflicts(routes.ports.get(thief.key)!)).toEqual([
+        {
+          kind: "conflict",
+          object: "Service shop/a-thief",
+          field: "externalIP",
+          message: "172.30.0.1/tcp/80 is held by shop/web/tcp/; shop/a-thief is not served there",
+        },
+      ]);
+    }
+  });
+
+  it("a Frontend that its holder gives up goes to the next one, who is routed anew", () => {
+    const before = route(null, snapshotOf([web, thief], "ipv4"), allowing);
+    const after = route(before, snapshotOf([thief], "ipv4", [web.key]), allowing);
+    expect([...after.changed].sort()).toEqual([thief.key, web.key]);
+    expect(after.ports.get(thief.key)!.routes.map(({ frontend }) => frontend.kind)).toContain("externalIP");
+    expect(after.ports.has(web.key)).toBe(false);
+  });
+
+  it("04/9 an external IP counts for reachability although the gate keeps it from being served", () => {
+    const only = port("web", { externalIPs: ["198.51.100.1"], internalPolicy: "local" });
+    const { routes, pools } = route(null, snapshotOf([only], "ipv4"), {
+      ...allowing,
+      externalIPsAllowed: false,
+    }).ports.get(only.key)!;
+    expect(routes.map(({ frontend }) => frontend.kind)).toEqual(["clusterIP"]);
+    expect(pools.cluster.because).not.toBe("not needed by any frontend");
+  });
+});
+
+describe("cost", () => {
+  it("one changed ServicePort among 10,000 is the only one visited, and all others keep their identity", () => {
+    const ports = Array.from({ length: 10_000 }, (_, i) =>
+      port(`s${i}`, { clusterIP: `172.30.${i >> 8}.${i & 255}` }),
+    );
+    const before = route(null, snapshotOf(ports, "ipv4"), allowing);
+    const changed = { ...ports[7]!, port: 81 };
+    const snapshot = {
+      ports: keyed(ports.with(7, changed).map((each) => [each.key, each] as const)),
+      changed: new Set([changed.key]),
+      serviceCIDRs: [],
+    };
+    const after = route(before, snapshot, allowing);
+    expect([...after.changed]).toEqual([changed.key]);
+    const moved = [...after.ports.entries()].filter(([key, routed]) => before.ports.get(key) !== routed);
+    expect(moved.map(([key]) => key)).toEqual([changed.key]);
+  });
+});
+
+function port(name: string, more: Partial<ServicePort>): ServicePort {
+  const sample = fc.sample(servicePort("ipv4"), { seed: 3, numRuns: 1 })[0]!;
+  return {
+    ...sample,
+    name,
+    key: `shop/${name}/tcp/`,
+    service: `shop/${name}`,
+    portName: "",
+    protocol: "tcp",
+    port: 80,
+    nodePort: 0,
+    externalIPs: [],
+    loadBalancerIPs: [],
+    sourceRanges: [],
+    ...more,
+  };
+}
