@@ -77,7 +77,7 @@ describe("NodePort addresses", () => {
     expect(nodePortAddressesOf(cidrs, "ipv6")).toEqual({ kind: "all" });
   });
 
-  it("01/20 a list of one family leaves the other one open", () => {
+  it("01/20 11/32 a list of one family leaves the other one open", () => {
     const cidrs = expandNodePortAddresses(["192.168.0.0/24"], nodeIPs);
     expect(nodePortAddressesOf(cidrs, "ipv4")).toEqual({ kind: "some", cidrs: ["192.168.0.0/24"] });
     expect(nodePortAddressesOf(cidrs, "ipv6")).toEqual({ kind: "all" });

@@ -49,6 +49,21 @@ describe("chains that an old kernel does not let go at once", () => {
   });
 });
 
+describe("a Sync that fails", () => {
+  it("11/49 leaves nothing in doubt: the host is read before the next one, which brings all", async () => {
+    const { sync, host, driver } = setUp();
+    await sync([web(1)]);
+    await host.apply([{ kind: "delete table" }]);
+    host.breakDown("Cannot write: EIO");
+    await expect(sync([web(2)])).rejects.toThrow("EIO");
+    await expect(sync([web(3)])).rejects.toThrow("EIO");
+    host.breakDown(null);
+    const routes = routed([web(3)]);
+    expect(await driver.sync(routes, signal)).toMatchObject({ readBack: true, refused: [] });
+    expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+  });
+});
+
 describe("a big load", () => {
   const big = Array.from({ length: 700 }, (_, i) =>
     servicePort(`shop/s${i}`, {

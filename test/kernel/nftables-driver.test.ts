@@ -31,7 +31,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     return driver.sync(routes, signal);
   };
 
-  it("replaces one endpoint among 10,000 × 10 with at most 4 element operations and less than 2 kB", async () => {
+  it("11/60 replaces one endpoint among 10,000 × 10 with at most 4 element operations and less than 2 kB", async () => {
     const ports = Array.from({ length: 10_000 }, (_, i) => service(i, 10));
     await sync(ports);
     const moved = {
@@ -131,7 +131,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     expect(await driver.verify(signal)).toEqual({ differences: 0 });
   });
 
-  it("heals by itself when the host is not what it was", async () => {
+  it("11/50 heals by itself when the host is not what it was", async () => {
     await sync([service(1, 2), service(2, 2)]);
     here.run("nft", "delete", "table", "ip", "kube-proxy");
     const applied = await sync([service(1, 2)], ["shop/s2/tcp/"]);

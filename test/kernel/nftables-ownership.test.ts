@@ -68,7 +68,7 @@ describe.skipIf(!isRoot)("an owned table", () => {
     await expect(sync(await driver(false))).rejects.toThrow("it belongs to another process");
   });
 
-  it("is adopted by a successor, which writes nothing but its name on it", async () => {
+  it("11/17 is adopted by a successor, which writes nothing but its name on it", async () => {
     const first = await host(true);
     await first.apply(takeOver(null, want, true).patch);
     await first.close();

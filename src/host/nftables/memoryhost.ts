@@ -10,12 +10,18 @@ export class MemoryTableHost implements TableHost {
   readonly #family: NftFamily;
   readonly #beforeLinux62: boolean;
   #table: NftTable | null = null;
+  #broken: string | null = null;
   /** Every Patch that was taken. */
   readonly applied: (readonly Operation[])[] = [];
 
   constructor(family: NftFamily, { beforeLinux62 = false }: { readonly beforeLinux62?: boolean } = {}) {
     this.#family = family;
     this.#beforeLinux62 = beforeLinux62;
+  }
+
+  /** From now on every Patch fails with these words; null: no more. */
+  breakDown(message: string | null): void {
+    this.#broken = message;
   }
 
   get table(): NftTable | null {
@@ -29,6 +35,7 @@ export class MemoryTableHost implements TableHost {
 
   async apply(patch: readonly Operation[]): Promise<Written> {
     if (patch.length === 0) return { operations: 0, bytes: 0 };
+    if (this.#broken !== null) throw new HostError("lost", this.#broken);
     try {
       if (this.#beforeLinux62) this.#refuseFreshlyUnused(patch);
       this.#table = applyInMemory(this.#table, patch, this.#family);

@@ -1,0 +1,394 @@
+// The nftables Plan of small clusters, rule by rule and element by element, beside what kube-proxy's would hold.
+import { describe, expect, it } from "vitest";
+import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../../../test/support/routed.ts";
+import type { FamilySettings } from "../../config/settings.ts";
+import { walkNftables } from "../../explain/nftables.ts";
+import { keyed } from "../../model/keyed.ts";
+import type { ServicePort } from "../../model/snapshot.ts";
+import { countOperations, diff } from "../../plan/nftables/diff.ts";
+import { unfold } from "../../plan/nftables/plan.ts";
+import { printElements, printStatements } from "../../plan/nftables/print.ts";
+import type { NftTable } from "../../plan/nftables/types.ts";
+import { route } from "../../routing/routes.ts";
+import { compile } from "./compile.ts";
+
+const near = endpoint("10.180.0.1:8080");
+const far = endpoint("10.180.1.1:8080");
+const restricted: FamilySettings = {
+  ...ipv4Settings,
+  nodePortAddresses: { kind: "some", cidrs: ["192.168.0.2/32"] },
+};
+
+describe("the foundation", () => {
+  const table = tableOf([]);
+
+  it("11/4 has exactly kube-proxy's base chains", () => {
+    const hooked = [...table.chains.values()].filter(({ hook }) => hook !== null);
+    expect(hooked.map(({ name, hook }) => `${name} ${hook!.type} ${hook!.hook} ${hook!.priority}`)).toEqual([
+      "filter-prerouting-pre-dnat filter prerouting -110",
+      "filter-output-pre-dnat filter output -110",
+      "filter-input filter input 0",
+      "filter-forward filter forward 0",
+      "filter-output filter output 0",
+      "nat-prerouting nat prerouting -100",
+      "nat-output nat output -100",
+      "nat-postrouting nat postrouting 100",
+    ]);
+  });
+
+  it("11/5 jumps in kube-proxy's order", () => {
+    const jumps = (name: string) => rulesOf(table, name);
+    expect(jumps("filter-input")).toEqual([
+      "ct state new jump nodeport-endpoints-check",
+      "ct state new jump service-endpoints-check",
+    ]);
+    for (const name of ["filter-forward", "filter-output"]) {
+      expect(jumps(name)).toEqual([
+        "ct state new jump service-endpoints-check",
+        "ct state new jump cluster-ips-check",
+      ]);
+    }
+    for (const name of ["filter-prerouting-pre-dnat", "filter-output-pre-dnat"])
+      expect(jumps(name)).toEqual(["ct state new jump firewall-check"]);
+    for (const name of ["nat-output", "nat-prerouting"]) expect(jumps(name)).toEqual(["jump services"]);
+    expect(jumps("nat-postrouting")).toEqual(["jump masquerading"]);
+  });
+
+  it("11/6 gives shared sets and maps kube-proxy's types and comments", () => {
+    const restrictedTable = tableOf([], restricted);
+    const declared = (name: string) => {
+      const { key, data, comment } = restrictedTable.sets.get(name)!;
+      return [key.join(" . "), data, comment];
+    };
+    const frontend = "address . protocol . port";
+    expect(declared("cluster-ips")).toEqual(["address", null, "Active ClusterIPs"]);
+    expect(declared("nodeport-ips")).toEqual(["address", null, "IPs that accept NodePort traffic"]);
+    expect(declared("hairpin-connections")).toEqual([
+      `address . ${frontend}`,
+      null,
+      "service hairpin connections",
+    ]);
+    expect(declared("service-ips")).toEqual([
+      frontend,
+      "verdict",
+      "ClusterIP, ExternalIP and LoadBalancer IP traffic",
+    ]);
+    expect(declared("service-nodeports")).toEqual(["protocol . port", "verdict", "NodePort traffic"]);
+    expect(declared("no-endpoint-services")).toEqual([
+      frontend,
+      "verdict",
+      "vmap to drop or reject packets to services with no endpoints",
+    ]);
+    expect(declared("no-endpoint-nodeports")).toEqual([
+      "protocol . port",
+      "verdict",
+      "vmap to drop or reject packets to service nodeports with no endpoints",
+    ]);
+    expect(declared("firewall-ips")).toEqual([
+      frontend,
+      "verdict",
+      "destinations that are subject to LoadBalancerSourceRanges",
+    ]);
+  });
+
+  it("11/7 is the same in IPv6", () => {
+    const six = tableOf([], ipv6Settings);
+    expect(six.family).toBe("ip6");
+    expect([...six.chains.keys()]).toEqual([...table.chains.keys()]);
+    expect([...six.sets]).toEqual([...table.sets]);
+    expect(rulesOf(six, "services").at(-1)).toBe(
+      "fib daddr type local ip6 daddr != ::1 meta l4proto . th dport vmap @service-nodeports",
+    );
+  });
+
+  it("11/21 masquerades traffic to cluster IPs of everybody, of all but pods, or of nobody", () => {
+    const first = (settings: Partial<FamilySettings>) =>
+      rulesOf(tableOf([], { ...ipv4Settings, ...settings }), "services")[0];
+    const mark = "meta mark set meta mark | 0x00004000";
+    expect(first({ masqueradeAll: true })).toBe(`ip daddr @cluster-ips ${mark}`);
+    expect(first({})).toBe(`ip daddr @cluster-ips ip saddr != 10.0.0.0/8 ${mark}`);
+    expect(first({ detector: { kind: "interface", name: "br0" } })).toBe(
+      `ip daddr @cluster-ips iifname != "br0" ${mark}`,
+    );
+    expect(first({ detector: { kind: "interfacePrefix", prefix: "veth" } })).toBe(
+      `ip daddr @cluster-ips iifname != "veth*" ${mark}`,
+    );
+    expect(first({ detector: { kind: "none" } })).toBe(
+      "ip daddr . meta l4proto . th dport vmap @service-ips",
+    );
+  });
+
+  it("11/29 lets NodePorts answer on the listed addresses of this node only", () => {
+    const listed = tableOf([], {
+      ...restricted,
+      localAddresses: ["127.0.0.1", "192.168.0.2", "192.168.1.2"],
+    });
+    expect(elementsOf(listed, "nodeport-ips")).toEqual(["192.168.0.2"]);
+    expect(rulesOf(listed, "services").at(-1)).toBe(
+      "ip daddr @nodeport-ips meta l4proto . th dport vmap @service-nodeports",
+    );
+    expect(rulesOf(listed, "nodeport-endpoints-check")).toEqual([
+      "ip daddr @nodeport-ips meta l4proto . th dport vmap @no-endpoint-nodeports",
+    ]);
+  });
+
+  it("11/29 leaves loopback out, also where it is listed", () => {
+    const cidrs = ["127.0.0.0/8", "192.168.0.0/16"];
+    const listed = tableOf([], { ...restricted, nodePortAddresses: { kind: "some", cidrs } });
+    expect(elementsOf(listed, "nodeport-ips")).toEqual(["192.168.0.2"]);
+  });
+
+  it("11/30 needs no set of addresses when NodePorts answer on all but loopback", () => {
+    expect(table.sets.has("nodeport-ips")).toBe(false);
+    expect(rulesOf(table, "services").at(-1)).toBe(
+      "fib daddr type local ip daddr != 127.0.0.0/8 meta l4proto . th dport vmap @service-nodeports",
+    );
+    expect(rulesOf(table, "nodeport-endpoints-check")).toEqual([
+      "ip daddr != 127.0.0.0/8 meta l4proto . th dport vmap @no-endpoint-nodeports",
+    ]);
+  });
+
+  it("11/33 follows the addresses of this node at once", () => {
+    const before = compile(null, routed([], restricted));
+    const wider: FamilySettings = {
+      ...restricted,
+      nodePortAddresses: { kind: "some", cidrs: ["192.168.0.0/16"] },
+    };
+    const more = { ...wider, localAddresses: ["192.168.0.2", "192.168.1.2"] };
+    expect(elementsOf(unfold(compile(before, routed([], more))), "nodeport-ips")).toEqual([
+      "192.168.0.2",
+      "192.168.1.2",
+    ]);
+  });
+
+  it("11/40 11/42 rejects undefined ports of cluster IPs, and drops what is unallocated in ServiceCIDRs", () => {
+    expect(rulesOf(table, "cluster-ips-check")).toEqual([
+      "ip daddr @cluster-ips reject",
+      "ip daddr @service-cidrs drop",
+    ]);
+    const cidrs = (serviceCIDRs: readonly string[]) => {
+      const snapshot = { ports: keyed<ServicePort>(), changed: new Set<string>(), serviceCIDRs };
+      return elementsOf(unfold(compile(null, route(null, snapshot, ipv4Settings))), "service-cidrs");
+    };
+    expect(cidrs([])).toEqual([]);
+    expect(cidrs(["172.30.0.0/16", "fd30::/112", "172.30.4.0/24"])).toEqual(["172.30.0.0/16"]);
+  });
+});
+
+describe("a ServicePort", () => {
+  it("11/19 has its local endpoints in the hairpin set, each once", () => {
+    const both = [
+      web({ endpoints: [near, far] }),
+      servicePort("shop/other", { endpoints: [near], port: 81 }),
+    ];
+    expect(elementsOf(tableOf(both), "hairpin-connections")).toEqual([
+      "10.180.0.1 . 10.180.0.1 . tcp . 8080",
+    ]);
+  });
+
+  it("11/22 masquerades external traffic with policy Cluster, and looks at the sender with policy Local", () => {
+    const cluster = tableOf([web({ nodePort: 30_080, endpoints: [near, far] })]);
+    expect(rulesOf(cluster, "nodeport/tcp/2")).toEqual([
+      "meta mark set meta mark | 0x00004000",
+      "dnat ip to meta l4proto . tcp dport . numgen random mod 2 map @nodeport-endpoints",
+    ]);
+    const local = tableOf([web({ nodePort: 30_080, externalPolicy: "local", endpoints: [near, far] })]);
+    expect(rulesOf(local, "nodeport-local/tcp/2")).toEqual([
+      "ip saddr 10.0.0.0/8 goto pick-nodeport/tcp/2",
+      "fib saddr type local meta mark set meta mark | 0x00004000",
+      "fib saddr type local goto pick-nodeport/tcp/2",
+      "meta l4proto . th dport vmap @local-nodeports",
+    ]);
+    expect(elementsOf(local, "local-nodeports")).toEqual(["tcp . 30080 : goto pick-nodeport-local/tcp/1"]);
+    const undetected = tableOf([web({ nodePort: 30_080, externalPolicy: "local", endpoints: [near] })], {
+      ...ipv4Settings,
+      detector: { kind: "none" },
+    });
+    expect(rulesOf(undetected, "nodeport-local/tcp/1")[0]).toMatch(/^fib saddr type local meta mark/);
+  });
+
+  it("11/23 without a local endpoint and with policy Local is reached from this node, and drops the rest", () => {
+    const table = tableOf([
+      web({ nodePort: 30_080, loadBalancerIPs: ["198.51.100.7"], externalPolicy: "local", endpoints: [far] }),
+    ]);
+    expect(elementsOf(table, "service-ips")).toContain("198.51.100.7 . tcp . 80 : goto external-local/tcp/1");
+    expect(elementsOf(table, "no-endpoint-services")).toEqual([
+      '198.51.100.7 . tcp . 80 comment "shop/web" : drop',
+    ]);
+    expect(elementsOf(table, "service-nodeports")).toEqual(["tcp . 30080 : goto nodeport-local/tcp/1"]);
+    expect(elementsOf(table, "no-endpoint-nodeports")).toEqual(['tcp . 30080 comment "shop/web" : drop']);
+    expect(elementsOf(table, "local-service-ips")).toEqual([]);
+  });
+
+  it("11/24 without endpoints has nothing but refusals, its cluster IP, and its source ranges", () => {
+    const table = tableOf([
+      web({ nodePort: 30_080, loadBalancerIPs: ["198.51.100.7"], sourceRanges: ["203.0.113.0/25"] }),
+    ]);
+    const filled = [...table.sets.values()].flatMap((set) =>
+      printElements(set, table).map((element) => `${set.name}: ${element}`),
+    );
+    expect(filled).toEqual([
+      "cluster-ips: 172.30.0.10",
+      "firewall-allowed: 198.51.100.7 . tcp . 80 . 203.0.113.0/25",
+      "firewall-ips: 198.51.100.7 . tcp . 80 : goto firewall-source-check",
+      'no-endpoint-services: 172.30.0.10 . tcp . 80 comment "shop/web" : goto reject-chain',
+      'no-endpoint-services: 198.51.100.7 . tcp . 80 comment "shop/web" : goto reject-chain',
+      'no-endpoint-nodeports: tcp . 30080 comment "shop/web" : goto reject-chain',
+    ]);
+  });
+
+  it("11/25 with internal policy Local and no local endpoint drops at its cluster IP only", () => {
+    const table = tableOf([web({ nodePort: 30_080, internalPolicy: "local", endpoints: [far] })]);
+    expect(elementsOf(table, "no-endpoint-services")).toEqual([
+      '172.30.0.10 . tcp . 80 comment "shop/web" : drop',
+    ]);
+    expect(elementsOf(table, "service-nodeports")).toEqual(["tcp . 30080 : goto nodeport/tcp/1"]);
+  });
+
+  it("11/26 11/28 filters sources at its load-balancer addresses only, endpoints or not", () => {
+    const more = { loadBalancerIPs: ["198.51.100.7"], externalIPs: ["192.168.99.5"], nodePort: 30_080 };
+    for (const endpoints of [[], [near]]) {
+      const table = tableOf([web({ ...more, sourceRanges: ["203.0.113.0/25"], endpoints })]);
+      expect(elementsOf(table, "firewall-ips")).toEqual([
+        "198.51.100.7 . tcp . 80 : goto firewall-source-check",
+      ]);
+    }
+  });
+
+  it("11/27 allows its load-balancer addresses as sources if this node is in a range", () => {
+    const allowed = (sourceRanges: readonly string[]) =>
+      elementsOf(
+        tableOf([web({ loadBalancerIPs: ["198.51.100.7"], sourceRanges, endpoints: [near] })]),
+        "firewall-allowed",
+      );
+    expect(allowed(["203.0.113.0/25"])).toHaveLength(1);
+    expect(allowed(["192.168.0.0/24"])).toEqual([
+      "198.51.100.7 . tcp . 80 . 192.168.0.0/24",
+      "198.51.100.7 . tcp . 80 . 198.51.100.7",
+    ]);
+  });
+});
+
+describe("the way of a packet", () => {
+  const around = { localAddresses: ["192.168.0.2"], podInterface: "veth0" };
+  const fate = (table: NftTable, from: string, protocol: "tcp" | "icmp" = "tcp") => {
+    const origin = from.startsWith("10.") ? "pod" : "elsewhere";
+    const to = { address: "172.30.0.10", protocol, port: 80 };
+    return walkNftables(table, { from: { origin, address: from }, to }, around).map(({ outcome }) => outcome);
+  };
+
+  it("11/20 is masqueraded when an endpoint on this node reaches itself, and not for other pods", () => {
+    const table = tableOf([web({ endpoints: [near] })]);
+    expect(fate(table, "10.180.0.1")).toMatchObject([{ kind: "forward", masquerade: true }]);
+    expect(fate(table, "10.180.0.2")).toMatchObject([{ kind: "forward", masquerade: false }]);
+  });
+
+  it("11/26 ends at once for sources out of range, and with a reject for the others, without endpoints", () => {
+    const sourceRanges = ["203.0.113.0/25"];
+    const table = tableOf([web({ loadBalancerIPs: ["198.51.100.7"], sourceRanges })]);
+    const to = { address: "198.51.100.7", protocol: "tcp", port: 80 } as const;
+    const from = (address: string) =>
+      walkNftables(table, { from: { origin: "elsewhere", address }, to }, around).map(
+        ({ outcome }) => outcome.kind,
+      );
+    expect([from("203.0.113.2"), from("203.0.113.130")]).toEqual([["reject"], ["drop"]]);
+  });
+
+  it("11/41 of an ICMP echo to an active cluster IP ends with port-unreachable", () => {
+    expect(fate(tableOf([web({ endpoints: [near] })]), "10.180.0.2", "icmp")).toEqual([{ kind: "reject" }]);
+  });
+
+  it("11/54 11/55 11/57 is not cut short: nothing is said of invalid packets, and nothing is accepted for others", () => {
+    const table = tableOf([web({ nodePort: 30_080, healthCheckNodePort: 30_081, endpoints: [near] })]);
+    const rules = [...table.chains.keys()].flatMap((name) => rulesOf(table, name)).join("\n");
+    expect(rules).not.toMatch(/invalid|accept|30081/);
+  });
+});
+
+describe("session affinity", () => {
+  const sticky = (more: Partial<ServicePort> = {}) =>
+    web({ affinity: { seconds: 600 }, endpoints: [near, far], ...more });
+
+  it("11/14 is the only reason for chains and sets of a single endpoint", () => {
+    const names = (port: ServicePort) => {
+      const { chains, sets } = tableOf([port]);
+      return [...chains.keys(), ...sets.keys()].filter((name) => /^(endpoint|affinity)-/.test(name));
+    };
+    expect(names(web({ nodePort: 30_080, endpoints: [near, far] }))).toEqual([]);
+    expect(names(sticky())).toHaveLength(4);
+  });
+
+  it("11/15 looks for known clients first, and chooses among all then, also among one", () => {
+    const chosen = (port: ServicePort) => {
+      const table = tableOf([port]);
+      const name = [...table.chains.keys()].find(
+        (each) => each.startsWith("service-") && each.includes("shop/web"),
+      );
+      return rulesOf(table, name!);
+    };
+    const two = chosen(sticky());
+    expect(two).toHaveLength(3);
+    expect(two[0]).toMatch(/^ip saddr @affinity-\w+-shop\/web\/tcp\/__10\.180\.0\.1\/8080 goto endpoint-/);
+    expect(two[2]).toMatch(
+      /^numgen random mod 2 vmap \{ 0 : goto endpoint-.*10\.180\.0\.1\/8080, 1 : goto endpoint-/,
+    );
+    expect(chosen(sticky({ endpoints: [near] })).at(-1)).toMatch(
+      /^numgen random mod 1 vmap \{ 0 : goto endpoint-/,
+    );
+  });
+
+  it("11/16 remembers each client anew with every connection, for as long as the Service says", () => {
+    const table = tableOf([sticky()]);
+    const set = [...table.sets.values()].find(({ name }) => name.startsWith("affinity-"))!;
+    expect(set).toMatchObject({ key: ["address"], data: null, timeout: 600 });
+    const chain = [...table.chains.values()].find(({ name }) => name.startsWith("endpoint-"))!;
+    expect(rulesOf(table, chain.name)).toEqual([
+      `update @${chain.name.replace("endpoint", "affinity")} { ip saddr }`,
+      "meta l4proto tcp dnat to 10.180.0.1:8080",
+    ]);
+  });
+
+  it("11/18 switched off takes its sets and chains along in the same Patch", () => {
+    const patch = diff(tableOf([sticky()]), tableOf([web({ endpoints: [near, far] })]));
+    const gone = patch.flatMap((each) =>
+      each.kind === "delete set" || each.kind === "delete chain" ? [each.name.split("-")[0]] : [],
+    );
+    expect(gone).toEqual(["affinity", "affinity", "service", "endpoint", "endpoint"]);
+  });
+});
+
+describe("one changed ServicePort", () => {
+  const others = [servicePort("shop/other", { clusterIP: "172.30.0.11", endpoints: [near] })];
+
+  it("11/43 costs a few operations: new with one endpoint 3, gone 3, unchanged 0", () => {
+    const without = tableOf(others);
+    const withIt = tableOf([...others, web({ endpoints: [far] })]);
+    // Its cluster IP, a verdict and a slot; a picker for one endpoint is there already.
+    expect(countOperations(diff(without, withIt))).toBe(3);
+    expect(countOperations(diff(withIt, without))).toBe(3);
+    expect(diff(withIt, withIt)).toEqual([]);
+    expect(countOperations(diff(without, tableOf([...others, web({ endpoints: [near] })])))).toBe(3);
+  });
+
+  it("11/45 changes a verdict by deleting its key and adding it again", () => {
+    const patch = diff(tableOf([web({ endpoints: [near] })]), tableOf([web({ endpoints: [near, far] })]));
+    const verdicts = patch.filter((each) => "items" in each && each.set.name === "service-ips");
+    expect(verdicts.map(({ kind }) => kind)).toEqual(["delete elements", "add elements"]);
+  });
+});
+
+function web(more: Partial<ServicePort>): ServicePort {
+  return servicePort("shop/web", more);
+}
+
+function tableOf(ports: readonly ServicePort[], settings: FamilySettings = ipv4Settings): NftTable {
+  return unfold(compile(null, routed(ports, settings)));
+}
+
+function rulesOf(table: NftTable, chain: string): string[] {
+  return table.chains.get(chain)!.rules.map(({ statements }) => printStatements(statements, table.family));
+}
+
+function elementsOf(table: NftTable, set: string): string[] {
+  return printElements(table.sets.get(set)!, table);
+}
