@@ -1,15 +1,8 @@
 // A Service becomes its ServicePorts in both families, still without Endpoints.
-import {
-  type Address,
-  type Cidr,
-  type Family,
-  familyOf,
-  parseAddress,
-  prefixLength,
-} from "../model/address.ts";
-import { quoted } from "../model/problem.ts";
+import { type Address, type Cidr, type Family, prefixLength } from "../model/address.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
 import { addressesOf, type ByFamily, cidrsOf } from "./addresses.ts";
+import { clusterIPsOf } from "./clusterip.ts";
 import type { Identity } from "./identity.ts";
 import { labels, type Raw } from "./objects.ts";
 import { type Port, servicePortsOf } from "./ports.ts";
@@ -115,40 +108,6 @@ function commonOf(report: Report, type: string, clusterIP: string, spec: Raw, st
     externalPolicy,
     healthCheckNodePort: healthCheckNodePortOf(report, spec, type, externalPolicy),
   };
-}
-
-/** Without `ipFamilies` the singular field counts in its own family; else the index of the family selects. */
-function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamily<Address | null> {
-  const families = texts(report, spec.ipFamilies, "spec", "ipFamilies");
-  const listed = texts(report, spec.clusterIPs, "spec", "clusterIPs");
-  if (families.length === 0) {
-    const address = clusterIPOf(report, single, "spec.clusterIP");
-    return { ipv4: ofFamily(address, "ipv4"), ipv6: ofFamily(address, "ipv6") };
-  }
-  // The API server copies clusterIP into clusterIPs; a manifest from a file may have the first alone.
-  const candidates = listed.length === 0 ? [single] : listed;
-  const at = (family: Family, name: string): Address | null => {
-    const index = families.indexOf(name);
-    const candidate = candidates[index];
-    if (candidate === undefined) return null;
-    const address = clusterIPOf(report, candidate, `spec.clusterIPs[${index}]`);
-    if (address !== null && familyOf(address) !== family) {
-      complain(report, "invalid-address", `spec.clusterIPs[${index}]`, `is ${address}, which is not ${name}`);
-    }
-    return ofFamily(address, family);
-  };
-  return { ipv4: at("ipv4", "IPv4"), ipv6: at("ipv6", "IPv6") };
-}
-
-function clusterIPOf(report: Report, written: string, field: string): Address | null {
-  const address = parseAddress(written);
-  if (address === null)
-    complain(report, "invalid-address", field, `is ${quoted(written)}, not an IP address`);
-  return address;
-}
-
-function ofFamily(address: Address | null, family: Family): Address | null {
-  return address !== null && familyOf(address) === family ? address : null;
 }
 
 function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Address[]> {

@@ -1,0 +1,40 @@
+// The cluster IP of a Service in each family.
+import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
+import { quoted } from "../model/problem.ts";
+import type { ByFamily } from "./addresses.ts";
+import type { Raw } from "./objects.ts";
+import { complain, type Report, texts } from "./read.ts";
+
+/** Without `ipFamilies` the singular field counts in its own family; else the index of the family selects. */
+export function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamily<Address | null> {
+  const families = texts(report, spec.ipFamilies, "spec", "ipFamilies");
+  const listed = texts(report, spec.clusterIPs, "spec", "clusterIPs");
+  if (families.length === 0) {
+    const address = clusterIPOf(report, single, "spec.clusterIP");
+    return { ipv4: ofFamily(address, "ipv4"), ipv6: ofFamily(address, "ipv6") };
+  }
+  // The API server copies clusterIP into clusterIPs; a manifest from a file may have the first alone.
+  const candidates = listed.length === 0 ? [single] : listed;
+  const at = (family: Family, name: string): Address | null => {
+    const index = families.indexOf(name);
+    const candidate = candidates[index];
+    if (candidate === undefined) return null;
+    const address = clusterIPOf(report, candidate, `spec.clusterIPs[${index}]`);
+    if (address !== null && familyOf(address) !== family) {
+      complain(report, "invalid-address", `spec.clusterIPs[${index}]`, `is ${address}, which is not ${name}`);
+    }
+    return ofFamily(address, family);
+  };
+  return { ipv4: at("ipv4", "IPv4"), ipv6: at("ipv6", "IPv6") };
+}
+
+function clusterIPOf(report: Report, written: string, field: string): Address | null {
+  const address = parseAddress(written);
+  if (address === null)
+    complain(report, "invalid-address", field, `is ${quoted(written)}, not an IP address`);
+  return address;
+}
+
+function ofFamily(address: Address | null, family: Family): Address | null {
+  return address !== null && familyOf(address) === family ? address : null;
+}

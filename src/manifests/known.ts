@@ -1,0 +1,148 @@
+// The objects of a cluster in the words of the model, each parsed once, and which of them changed since the last Snapshot.
+import type { Problem } from "../model/problem.ts";
+import type { ClusterNode, Protocol, ServiceName } from "../model/snapshot.ts";
+import { ArrivalLog } from "./arrivals.ts";
+import { type ParsedSlice, parseEndpointSlice, type Slice } from "./endpointslice.ts";
+import type { Identity } from "./identity.ts";
+import { parseNode } from "./node.ts";
+import { type Kind, kinds } from "./objects.ts";
+import type { Parsed } from "./read.ts";
+import { parseService, type Service } from "./service.ts";
+import { parseServiceCIDR, type ServiceCIDR } from "./servicecidr.ts";
+import { SliceIndex } from "./sliceindex.ts";
+import { Tracked } from "./tracked.ts";
+
+export class Known {
+  readonly services = new Tracked<Service>();
+  readonly nodes = new Tracked<ClusterNode>();
+  readonly cidrs = new Tracked<ServiceCIDR>();
+  readonly slicesOf = new SliceIndex();
+  readonly arrivals = new ArrivalLog();
+  readonly #slices = new Tracked<Slice>();
+  readonly #problems: Readonly<Record<Kind, Tracked<readonly Problem[]>>> = {
+    Service: new Tracked(),
+    EndpointSlice: new Tracked(),
+    Node: new Tracked(),
+    ServiceCIDR: new Tracked(),
+  };
+  readonly #all: readonly Tracked<unknown>[] = [
+    this.services,
+    this.#slices,
+    this.nodes,
+    this.cidrs,
+    ...Object.values(this.#problems),
+  ];
+
+  /** Returns whether anything about the object changed, its Problems apart. */
+  put(who: Identity, object: unknown): boolean {
+    switch (who.kind) {
+      case "Service":
+        return this.#setService(who, parseService(who, object));
+      case "EndpointSlice":
+        return this.#setSlice(who, parseEndpointSlice(who, object));
+      case "Node":
+        return this.#set(this.nodes, who, parseNode(who, object));
+      case "ServiceCIDR":
+        return this.#set(this.cidrs, who, parseServiceCIDR(who, object));
+    }
+  }
+
+  remove(who: Key): boolean {
+    switch (who.kind) {
+      case "Service":
+        return this.#setService(who, gone);
+      case "EndpointSlice":
+        return this.#setSlice(who, { slice: gone, triggeredAt: null });
+      case "Node":
+        return this.#set(this.nodes, who, gone);
+      case "ServiceCIDR":
+        return this.#set(this.cidrs, who, gone);
+    }
+  }
+
+  /** Keys of all objects of a kind that left a trace here, if only a Problem. */
+  keysOf(kind: Kind): ReadonlySet<string> {
+    return new Set([...this.#trackedOf(kind).keys(), ...this.#problems[kind].keys()]);
+  }
+
+  get dirty(): boolean {
+    return this.#all.some((tracked) => tracked.dirty);
+  }
+
+  /** From here on, changes count anew. */
+  settle(): void {
+    for (const tracked of this.#all) tracked.settle();
+  }
+
+  /** Services that changed, and those whose slices did; of the latter also those with UDP ports, for stale flows. */
+  touchedServices(): { readonly all: ReadonlySet<ServiceName>; readonly udp: ReadonlySet<ServiceName> } {
+    const all = new Set(this.services.changes().keys());
+    const udp = new Set<ServiceName>();
+    const add = (slice: Slice | undefined) => {
+      if (slice === undefined) return;
+      all.add(slice.owner);
+      if (slice.ports.some(isUdp)) udp.add(slice.owner);
+    };
+    for (const [key, before] of this.#slices.changes()) {
+      add(before);
+      add(this.#slices.get(key));
+    }
+    return { all, udp };
+  }
+
+  /** In the order of kinds and names; `last` when nothing changed about them. */
+  problems(last: readonly Problem[]): readonly Problem[] {
+    const ofKinds = kinds.map((kind) => this.#problems[kind]);
+    if (!ofKinds.some((problems) => problems.dirty)) return last;
+    return ofKinds.flatMap((problems) =>
+      problems
+        .keys()
+        .sort()
+        .flatMap((key) => problems.get(key)!),
+    );
+  }
+
+  #setService(who: Key, parsed: Parsed<Service>): boolean {
+    const changed = this.#set(this.services, who, parsed);
+    this.arrivals.service(changed);
+    return changed;
+  }
+
+  #setSlice(who: Key, { slice, triggeredAt }: ParsedSlice): boolean {
+    const before = this.#slices.get(who.key);
+    const changed = this.#set(this.#slices, who, slice);
+    if (before !== undefined || slice.value !== null) this.arrivals.slice(changed);
+    if (!changed) return false;
+    const now = this.#slices.get(who.key);
+    this.slicesOf.move(before, now);
+    if (now === undefined) this.arrivals.removed(before!);
+    else if (triggeredAt !== null) this.arrivals.triggered(now, triggeredAt);
+    return true;
+  }
+
+  #set<V>(tracked: Tracked<V>, who: Key, { value, problems }: Parsed<V>): boolean {
+    this.#problems[who.kind].set(who.key, problems.length === 0 ? undefined : problems);
+    return tracked.set(who.key, value ?? undefined);
+  }
+
+  #trackedOf(kind: Kind): Tracked<unknown> {
+    switch (kind) {
+      case "Service":
+        return this.services;
+      case "EndpointSlice":
+        return this.#slices;
+      case "Node":
+        return this.nodes;
+      case "ServiceCIDR":
+        return this.cidrs;
+    }
+  }
+}
+
+type Key = Pick<Identity, "kind" | "key">;
+
+const gone: Parsed<never> = { value: null, problems: [] };
+
+function isUdp({ protocol }: { readonly protocol: Protocol }): boolean {
+  return protocol === "udp";
+}
