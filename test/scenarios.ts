@@ -11,6 +11,9 @@ export type ModeName = "nftables" | "iptables" | "ipvs" | "userspace";
 
 export const modeNames: readonly ModeName[] = ["nftables", "iptables", "ipvs", "userspace"];
 
+/** Userspace mode knows neither policies nor source addresses: only lines that name it are about it. */
+export const commonModes: readonly ModeName[] = ["nftables", "iptables", "ipvs"];
+
 export type Scenario = {
   readonly name: string;
   /** Services and EndpointSlices in both families, the Node, the ServiceCIDR. */
@@ -165,7 +168,7 @@ function parseLine(line: string, at: string): ParsedLine {
   const modes = modeNames.filter((mode) => tags.includes(mode));
   const ownFamilies = families.filter((family) => tags.includes(family));
   const cases = (ownFamilies.length === 0 ? families : ownFamilies).map((family) => ({
-    modes: modes.length > 0 ? modes : modeNames,
+    modes: modes.length > 0 ? modes : commonModes,
     oursOnly: tags.includes("turnout"),
     family,
     from: { kind: kind as PacketCase["from"]["kind"], address: inFamily(address, family) },

@@ -2,7 +2,7 @@
 import { parse as parseYaml } from "yaml";
 import { dualStack, type KubeObject, referenceObjects } from "./cluster.ts";
 import { outsideAddresses } from "./places.ts";
-import { type ModeName, modeNames, readObjects, readText, type Scenario } from "./scenarios.ts";
+import { type ModeName, readObjects, readText, type Scenario } from "./scenarios.ts";
 
 export type Story = {
   readonly scenario: string;
@@ -61,7 +61,7 @@ export const clients: readonly string[] = outsideAddresses.slice(2);
 
 export function readStories(scenario: string): Story[] {
   const written = (parseYaml(readText(scenario, "steps.yaml")) ?? []) as Partial<Story>[];
-  return written.map(({ name = "", rows = [], modes = modeNames, steps = [] }) => {
+  return written.map(({ name = "", rows = [], modes = ["nftables", "iptables"], steps = [] }) => {
     const unknown = steps.flatMap(Object.keys).find((kind) => !stepKinds.includes(kind));
     if (unknown !== undefined) throw new Error(`Cannot read ${scenario}/steps.yaml: ${unknown} is no step`);
     return { scenario, name, rows, modes, steps };

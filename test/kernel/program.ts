@@ -48,7 +48,7 @@ export function kubeProxyProgram(program: string, mode: Mode): ProgramUnderTest 
 /** Resolves when everything queued since then is synced, or when nothing was queued for half a second. */
 async function caughtUp(node: Namespace, since: number): Promise<void> {
   const deadline = Date.now() + 20_000;
-  for (let calmSince = Date.now(); Date.now() - calmSince < 150; await sleep(20)) {
+  for (let calmSince = Date.now(); Date.now() - calmSince < 250; await sleep(20)) {
     const { body = "" } = (await httpGet(node, "http://127.0.0.1:10249/metrics")) ?? {};
     const queued = stamps(body, "last_queued_timestamp");
     const synced = stamps(body, "last_timestamp");

@@ -11,7 +11,6 @@ const isBuilt = existsSync(join(root, "dist"));
 const notYet = {
   "localhost-served": "the daemon does not listen on loopback yet",
   "localhost-affinity": "the daemon does not listen on loopback yet",
-  "udp-flows": "the daemon does not sweep stale flows yet",
 };
 
 for (const name of ["nftables"] as const) {
