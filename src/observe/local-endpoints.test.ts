@@ -46,14 +46,14 @@ function local(...ports: ServicePort[]) {
 }
 
 describe("health check node ports", () => {
-  it("03/17 04/43 the same pods behind two ports count once", () => {
+  it("03/17 04/43 10/56 the same pods behind two ports count once", () => {
     const endpoints = [endpoint("10.0.0.1"), endpoint("10.0.0.2")];
     expect(local(port("web", "http", { endpoints }), port("web", "https", { endpoints })).checked()).toEqual([
       { service: "shop/web", port: 9376, localEndpoints: 2 },
     ]);
   });
 
-  it("03/18 only ready endpoints on this node count", () => {
+  it("03/18 10/56 only ready endpoints on this node count", () => {
     const endpoints = [
       endpoint("10.0.0.1", "draining"),
       endpoint("10.0.0.2", "unready"),

@@ -5,7 +5,7 @@ import type { ServicePort } from "../model/snapshot.ts";
 import { isStale, type UdpFlow } from "./staleflows.ts";
 
 describe("a tracked UDP flow", () => {
-  it("04/34 11/56 is stale when its endpoint was removed, and kept when another one answers", () => {
+  it("04/34 10/58 11/56 is stale when its endpoint was removed, and kept when another one answers", () => {
     expect(judged(dns({ endpoints: [endpoint("10.180.0.1:53")] }))).toEqual({
       "172.30.0.10:53 > 10.180.0.1:53": "kept",
       "172.30.0.10:53 > 10.180.0.2:53": "stale",
@@ -27,7 +27,7 @@ describe("a tracked UDP flow", () => {
     expect([isStale(flow, at(true)), isStale(flow, at(false))]).toEqual([false, true]);
   });
 
-  it("04/36 12/166 of a Service that lost all endpoints is stale at its addresses, and kept at its NodePort", () => {
+  it("04/36 10/58 12/166 of a Service that lost all endpoints is stale at its addresses, and kept at its NodePort", () => {
     expect(judged(dns({ endpoints: [] }))).toEqual({
       "172.30.0.10:53 > 10.180.0.1:53": "stale",
       "172.30.0.10:53 > 10.180.0.2:53": "stale",

@@ -9,7 +9,7 @@ import type { Routes } from "../routing/routes.ts";
 import { type FinishedSync, type FlowSweep, FlowSweeper } from "./flows.ts";
 
 describe("stale flows", () => {
-  it("04/37 are not looked for when no UDP endpoint changed", async () => {
+  it("04/37 10/57 are not looked for when no UDP endpoint changed", async () => {
     const { passes, sync } = setUp();
     await sync(snapshot());
     expect(passes).toEqual([]);

@@ -7,7 +7,6 @@ import { type IptablesHost, openIptablesHost } from "../host/iptables/host.ts";
 import { RestoreFailed } from "../host/iptables/refusal.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
-import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { compile } from "../modes/iptables/compile.ts";
 import { type Counters, canaryChain, counterNames } from "../modes/iptables/foundation.ts";
@@ -17,6 +16,7 @@ import { ruleCount, withFragments } from "../plan/iptables/plan.ts";
 import type { IptablesPatch, IptablesPlan, Step } from "../plan/iptables/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
+import { refusal } from "./refusals.ts";
 
 export type IptablesOptions = {
   readonly family: Family;
@@ -174,13 +174,4 @@ function rulesOf(plan: IptablesPlan, patch: IptablesPatch): NonNullable<Applied[
       .filter((step) => step.table === table)
       .reduce((sum, step) => sum + writtenBy(step), 0),
   }));
-}
-
-function refusal(key: PortKey, reason: string): Problem {
-  return {
-    kind: "refused",
-    object: `Service ${key.split("/").slice(0, 2).join("/")}`,
-    field: "",
-    message: `the kernel refused ${key}: ${reason}; all others are in place, and this one will be tried again`,
-  };
 }

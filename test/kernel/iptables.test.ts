@@ -14,6 +14,7 @@ import { print } from "../../src/plan/iptables/print.ts";
 import type { IptablesPatch, IptablesPlan, Rule } from "../../src/plan/iptables/types.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { openIptables } from "../../src/sync/iptables.ts";
+import { modesAtWork } from "../../src/sync/modes.ts";
 import { servicePort as anyPort, settings as anySettings, snapshotOf } from "../clusters.ts";
 import { manualClock } from "../support/manual-clock.ts";
 import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../support/routed.ts";
@@ -344,6 +345,28 @@ describe.runIf(isRoot)("the iptables driver", () => {
     expect(await driver.verify(never)).toEqual({ differences: 0 });
     await driver.sync(routed([web, dns], ipv4Settings, routed([web, bad, dns])), never);
     expect(await driver.verify(never)).toEqual({ differences: 0 });
+  });
+
+  it("10/54 leaves nothing when another mode takes over, and takes away what that one left", async () => {
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+    });
+    await driver.sync(routed([web, front]), never);
+    here.feed(
+      "add table ip kube-proxy\nadd chain ip kube-proxy services\nadd table ip6 kube-proxy\n",
+      "nft",
+      "-f",
+      "-",
+    );
+    await modesAtWork.iptables!.cleanUp({ netns: here.path });
+    expect(here.run("iptables-save")).not.toMatch(/KUBE-(SVC|SERVICES|PROXY)/);
+    expect(here.run("nft", "list", "tables")).toContain("table ip kube-proxy");
+    await modesAtWork.nftables!.cleanUp({ netns: here.path });
+    expect(here.run("nft", "list", "tables")).not.toContain("kube-proxy");
+    await modesAtWork.iptables!.cleanUp({ netns: here.path });
   });
 
   it("10/18 makes its packet counters where the kernel has them", async () => {

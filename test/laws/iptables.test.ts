@@ -2,9 +2,10 @@
 // big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { FamilySettings } from "../../src/config/settings.ts";
 import { rulesetOf, rulesetOnHost, walkIptables } from "../../src/explain/iptables.ts";
 import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
-import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
+import { type Endpoint, endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/iptables/compile.ts";
 import { adopt } from "../../src/plan/iptables/adopt.ts";
 import { diff, isEmptyPatch } from "../../src/plan/iptables/diff.ts";
@@ -15,6 +16,16 @@ import { type Decision, decide } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { iptablesTraits } from "../../src/routing/traits.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+
+const anEndpoint: Endpoint = {
+  address: "10.0.1.1",
+  port: 0,
+  state: "ready",
+  serving: true,
+  nodeName: "node-a",
+  zoneHints: [],
+  nodeHints: [],
+};
 
 const counters = { invalidDropped: false, localhostNodePorts: true };
 
@@ -94,6 +105,34 @@ describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it("renews a shared chain as a whole when much of it goes", () => {
+    const port = (i: number, served: boolean) => ({
+      ...fc.sample(servicePort(family), { seed: i, numRuns: 1 })[0]!,
+      key: `shop/s${i}/tcp/`,
+      service: `shop/s${i}`,
+      clusterIP: family === "ipv4" ? `172.30.5.${i}` : `fd30::5:${i}`,
+      endpoints: served ? [{ ...anEndpoint, port: 1000 + i }] : [],
+    });
+    const [some] = fc.sample(settings(family), 1) as [FamilySettings];
+    const all = Array.from({ length: 120 }, (_, i) => i);
+    const first = snapshotOf(
+      all.map((i) => port(i, true)),
+      family,
+    );
+    const before = route(null, first, some);
+    const have = compile(null, before, counters);
+    const next = all.map((i) => port(i, i % 2 === 0));
+    const changed = next.map(({ key }) => key);
+    const want = compile(have, route(before, snapshotOf(next, family, changed), some), counters);
+    const there = diff(have, want, want.changed);
+    expect(there.steps.some(({ write }) => write.some(({ name }) => name === "KUBE-SERVICES"))).toBe(true);
+    const host = applyInMemory(freshTables(family), adopt(freshTables(family), have));
+    const reached = applyInMemory(host, there);
+    expect(adopt(reached, want).steps).toEqual([]);
+    const back = diff(want, have, want.changed);
+    expect(adopt(applyInMemory(reached, back), have).steps).toEqual([]);
   });
 
   it("gets from any tables to any others, in layers or at once, and leaves foreign rules alone", () => {

@@ -26,6 +26,7 @@ export function diff(have: IptablesPlan, want: IptablesPlan, keys: Iterable<Port
     const now = want.fragments.get(key);
     if (old !== now) compareFragments(key, old, now, want.family, steps);
   }
+  for (const step of [steps.nat, steps.refusalsGone]) renewCrowded(step, want);
   return { family: want.family, steps: Object.values(steps).filter((step) => !isEmpty(step)) };
 }
 
@@ -124,6 +125,21 @@ function comparePlaced(
       grow.prepend.push(...after.toReversed().map((rule) => ({ ...rule, owner })));
     }
     shrink.remove.push(...gone.map((rule) => ({ ...rule, owner })));
+  }
+}
+
+/** To delete a rule the tool looks through the whole chain: beyond some dozens a chain is better written anew. */
+const manyRemovals = 40;
+
+function renewCrowded(step: Draft, want: IptablesPlan): void {
+  for (const shared of want.foundation.shared) {
+    if (shared.table !== step.table) continue;
+    const here = ({ chain }: PlacedRule) => chain === shared.name;
+    if (step.remove.filter(here).length <= manyRemovals) continue;
+    step.remove = step.remove.filter((rule) => !here(rule));
+    step.prepend = step.prepend.filter((rule) => !here(rule));
+    step.write = step.write.filter(({ name }) => name !== shared.name);
+    step.write.push({ ...filledChain(shared, sortedFragments(want)), owner: null });
   }
 }
 

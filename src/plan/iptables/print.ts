@@ -72,10 +72,12 @@ function writeStep({ table, write, doom, remove, prepend }: Step, emit: Emit): v
     declare(chain);
     if (oneByOne) fill(chain);
   }
-  for (const name of doom) declare({ name, owner: null });
+  // From the last name to the first: what `stage` says of the tool holds for these too.
+  const doomed = doom.toSorted().reverse();
+  for (const name of doomed) declare({ name, owner: null });
   if (!oneByOne) for (const chain of chains) fill(chain);
   for (const { chain, rule, owner } of remove) emit(`-D ${chain} ${ruleInput(rule)}`, owner);
   for (const { chain, rule, owner } of prepend) emit(`-I ${chain} ${ruleInput(rule)}`, owner);
-  for (const name of doom) emit(`-X ${name}`, null);
+  for (const name of doomed) emit(`-X ${name}`, null);
   emit("COMMIT", null);
 }
