@@ -9,6 +9,7 @@ import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
+import { openProblemLog } from "../observe/problem-log.ts";
 import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
@@ -46,6 +47,7 @@ export class Running {
   readonly #observation: Observation;
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
+  readonly #tellProblems: ReturnType<typeof openProblemLog>;
   #end: (code: number) => void = () => {};
   readonly #ended: Promise<number>;
 
@@ -55,6 +57,7 @@ export class Running {
     this.#parts = parts;
     this.#log = log;
     this.#awaited = new Set(parts.families);
+    this.#tellProblems = openProblemLog(log.in("observe/problem-log.ts"));
     this.#ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -91,6 +94,10 @@ export class Running {
       afterSync: this.#afterEverySync(signal),
       observer: {
         ...this.#observation,
+        arrived: (snapshot) => {
+          this.#tellProblems(snapshot.problems);
+          this.#observation.arrived(snapshot);
+        },
         synced: (record, snapshot) => {
           this.#tell(record);
           this.#observation.synced(record, snapshot);

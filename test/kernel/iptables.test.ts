@@ -296,7 +296,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await driver.close();
   });
 
-  it("10/48 reads the host after a failure, and then gets there", async () => {
+  it("10/48 02/29 reads the host after a failure, and then gets there", async () => {
     const onMachine = starter({ netns: here.path });
     let fail: number | null = null;
     const ran: string[] = [];

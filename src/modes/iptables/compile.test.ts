@@ -197,7 +197,7 @@ describe("the choice of an endpoint", () => {
     ]);
   });
 
-  it("10/44 loses its comments in a large cluster, and only these", () => {
+  it("10/44 02/30 loses its comments in a large cluster, and only these", () => {
     const many = (n: number) =>
       servicePort("shop/many", {
         endpoints: Array.from({ length: n }, (_, i) => endpoint(`10.180.${i >> 8}.${i & 255}:80`)),

@@ -1,0 +1,49 @@
+// What the log says about objects that are wrong.
+import { expect, it } from "vitest";
+import { manualClock } from "../../test/support/manual-clock.ts";
+import type { Problem } from "../model/problem.ts";
+import { openLog } from "./log/log.ts";
+import { openProblemLog } from "./problem-log.ts";
+
+it("tells each trouble once, and again only after it was gone", () => {
+  const { tell, lines } = setUp();
+  const [one, two] = [problem("Service shop/web"), problem("Service shop/front")];
+  tell([one]);
+  tell([one, two]);
+  tell([two, one]);
+  expect(lines()).toHaveLength(2);
+  expect(lines()[0]).toMatch(
+    /^E.*"Object is not as expected" err="is wrong" object="Service shop\/web" field="spec"$/,
+  );
+  tell([two]);
+  tell([two, one]);
+  expect(lines()).toHaveLength(3);
+});
+
+it("counts what would be a flood", () => {
+  const { tell, lines } = setUp();
+  tell(Array.from({ length: 1000 }, (_, i) => problem(`Service shop/web-${i}`)));
+  expect(lines()).toHaveLength(21);
+  expect(lines().at(-1)).toContain('err="980 more"');
+});
+
+function setUp() {
+  let text = "";
+  const settings = {
+    format: "text",
+    verbosity: 0,
+    vmodule: [],
+    splitStream: false,
+    infoBufferSize: 0,
+    flushFrequencyMs: 5000,
+  } as const;
+  const write = (more: string) => {
+    text += more;
+  };
+  const { log } = openLog(settings, { clock: manualClock(), pid: 1, stdout: write, stderr: write });
+  return { tell: openProblemLog(log), lines: () => text.split("\n").filter((line) => line !== "") };
+}
+
+function problem(object: string): Problem {
+  return { kind: "wrong-type", object, field: "spec", message: "is wrong" };
+}

@@ -1,0 +1,240 @@
+// The life of the daemon as users run it: how it waits, starts, minds its Node, and ends.
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endpoint, service, slice } from "../objects.ts";
+import { nodeName, places, twin } from "../places.ts";
+import type { KubeObject } from "../reference/objects.ts";
+import {
+  type Configuration,
+  eventually,
+  nodeIPs,
+  nodeObject,
+  openSite,
+  reasonNotToRun,
+  type Site,
+  sampleOf,
+} from "./site.ts";
+
+const reason = reasonNotToRun();
+const web: readonly KubeObject[] = [
+  { apiVersion: "v1", kind: "Service", ...service() } as unknown as KubeObject,
+  sliceNamed("web-1", {}),
+];
+const syncs = 'kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"}';
+
+describe("the daemon", () => {
+  let site: Site;
+  beforeEach(async ({ skip }) => {
+    skip(reason !== null, reason ?? "");
+    site = await openSite();
+  });
+  afterEach(() => site?.close());
+
+  /** Serves these objects and waits until the daemon does too. */
+  async function started(
+    config: Configuration = {},
+    objects: readonly KubeObject[] = [nodeObject(), ...web],
+  ) {
+    await site.openApi();
+    for (const object of objects) site.api.put(object);
+    const daemon = site.start({ config });
+    await daemon.ready();
+    return daemon;
+  }
+
+  const rules = () => site.netns.run("nft", "list", "ruleset");
+
+  it("02/1 neither exits nor listens while the API server cannot be reached, and starts once it can", async () => {
+    const daemon = site.start();
+    await eventually(() => daemon.log() !== "", "first words");
+    await sleep(1500);
+    expect(daemon.running()).toBe(true);
+    expect(await daemon.health()).toBeNull();
+    expect(await daemon.metrics()).toBe("");
+    site.api.put(nodeObject());
+    for (const object of web) site.api.put(object);
+    await site.openApi();
+    await daemon.ready();
+    expect(rules()).toContain("172.30.0.10");
+    expect(await daemon.health()).toMatchObject({ status: 200 });
+  });
+
+  it("02/2 waits for its Node and uses the addresses that it comes with", async () => {
+    await site.openApi();
+    const daemon = site.start({ config: { nodePortAddresses: ["primary"] } });
+    await eventually(() => site.api.watches({ resource: "nodes" }).length > 0, "a watch of the Node");
+    await sleep(1000);
+    expect(await daemon.health()).toBeNull();
+    site.api.put(nodeObject());
+    site.api.put({ ...web[0]!, spec: { ...(web[0]!.spec as object), type: "NodePort", ports: [nodePort] } });
+    await daemon.ready();
+    expect(rules()).toContain(`${places.host}`);
+  });
+
+  it("02/5 a label changes: it goes on; the address changes: it ends with 1", async () => {
+    const daemon = await started();
+    site.api.put(nodeObject({ labels: { colour: "red" } }));
+    await sleep(500);
+    expect(daemon.running()).toBe(true);
+    site.api.put(nodeObject({ addresses: ["192.168.0.9", twin(places.host)] }));
+    expect(await daemon.ended()).toBe(1);
+    expect(daemon.log()).toMatch(/Node IPs changed from \[192\.168\.0\.2 .*\] to \[192\.168\.0\.9 /);
+    expect(rules()).toContain("172.30.0.10");
+  });
+
+  it("02/6 the order of its addresses changes: it ends with 1", async () => {
+    const daemon = await started();
+    site.api.put(nodeObject({ addresses: [...nodeIPs].reverse() }));
+    expect(await daemon.ended()).toBe(1);
+  });
+
+  it("02/7 podCIDRs change: it ends with 1 only where it goes by them", async () => {
+    const daemon = await started();
+    const moved = nodeObject({ podCIDRs: ["10.180.7.0/24", "fd00:180:0:7::/64"] });
+    site.api.put(moved);
+    await sleep(500);
+    expect(daemon.running()).toBe(true);
+    daemon.kill("SIGTERM");
+    await daemon.ended();
+    const other = site.start({ config: { detectLocalMode: "NodeCIDR" } });
+    await other.ready();
+    expect(rules()).toContain("10.180.7.0/24");
+    site.api.put(nodeObject());
+    expect(await other.ended()).toBe(1);
+    expect(other.log()).toContain("podCIDRs changed from [10.180.7.0/24 fd00:180:0:7::/64]");
+  });
+
+  it("02/8 its Node is deleted: it ends with 1", async () => {
+    const daemon = await started();
+    site.api.remove("Node", "", nodeName);
+    expect(await daemon.ended()).toBe(1);
+    expect(daemon.log()).toContain("was deleted");
+  });
+
+  it("02/11 without ip6tables it serves IPv4 alone, and not at all a node whose primary family is IPv6", async () => {
+    const env = { PATH: pathWithout("ip6tables", "ip6tables-save", "ip6tables-restore") };
+    await site.openApi();
+    site.api.put(nodeObject());
+    const daemon = site.start({ config: { mode: "iptables" }, env });
+    await daemon.ready(["IPv4"]);
+    expect(daemon.log()).toMatch(/"Single-stack" primary="ipv4"/);
+    expect(await daemon.metrics()).not.toContain('ip_family="IPv6"');
+    daemon.kill("SIGTERM");
+    await daemon.ended();
+    site.api.put(nodeObject({ addresses: [...nodeIPs].reverse() }));
+    const { code, log } = await site.finish({ config: { mode: "iptables" }, env });
+    expect(code).toBe(1);
+    expect(log).toContain("this machine does not support ipv6, the primary family of this node");
+  });
+
+  it("02/12 with IPv6 switched off it serves IPv4 alone", async () => {
+    site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
+    await site.openApi();
+    site.api.put(nodeObject());
+    const daemon = site.start({ config: { healthzBindAddress: "0.0.0.0:10256" } });
+    await daemon.ready(["IPv4"]);
+    expect(rules()).not.toContain("table ip6");
+    expect(await daemon.health()).toMatchObject({ status: 200 });
+    expect((await daemon.health())?.body).not.toContain("IPv6");
+  });
+
+  it("02/34 another zone is one sync, an unrelated label none", async () => {
+    const daemon = await started();
+    await sleep(300);
+    const before = sampleOf(await daemon.metrics(), syncs);
+    site.api.put(nodeObject({ labels: { colour: "red" } }));
+    await sleep(500);
+    expect(sampleOf(await daemon.metrics(), syncs)).toBe(before);
+    site.api.put(nodeObject({ labels: { colour: "red", "topology.kubernetes.io/zone": "east" } }));
+    await eventually(async () => sampleOf(await daemon.metrics(), syncs) > before, "a sync");
+    await sleep(300);
+    expect(sampleOf(await daemon.metrics(), syncs)).toBe(before + 1);
+  });
+
+  it("02/39 a slice of type FQDN changes nothing; a slice that is wrong is told in the log once", async () => {
+    const daemon = await started();
+    const [before, text] = [sampleOf(await daemon.metrics(), syncs), rules()];
+    site.api.put(
+      sliceNamed("web-names", { addressType: "FQDN", endpoints: [{ addresses: ["pod.example"] }] }),
+    );
+    await sleep(500);
+    expect(sampleOf(await daemon.metrics(), syncs)).toBe(before);
+    site.api.put(sliceNamed("web-lost", { metadata: { name: "web-lost", namespace: "shop", labels: {} } }));
+    const told = () => daemon.log().match(/^E.*"Object is not as expected".*web-lost/gm)?.length ?? 0;
+    await eventually(() => told() > 0, "an error in the log");
+    site.api.put(nodeObject({ labels: { "topology.kubernetes.io/zone": "east" } }));
+    await sleep(500);
+    expect(told()).toBe(1);
+    expect(rules()).toBe(text);
+  });
+
+  it("02/36 a wildcard health address answers clients of both families", async () => {
+    await started({ healthzBindAddress: "0.0.0.0:10256" });
+    expect(
+      site.netns.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://[::1]:10256/livez"),
+    ).toBe("200");
+  });
+
+  it.each(["nftables", "iptables"])(
+    "02/38 SIGTERM ends it at once and leaves the rules of %s",
+    async (mode) => {
+      const daemon = await started({ mode });
+      const list = () =>
+        mode === "nftables" ? rules() : site.netns.run("iptables-save").replace(/\[\d+:\d+\]|^#.*$/gm, "");
+      const before = list();
+      expect(before).toContain("172.30.0.10");
+      const asked = Date.now();
+      daemon.kill("SIGTERM");
+      expect(await daemon.ended()).toBeNull();
+      expect(Date.now() - asked).toBeLessThan(1000);
+      expect(list()).toBe(before);
+    },
+  );
+
+  it("turnout run ends in order on SIGTERM, with 0, and leaves the rules too", async () => {
+    await site.openApi();
+    for (const object of [nodeObject(), ...web]) site.api.put(object);
+    const daemon = site.start({ program: "turnout run" });
+    await daemon.ready();
+    daemon.kill("SIGTERM");
+    expect(await daemon.ended()).toBe(0);
+    expect(rules()).toContain("172.30.0.10");
+  });
+
+  it.each(["nftables", "iptables"])(
+    "--init-only in mode %s ends with 0 and writes no Service",
+    async (mode) => {
+      await site.openApi();
+      for (const object of [nodeObject(), ...web]) site.api.put(object);
+      const { code, log } = await site.finish({ config: { mode }, args: ["--init-only"] });
+      expect({ code, log }).toMatchObject({ code: 0 });
+      expect(rules()).not.toContain("172.30.0.10");
+    },
+  );
+
+  /** A folder with every program the daemon may start but these. */
+  function pathWithout(...programs: readonly string[]): string {
+    const folder = join(site.folder, "bin");
+    mkdirSync(folder, { recursive: true });
+    for (const name of ["sh", "dirname", "readlink", "node", ...iptablesPrograms]) {
+      if (programs.includes(name)) continue;
+      const found = site.netns.run("sh", "-c", `command -v ${name}`).trim();
+      if (found !== "") symlinkSync(found, join(folder, name));
+    }
+    return folder;
+  }
+});
+
+const iptablesPrograms = ["iptables", "ip6tables"].flatMap((name) => [
+  name,
+  `${name}-save`,
+  `${name}-restore`,
+]);
+const nodePort = { name: "http", protocol: "TCP", port: 80, nodePort: 30080 };
+
+function sliceNamed(name: string, change: object): KubeObject {
+  const made = slice([endpoint("10.180.0.1"), endpoint("10.180.1.1")], { metadata: { name }, ...change });
+  return { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", ...made } as unknown as KubeObject;
+}
