@@ -27,11 +27,16 @@ function installNpmPackages() {
   )
     return;
   console.log("setup: installing npm packages");
-  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-    cwd: root,
-    stdio: ["ignore", 2, 2],
-  });
-  if (status !== 0) fail("npm ci failed; see above. Is the npm registry reachable?");
+  // Not `npm ci`: npm 11 writes lock files without the packages of other platforms, and then refuses them.
+  const { status } = spawnSync(
+    "npm",
+    ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"],
+    {
+      cwd: root,
+      stdio: ["ignore", 2, 2],
+    },
+  );
+  if (status !== 0) fail("npm install failed; see above. Is the npm registry reachable?");
   writeFileSync(stamp, String(statSync(lock).size));
   const later = new Date();
   utimesSync(stamp, later, later);
