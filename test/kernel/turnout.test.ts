@@ -13,7 +13,7 @@ const notYet = {
   "localhost-affinity": "the daemon does not listen on loopback yet",
 };
 
-for (const name of ["nftables"] as const) {
+for (const name of ["nftables", "iptables"] as const) {
   const candidate = {
     title: `turnout in ${name} mode`,
     program: "turnout",

@@ -53,8 +53,8 @@ export function run(
 }
 
 function start(program: string, args: readonly string[], input: string, signal?: AbortSignal): Running {
-  // The lock file and messages must not depend on the environment of whoever started us.
-  const env = { PATH: process.env.PATH, LC_ALL: "C" };
+  // Messages are read by us too, so they must come in English.
+  const env = { ...process.env, LC_ALL: "C" };
   const child = spawn(program, args, { env, ...(signal === undefined ? {} : { signal }) });
   const finished = new Promise<Finished>((resolve, reject) => {
     const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
