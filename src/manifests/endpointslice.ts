@@ -90,12 +90,11 @@ function endpointsOf(
   return found;
 }
 
-const places: string[] = [];
+const places = Array.from({ length: 1000 }, (_, index) => `endpoints[${index}]`);
 
-/** `endpoints[7]`. Made once for each index: there are many endpoints and hardly ever a Problem to place. */
+/** Made beforehand for slices of legal size: there are many endpoints and hardly ever a Problem to place. */
 function placeOf(index: number): string {
-  places[index] ??= `endpoints[${index}]`;
-  return places[index];
+  return places[index] ?? `endpoints[${index}]`;
 }
 
 function addEndpoint(

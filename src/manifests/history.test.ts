@@ -8,7 +8,8 @@ import { Cluster } from "./cluster.ts";
 import { identify, identity } from "./identity.ts";
 import { type Kind, kinds, slim } from "./objects.ts";
 
-describe("step by step equals from scratch", () => {
+// Long on a busy machine, though seconds on a quiet one.
+describe("step by step equals from scratch", { timeout: 300_000 }, () => {
   it("on 1,000 histories of objects as an API server sends them", () => {
     fc.assert(
       fc.property(arbitraryHistory({ hostile: false }), (steps) => follow(steps, (_, object) => object)),

@@ -5,7 +5,7 @@ import { endpoint, service, slice } from "../../test/objects.ts";
 import { Cluster } from "./cluster.ts";
 import { kinds, slim } from "./objects.ts";
 
-describe("slim", () => {
+describe("slim", { timeout: 300_000 }, () => {
   it("drops what nobody reads", () => {
     const full = service(
       { selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: 8080, appProtocol: "x" }] },
@@ -49,7 +49,7 @@ describe("slim", () => {
   });
 });
 
-describe("any JSON as any object", () => {
+describe("any JSON as any object", { timeout: 300_000 }, () => {
   const anything = fc.oneof(
     fc.jsonValue({ maxDepth: 4 }),
     ...kinds.map((kind) => arbitraryObject(kind, { hostile: true })),
