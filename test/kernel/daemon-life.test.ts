@@ -3,9 +3,9 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { endpoint, service, slice } from "../objects.ts";
 import { nodeName, places, twin } from "../places.ts";
 import type { KubeObject } from "../reference/objects.ts";
+import { shop, shopSlice } from "./shop.ts";
 import {
   type Configuration,
   eventually,
@@ -18,10 +18,7 @@ import {
 } from "./site.ts";
 
 const reason = reasonNotToRun();
-const web: readonly KubeObject[] = [
-  { apiVersion: "v1", kind: "Service", ...service() } as unknown as KubeObject,
-  sliceNamed("web-1", {}),
-];
+const web = shop();
 const syncs = 'kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"}';
 
 describe("the daemon", () => {
@@ -157,11 +154,11 @@ describe("the daemon", () => {
     const daemon = await started();
     const [before, text] = [sampleOf(await daemon.metrics(), syncs), rules()];
     site.api.put(
-      sliceNamed("web-names", { addressType: "FQDN", endpoints: [{ addresses: ["pod.example"] }] }),
+      shopSlice("web-names", { addressType: "FQDN", endpoints: [{ addresses: ["pod.example"] }] }),
     );
     await sleep(500);
     expect(sampleOf(await daemon.metrics(), syncs)).toBe(before);
-    site.api.put(sliceNamed("web-lost", { metadata: { name: "web-lost", namespace: "shop", labels: {} } }));
+    site.api.put(shopSlice("web-lost", { metadata: { name: "web-lost", namespace: "shop", labels: {} } }));
     const told = () => daemon.log().match(/^E.*"Object is not as expected".*web-lost/gm)?.length ?? 0;
     await eventually(() => told() > 0, "an error in the log");
     site.api.put(nodeObject({ labels: { "topology.kubernetes.io/zone": "east" } }));
@@ -233,8 +230,3 @@ const iptablesPrograms = ["iptables", "ip6tables"].flatMap((name) => [
   `${name}-restore`,
 ]);
 const nodePort = { name: "http", protocol: "TCP", port: 80, nodePort: 30080 };
-
-function sliceNamed(name: string, change: object): KubeObject {
-  const made = slice([endpoint("10.180.0.1"), endpoint("10.180.1.1")], { metadata: { name }, ...change });
-  return { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", ...made } as unknown as KubeObject;
-}

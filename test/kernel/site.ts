@@ -70,8 +70,8 @@ export async function openSite(given?: Namespace, apiOptions: ApiServerOptions =
     writeFileSync(join(folder, name), JSON.stringify(content));
     return join(folder, name);
   };
-  file("kubeconfig.json", kubeconfig);
-  writeFileSync(join(folder, "token"), "");
+  file("kubeconfig.json", kubeconfigFor(join(folder, "token")));
+  writeFileSync(join(folder, "token"), "none");
   const configure = (config: Configuration) => file("config.json", completed(config, folder));
   let count = 0;
   const start = ({
@@ -209,14 +209,16 @@ export function sampleOf(metrics: string, sample: string): number {
   return Number(line?.slice(sample.length + 1) ?? 0);
 }
 
-const kubeconfig = {
-  apiVersion: "v1",
-  kind: "Config",
-  clusters: [{ name: "test", cluster: { server: `http://${apiAddress.host}:${apiAddress.port}` } }],
-  contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
-  users: [{ name: "test", user: {} }],
-  "current-context": "test",
-};
+function kubeconfigFor(tokenFile: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "test", cluster: { server: `http://${apiAddress.host}:${apiAddress.port}` } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+    users: [{ name: "test", user: { tokenFile } }],
+    "current-context": "test",
+  };
+}
 
 function completed({ mode = "nftables", ...others }: Configuration, folder: string): object {
   const periods = { syncPeriod: "10s", minSyncPeriod: "10ms" };
