@@ -7,7 +7,7 @@ const bin = (name) => join(root, "node_modules", ".bin", name);
 
 const steps = [
   ["types", bin("tsc"), ["--noEmit"]],
-  ["format and lint", bin("biome"), ["ci", "--log-level=warn", "."]],
+  ["format and lint", bin("biome"), ["ci", "--log-level=warn", "--diagnostic-level=warn", "."]],
   ["lint with types", bin("oxlint"), ["--type-aware", "--quiet"]],
   ["dead code", bin("knip"), ["--no-progress"]],
   ["build", process.execPath, [join(root, "scripts/build.mjs")]],

@@ -363,7 +363,7 @@ const jumpsInFilter = `-A INPUT -j KUBE-FIREWALL
 );
 
 const filterExample =
-  String.raw`-A KUBE-FIREWALL -m comment --comment "block incoming localnet connections" -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP
+  `-A KUBE-FIREWALL -m comment --comment "block incoming localnet connections" -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP
 -A KUBE-PROXY-FIREWALL -m comment --comment "shop/front traffic not accepted by KUBE-FW-HMEZTNV3KF7ANPF4" -m tcp -p tcp -d 198.51.100.7 --dport 443 -j DROP
 -A KUBE-NODEPORTS -m comment --comment "shop/front health check node port" -m tcp -p tcp --dport 31000 -j ACCEPT
 -A KUBE-SERVICES -m comment --comment "shop/dns:dns has no endpoints" -m udp -p udp -d 172.30.0.12 --dport 53 -j REJECT
@@ -376,7 +376,7 @@ const filterExample =
   );
 
 const workedExample =
-  String.raw`-A KUBE-EXT-HMEZTNV3KF7ANPF4 -s 10.0.0.0/8 -m comment --comment "pod traffic for shop/front external destinations" -j KUBE-SVC-HMEZTNV3KF7ANPF4
+  `-A KUBE-EXT-HMEZTNV3KF7ANPF4 -s 10.0.0.0/8 -m comment --comment "pod traffic for shop/front external destinations" -j KUBE-SVC-HMEZTNV3KF7ANPF4
 -A KUBE-EXT-HMEZTNV3KF7ANPF4 -m comment --comment "masquerade LOCAL traffic for shop/front external destinations" -m addrtype --src-type LOCAL -j KUBE-MARK-MASQ
 -A KUBE-EXT-HMEZTNV3KF7ANPF4 -m comment --comment "route LOCAL traffic for shop/front external destinations" -m addrtype --src-type LOCAL -j KUBE-SVC-HMEZTNV3KF7ANPF4
 -A KUBE-EXT-HMEZTNV3KF7ANPF4 -j KUBE-SVL-HMEZTNV3KF7ANPF4
