@@ -36,6 +36,8 @@ export type DaemonOptions = {
   readonly healthAnswers?: "honest" | "upstream";
   /** nftables: the table is ours alone while we run. */
   readonly owned?: boolean;
+  /** Where `turnout status` can ask; empty: nowhere. */
+  readonly statusSocket?: string;
 };
 
 /** Resolves with the exit code. */

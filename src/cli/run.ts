@@ -10,6 +10,7 @@ const own = {
   mode: "short for --proxy-mode",
   "nftables-ownership":
     "plain (default: foreign changes are repaired) or owned (foreign changes are refused)",
+  "status-socket": "where turnout status can ask (default /run/turnout/status.sock); empty: nowhere",
   "health-answers": "honest (default) or upstream: exactly what kube-proxy would answer",
 } as const;
 
@@ -58,7 +59,9 @@ function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> 
   try {
     const source =
       given.source === undefined ? {} : { source: parseSourceSpec(given.source, userAgentOf(version)) };
-    return { owned: ownership === "owned", healthAnswers: answers, ...source };
+    const statusSocket = given["status-socket"];
+    const status = statusSocket === undefined ? {} : { statusSocket };
+    return { owned: ownership === "owned", healthAnswers: answers, ...source, ...status };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

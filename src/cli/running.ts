@@ -10,7 +10,14 @@ import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
 import { openProblemLog } from "../observe/problem-log.ts";
-import { openApi, type SourceSpec } from "../sources/index.ts";
+import {
+  defaultStatusSocket,
+  keepStatus,
+  type StatusFacts,
+  type StatusKeeper,
+  serveStatus,
+} from "../observe/status.ts";
+import { openApi, type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
@@ -48,6 +55,7 @@ export class Running {
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
   readonly #tellProblems: ReturnType<typeof openProblemLog>;
+  readonly #status: StatusKeeper;
   #end: (code: number) => void = () => {};
   readonly #ended: Promise<number>;
 
@@ -63,6 +71,11 @@ export class Running {
     });
     this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
     this.#localhost = this.#openLocalhost();
+    this.#status = keepStatus(
+      this.#statusFacts(),
+      () => parts.source.status(),
+      () => systemClock.wall(),
+    );
   }
 
   /** Told of every request to the API server. */
@@ -81,6 +94,7 @@ export class Running {
     await raiseOomScore(config.oomScoreAdj, this.#log);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.serve();
+    const closeStatus = await this.#serveStatus();
     const loop = openLoop({
       snapshots: source.snapshots(signal),
       drivers,
@@ -101,7 +115,12 @@ export class Running {
         synced: (record, snapshot) => {
           this.#tell(record);
           this.#observation.synced(record, snapshot);
+          this.#status.synced(record, snapshot);
           this.#afterSync(record);
+        },
+        readBack: (family, differences, message) => {
+          this.#observation.readBack(family, differences, message);
+          this.#status.readBack(family, differences, message);
         },
       },
     });
@@ -123,7 +142,30 @@ export class Running {
     } finally {
       for (const listeners of this.#localhost.values()) await listeners.close();
       await this.#observation.close();
+      closeStatus();
       for (const driver of drivers.values()) await driver.close();
+    }
+  }
+
+  #statusFacts(): StatusFacts {
+    const { config, version, owned = false } = this.#options;
+    const { nodeName: node, families } = this.#parts;
+    const ownership = owned ? "owned" : "plain";
+    const source = sourceText(this.#spec);
+    const startedAt = systemClock.wall();
+    return { pid: process.pid, version, node, mode: config.mode, families, source, ownership, startedAt };
+  }
+
+  /** Nobody needs it to run: if it cannot be served, the log says so. */
+  async #serveStatus(): Promise<() => void> {
+    const path = this.#options.statusSocket ?? defaultStatusSocket;
+    if (path === "") return () => {};
+    try {
+      return await serveStatus(path, this.#status.status);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.v(2, "turnout status will not be answered", { socket: path, reason });
+      return () => {};
     }
   }
 

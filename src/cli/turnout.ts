@@ -1,5 +1,6 @@
 // The tool: each command in a file of its own.
 import type { CommandWorld } from "./command.ts";
+import { playground } from "./playground.ts";
 import { render } from "./render.ts";
 import { run } from "./run.ts";
 import { commandWorld, exitWith } from "./world.ts";
@@ -10,6 +11,7 @@ type Command = {
 };
 
 const commands: Readonly<Record<string, Command>> = {
+  playground: { summary: "a cluster on this machine to try things on", run: playground },
   render: { summary: "what would be on a node, without touching anything", run: render },
   run: { summary: "the daemon: kube-proxy's flags and a few of our own", run },
 };

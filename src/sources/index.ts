@@ -57,6 +57,14 @@ export function parseSourceSpec(text: string, userAgent: string): SourceSpec {
   );
 }
 
+/** How `parseSourceSpec` would be told of this Source. */
+export function sourceText(spec: SourceSpec): string {
+  if (spec.kind === "files") return `files:${spec.paths.join(",")}`;
+  const { master, kubeconfig } = spec.connection;
+  if (kubeconfig) return `kubeconfig:${kubeconfig}`;
+  return master || "api";
+}
+
 /** As kube-proxy calls itself: `kube-proxy/v1.37.0 (linux/amd64) kubernetes/$Format`. */
 export function userAgentOf(version: string, platform = process.platform, arch = process.arch): string {
   const goArch = arch === "x64" ? "amd64" : arch === "ia32" ? "386" : arch;

@@ -17,6 +17,8 @@ export type Native = {
   receive(fd: number, into: Uint8Array): number;
   /** Calls back in the event loop whenever there is something to read; does not keep the process alive. */
   watch(fd: number, readable: () => void): Watch;
+  /** Runs code in another network namespace. It must be synchronous: only this thread moves, and it moves back. */
+  inside<T>(netns: string, action: () => T): T;
 };
 
 let loading: Promise<Native> | undefined;
@@ -123,6 +125,7 @@ async function load(): Promise<Native> {
       handle.unref();
       return handle;
     },
+    inside: inNamespace,
   };
 
   // A socket stays in the namespace it was created in. Only this thread moves, and it is back before anything else runs.

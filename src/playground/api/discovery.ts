@@ -1,10 +1,12 @@
 // What `kubectl` asks first: which groups and kinds there are, the version, and whether the server is well.
-import { apiVersionOf, resources } from "./resources.ts";
+import { openApiAnswer } from "./openapi.ts";
+import { apiVersionOf, type Resource, resources } from "./resources.ts";
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /** The answer to a path that is about the server itself; null when the path is about objects. */
 export function discoveryAnswer(path: string): unknown {
+  if (path === "/openapi/v3" || path.startsWith("/openapi/v3/")) return openApiAnswer(path);
   const groups = [...new Set(resources.map(({ group }) => group))].filter((group) => group !== "");
   if (path === "/version") return { major: "1", minor: "37", gitVersion: "v1.37.0", platform: "linux/amd64" };
   if (path === "/api") return { kind: "APIVersions", apiVersion: "v1", versions: ["v1"] };
@@ -31,7 +33,7 @@ function groupOf(name: string) {
   return { name, versions: [version], preferredVersion: version };
 }
 
-function describe({ plural, kind, namespaced, hasStatus, shortNames }: (typeof resources)[number]) {
+function describe({ plural, kind, namespaced, hasStatus, hasScale, shortNames }: Resource) {
   const main = { name: plural, singularName: kind.toLowerCase(), namespaced, kind, verbs, shortNames };
   const status = {
     name: `${plural}/status`,
@@ -40,5 +42,12 @@ function describe({ plural, kind, namespaced, hasStatus, shortNames }: (typeof r
     kind,
     verbs: ["get", "patch", "update"],
   };
-  return hasStatus ? [main, status] : [main];
+  const scale = {
+    ...status,
+    name: `${plural}/scale`,
+    kind: "Scale",
+    group: "autoscaling",
+    version: "v1",
+  };
+  return [main, ...(hasStatus ? [status] : []), ...(hasScale ? [scale] : [])];
 }

@@ -44,6 +44,13 @@ export function dig(value: unknown, path: string): unknown {
   return at;
 }
 
+/** A scalar as text; anything else is empty. */
+export function scalar(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+    ? `${value}`
+    : "";
+}
+
 /** Identity within its resource: `namespace/name`, or `/name` where there are no namespaces. */
 export function keyOf(object: {
   readonly metadata: { readonly name: string; readonly namespace?: string };

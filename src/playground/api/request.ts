@@ -11,7 +11,7 @@ export type ApiRequest = {
   readonly namespace: string;
   /** Empty for a collection. */
   readonly name: string;
-  readonly subresource: "" | "status";
+  readonly subresource: "" | "status" | "scale";
   readonly query: URLSearchParams;
 };
 
@@ -32,7 +32,7 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
     (candidate) => candidate.group === group && candidate.version === version && candidate.plural === plural,
   );
   if (!resource || (namespace !== "" && !resource.namespaced)) throw noSuchPath();
-  if (subresource !== "" && (subresource !== "status" || !resource.hasStatus)) throw noSuchPath();
+  if (!isSubresource(subresource, resource)) throw noSuchPath();
   const query = url.searchParams;
   return {
     verb: verbOf(message.method ?? "GET", name, query),
@@ -42,6 +42,10 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
     subresource,
     query,
   };
+}
+
+function isSubresource(name: string, { hasStatus, hasScale }: Resource): name is ApiRequest["subresource"] {
+  return name === "" || (name === "status" && hasStatus) || (name === "scale" && hasScale === true);
 }
 
 /** A query flag is on when it is present and not false. */

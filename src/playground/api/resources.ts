@@ -10,6 +10,8 @@ export type Resource = {
   readonly namespaced: boolean;
   /** Whether `status` is written through `/status` only, as in the real API. */
   readonly hasStatus: boolean;
+  /** Whether `/scale` sets the number of replicas. */
+  readonly hasScale?: boolean;
   readonly shortNames: readonly string[];
   /** Field selectors besides metadata.name and metadata.namespace. */
   readonly fields: readonly string[];
@@ -64,6 +66,16 @@ export const resources: readonly Resource[] = [
       env: "name",
       ports: "containerPort",
     },
+  },
+  {
+    ...plain,
+    group: "apps",
+    plural: "deployments",
+    kind: "Deployment",
+    hasStatus: true,
+    hasScale: true,
+    shortNames: ["deploy"],
+    mergeKeys: { ...commonKeys, containers: "name", ports: "containerPort", env: "name" },
   },
   {
     ...plain,

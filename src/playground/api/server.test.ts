@@ -228,8 +228,8 @@ describe("writes", () => {
     ] as const) {
       expect((await call("POST", at, { kind, metadata: { generateName: "x-" } })).code).toBe(201);
     }
-    expect((await get("/apis")).body.groups).toHaveLength(3);
-    expect((await get("/apis/apps/v1/deployments")).code).toBe(404);
+    expect((await get("/apis")).body.groups).toHaveLength(4);
+    expect((await get("/apis/batch/v1/jobs")).code).toBe(404);
   });
 });
 

@@ -11,10 +11,12 @@ import { listObjects } from "./list.ts";
 import type { ApiObject, Draft } from "./object.ts";
 import { type ApiRequest, parseRequest } from "./request.ts";
 import { type Resource, resourceOfKind } from "./resources.ts";
+import { scaleOf } from "./scale.ts";
 import { Store } from "./store.ts";
+import { asTable, wantsTable } from "./table.ts";
 import { checkWatch, type OpenWatch, serveWatch } from "./watch.ts";
 import { openWire } from "./wire.ts";
-import { type Applied, writeObject } from "./write.ts";
+import { type Admit, type Applied, writeObject } from "./write.ts";
 
 export type ApiServerOptions = {
   readonly host?: string;
@@ -25,6 +27,8 @@ export type ApiServerOptions = {
   /** The bearer token every request must carry; checked anew for each, so it can rotate. */
   readonly token?: () => string;
   readonly bookmarkMs?: number;
+  /** Fills in and checks objects before they are stored. */
+  readonly admit?: Admit;
   readonly now?: () => number;
 };
 
@@ -99,6 +103,12 @@ export class ApiServer {
     this.#server = server;
   }
 
+  /** Serves on a connection that somebody else accepted, perhaps in another network namespace. */
+  adopt(connection: Socket): void {
+    if (this.#server) this.#server.emit("connection", connection);
+    else connection.destroy();
+  }
+
   /** Cuts every connection and refuses new ones; objects stay. */
   async close(): Promise<void> {
     const server = this.#server;
@@ -160,13 +170,16 @@ export class ApiServer {
   }
 
   async #outcome(message: IncomingMessage, request: ApiRequest): Promise<{ code: number; body: unknown }> {
-    if (request.verb === "list") return { code: 200, body: listObjects(this.store, request) };
+    const shown = (body: object) => (wantsTable(message) ? asTable(request, body, this.#now()) : body);
+    if (request.verb === "list") return { code: 200, body: shown(listObjects(this.store, request)) };
     if (request.verb === "get") {
-      return { code: 200, body: this.store.get(request.resource, request.namespace, request.name) };
+      const object = this.store.get(request.resource, request.namespace, request.name);
+      return { code: 200, body: request.subresource === "scale" ? scaleOf(object) : shown(object) };
     }
     const text = await textOf(message);
     const contentType = message.headers["content-type"] ?? "application/json";
-    return writeObject(this.store, request, { contentType, text }, this.#applied);
+    const admit = this.#options.admit ?? ((_resource, draft) => draft);
+    return writeObject(this.store, request, { contentType, text }, this.#applied, admit);
   }
 
   #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {
@@ -174,6 +187,9 @@ export class ApiServer {
       bookmarkMs: this.#options.bookmarkMs ?? 60_000,
       knowsInitialEvents: fault?.kind !== "ignore-initial-events",
       refusesInitialEvents: this.faults.refuseStreamingLists,
+      show: wantsTable(message)
+        ? (object: ApiObject) => asTable(request, object, this.#now())
+        : (object: ApiObject) => object,
     };
     checkWatch(this.store, request, options);
     // Of all watches only streaming lists are compressed (v1.37).

@@ -13,6 +13,8 @@ export type WatchOptions = {
   /** Whether `sendInitialEvents` is known at all; an old server passes over it. */
   readonly knowsInitialEvents: boolean;
   readonly refusesInitialEvents: boolean;
+  /** How objects are shown: as they are, or as rows of a table. */
+  readonly show: (object: ApiObject) => unknown;
 };
 
 /** A watch that is being answered; tests reach into it. */
@@ -61,7 +63,7 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
   const from = Number(query.get("resourceVersion") ?? "");
   try {
     if (streaming || from === 0) {
-      wire.send(store.list(resource).filter(matches).map(addedLine).join(""));
+      wire.send(store.list(resource).filter(matches).map(addedLine(options.show)).join(""));
       if (streaming) bookmark(store.version, { "k8s.io/initial-events-end": "true" });
     } else {
       for (const change of store.since(resource, from)) send(change);
@@ -93,7 +95,7 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
 
   function send(change: Change): void {
     const event = eventOf(change, matches);
-    if (event) emit(event.type, event.object);
+    if (event) emit(event.type, options.show(event.object));
   }
 }
 
@@ -105,6 +107,6 @@ function eventOf({ before, after, version }: Change, matches: Matcher): WatchEve
   return was ? { type: "DELETED", object: withVersion(before, version) } : null;
 }
 
-function addedLine(object: ApiObject): string {
-  return `${JSON.stringify({ type: "ADDED", object })}\n`;
+function addedLine(show: WatchOptions["show"]): (object: ApiObject) => string {
+  return (object) => `${JSON.stringify({ type: "ADDED", object: show(object) })}\n`;
 }

@@ -5,7 +5,8 @@ import { selectionOf } from "./list.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
 import { applyPatch, jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import type { ApiRequest } from "./request.ts";
-import { apiVersionOf } from "./resources.ts";
+import { apiVersionOf, type Resource } from "./resources.ts";
+import { scaled, scaleOf } from "./scale.ts";
 import type { Store } from "./store.ts";
 
 export type Answer = { readonly code: number; readonly body: unknown };
@@ -13,19 +14,25 @@ export type Answer = { readonly code: number; readonly body: unknown };
 /** What each field manager applied last, by `manager uid`. */
 export type Applied = Map<string, unknown>;
 
+/** Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object. */
+export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null) => Draft;
+
 export type WriteBody = { readonly contentType: string; readonly text: string };
 
-export function writeObject(store: Store, request: ApiRequest, body: WriteBody, applied: Applied): Answer {
+export function writeObject(
+  store: Store,
+  request: ApiRequest,
+  body: WriteBody,
+  applied: Applied,
+  admit: Admit,
+): Answer {
   switch (request.verb) {
     case "create":
-      return {
-        code: 201,
-        body: store.create(request.resource, withoutStatus(request, named(request, decoded(body)))),
-      };
+      return { code: 201, body: created(store, request, named(request, decoded(body)), admit) };
     case "update":
-      return { code: 200, body: replaced(store, request, decoded(body)) };
+      return { code: 200, body: replaced(store, request, decoded(body), admit) };
     case "patch":
-      return patched(store, request, body, applied);
+      return patched(store, request, body, applied, admit);
     case "delete":
       return { code: 200, body: deleted(store, request, body) };
     case "deletecollection":
@@ -85,10 +92,21 @@ function withoutStatus({ resource }: ApiRequest, draft: Draft): Draft {
   return rest;
 }
 
+/** With `dryRun` everything is checked and nothing is stored. */
+function created(store: Store, request: ApiRequest, draft: Draft, admit: Admit): ApiObject | Draft {
+  const admitted = admit(request.resource, withoutStatus(request, draft), null);
+  return isDryRun(request) ? admitted : store.create(request.resource, admitted);
+}
+
+function isDryRun({ query }: ApiRequest): boolean {
+  return query.has("dryRun");
+}
+
 /** A write to the object leaves its status alone, one to `/status` leaves the rest alone. */
-function replaced(store: Store, request: ApiRequest, body: unknown): ApiObject {
-  const draft = named(request, body);
+function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit): unknown {
   const old = store.get(request.resource, request.namespace, request.name);
+  if (request.subresource === "scale") return scaleOf(store.update(request.resource, scaled(old, body)));
+  const draft = named(request, body);
   if (request.subresource === "status") {
     const version = draft.metadata?.resourceVersion ?? "";
     return store.update(request.resource, {
@@ -97,20 +115,22 @@ function replaced(store: Store, request: ApiRequest, body: unknown): ApiObject {
       status: draft.status,
     });
   }
-  if (!request.resource.hasStatus || old.status === undefined)
-    return store.update(request.resource, withoutStatus(request, draft));
-  return store.update(request.resource, { ...draft, status: old.status });
+  const admitted = admit(request.resource, withoutStatus(request, draft), old);
+  const kept = request.resource.hasStatus && old.status !== undefined;
+  const next = kept ? { ...admitted, status: old.status } : admitted;
+  return isDryRun(request) ? next : store.update(request.resource, next);
 }
 
-function patched(store: Store, request: ApiRequest, body: WriteBody, applied: Applied): Answer {
+function patched(store: Store, request: ApiRequest, body: WriteBody, applied: Applied, admit: Admit): Answer {
   const { resource, namespace, name } = request;
   if (body.contentType.startsWith("application/apply-patch"))
-    return appliedObject(store, request, body, applied);
+    return appliedObject(store, request, body, applied, admit);
   const old = store.get(resource, namespace, name);
   const patch = decoded(body);
+  const whole = request.subresource === "scale" ? scaleOf(old) : old;
   // Without a version of its own a patch meets whatever is there.
-  const base = { ...old, metadata: { ...old.metadata, resourceVersion: "" } };
-  return { code: 200, body: replaced(store, request, patchedBase()) };
+  const base = { ...whole, metadata: { ...whole.metadata, resourceVersion: "" } };
+  return { code: 200, body: replaced(store, request, patchedBase(), admit) };
 
   function patchedBase(): unknown {
     switch (body.contentType.split(";")[0] ?? "") {
@@ -130,21 +150,27 @@ function patched(store: Store, request: ApiRequest, body: WriteBody, applied: Ap
   }
 }
 
-function appliedObject(store: Store, request: ApiRequest, body: WriteBody, applied: Applied): Answer {
+function appliedObject(
+  store: Store,
+  request: ApiRequest,
+  body: WriteBody,
+  applied: Applied,
+  admit: Admit,
+): Answer {
   const { resource, namespace, name, query } = request;
   const manager = query.get("fieldManager") ?? "";
   if (manager === "")
     throw invalid("PatchOptions", "", "fieldManager: Required value: is required for apply patch");
   const draft = named(request, parse(body.text));
   if (!store.has(resource, namespace, name)) {
-    const created = store.create(resource, withoutStatus(request, draft));
-    applied.set(`${manager} ${created.metadata.uid}`, draft);
-    return { code: 201, body: created };
+    const made = created(store, request, draft, admit);
+    applied.set(`${manager} ${String(made.metadata?.uid)}`, draft);
+    return { code: 201, body: made };
   }
   const old = store.get(resource, namespace, name);
   const id = `${manager} ${old.metadata.uid}`;
   const base = { ...old, metadata: { ...old.metadata, resourceVersion: "" } };
-  const answer = replaced(store, request, applyPatch(base, applied.get(id), draft));
+  const answer = replaced(store, request, applyPatch(base, applied.get(id), draft), admit);
   applied.set(id, draft);
   return { code: 200, body: answer };
 }

@@ -1,0 +1,137 @@
+// `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
+import { readFile } from "node:fs/promises";
+import { parseManifests } from "../playground/cluster/example.ts";
+import { runLine } from "../playground/commands.ts";
+import { Playground } from "../playground/playground.ts";
+import { TerminalView } from "../playground/terminal.ts";
+import { makeTour } from "../playground/tour.ts";
+import type { CommandWorld } from "./command.ts";
+import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
+
+export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
+
+Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifests=FILE] [--port=7443]
+
+  --mode       how the proxies work: nftables (default) or iptables
+  --once       makes the tour without a terminal, and ends
+  --script     runs the commands in a file, one a line, and ends; # begins a comment
+  --manifests  YAML of the cluster to start with, instead of the shop that is built in
+  --port       of the Kubernetes API on 127.0.0.1; another free one when it is taken
+
+On a terminal it shows Services, nodes and packets live, and has a prompt: help lists its commands. Without one it makes a
+tour by itself and then serves until it is stopped. Needs root. Nothing is left behind at the end.
+
+While it runs, in another terminal:
+  turnout explain web-1 svc/shop/stock --source=playground
+  turnout status --source=playground --node=node-a
+  kubectl --kubeconfig=$(ls -d /run/turnout/playground-*/kubeconfig) get services
+`;
+
+const flags = ["mode", "script", "manifests", "port"];
+
+export async function playground(
+  argv: readonly string[],
+  world: CommandWorld,
+  signal: AbortSignal,
+): Promise<number> {
+  const once = argv.includes("--once");
+  const { given, rest } = splitOwnFlags(
+    argv.filter((argument) => argument !== "--once"),
+    flags,
+  );
+  if (rest.includes("--help") || rest.includes("-h")) {
+    world.stdout(playgroundHelp);
+    return 0;
+  }
+  const mistake = mistakeIn(given, rest);
+  if (mistake !== null) {
+    world.stderr(`turnout playground: ${mistake}\n`);
+    return 1;
+  }
+  const script = given.script === undefined ? null : await readFile(given.script, "utf8");
+  const live = !once && script === null && process.stdin.isTTY === true && process.stdout.isTTY === true;
+  return live ? onTerminal(given, signal) : asLines(given, world, { once, script }, signal);
+}
+
+function mistakeIn(given: OwnFlags, rest: readonly string[]): string | null {
+  if (rest.length > 0) return `cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`;
+  if (!["nftables", "iptables"].includes(given.mode ?? "nftables"))
+    return `--mode must be nftables or iptables, not ${JSON.stringify(given.mode)}`;
+  if (process.getuid?.() !== 0)
+    return "it makes network namespaces, which needs root: try sudo. Without root: turnout render --source=files:examples/shop --node=node-a";
+  return null;
+}
+
+async function optionsOf(given: OwnFlags) {
+  const manifests =
+    given.manifests === undefined
+      ? {}
+      : { manifests: parseManifests(await readFile(given.manifests, "utf8")) };
+  return {
+    mode: given.mode ?? "nftables",
+    port: Number(given.port ?? 7443),
+    program: [process.execPath, ...process.execArgv, process.argv[1]!],
+    ...manifests,
+  };
+}
+
+async function onTerminal(given: OwnFlags, signal: AbortSignal): Promise<number> {
+  process.stdout.write("starting…\n");
+  const colour = process.env.NO_COLOR === undefined || process.env.NO_COLOR === "";
+  const view = new TerminalView({ input: process.stdin, output: process.stdout, colour });
+  const ground = await Playground.start({
+    ...(await optionsOf(given)),
+    synced: (news) => view.synced(news),
+    said: (line) => view.say(line),
+  });
+  try {
+    await view.run(ground, signal);
+    return 0;
+  } finally {
+    await ground.close();
+  }
+}
+
+type Plain = { readonly once: boolean; readonly script: string | null };
+
+async function asLines(
+  given: OwnFlags,
+  world: CommandWorld,
+  { once, script }: Plain,
+  signal: AbortSignal,
+): Promise<number> {
+  const print = (line: string) => world.stdout(`${line}\n`);
+  const started = Date.now();
+  print("Starting a playground: two nodes, their pods and the outside, in network namespaces of their own.");
+  const options = await optionsOf(given);
+  const ground = await Playground.start({ ...options, said: print });
+  try {
+    print(
+      `Ready after ${((Date.now() - started) / 1000).toFixed(1)} s: ${options.mode} mode on node-a and node-b.`,
+    );
+    print(`kubectl --kubeconfig=${ground.kubeconfig} get services,pods,nodes`);
+    if (script !== null) await runScript(ground, script, print, signal);
+    else await makeTour(ground, print, signal);
+    if (once || script !== null || signal.aborted) return 0;
+    print("\nServing until stopped; kubectl, turnout explain and turnout status can talk to it.");
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    return 0;
+  } finally {
+    await ground.close();
+    print("Everything is removed.");
+  }
+}
+
+async function runScript(
+  ground: Playground,
+  script: string,
+  print: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const line of script.split("\n").map((each) => each.replace(/#.*/, "").trim())) {
+    if (line === "" || signal.aborted) continue;
+    if (line === "quit") return;
+    print(`> ${line}`);
+    for (const answer of await runLine(ground, line)) print(`  ${answer}`);
+  }
+}

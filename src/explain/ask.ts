@@ -1,0 +1,67 @@
+// Reads what a user asks about: who sends, and where to. A mistake is answered by an example.
+import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
+import { type Address, parseAddress } from "../model/address.ts";
+import type { Protocol } from "../model/snapshot.ts";
+
+/** Who sends. `named`: a pod or a node by its name, which somebody has to look up. */
+export type From =
+  | { readonly kind: "pod"; readonly address: Address }
+  | { readonly kind: "node" }
+  | { readonly kind: "outside"; readonly address: Address }
+  | { readonly kind: "named"; readonly namespace: string | null; readonly name: string };
+
+/** Where to. */
+export type To =
+  | {
+      readonly kind: "address";
+      readonly address: Address;
+      readonly port: number;
+      readonly protocol: Protocol;
+    }
+  | {
+      readonly kind: "service";
+      readonly namespace: string;
+      readonly name: string;
+      /** A port's number or name; null: the only one. */
+      readonly port: string | null;
+    }
+  | { readonly kind: "nodePort"; readonly port: number; readonly protocol: Protocol };
+
+export const fromExamples = "pod:10.0.1.5, pod:shop/web-1, web-1, node, outside:203.0.113.9";
+export const toExamples =
+  "10.96.0.10:53/udp, [fd30::10]:80, svc/shop/web:80, svc/shop/web:http, nodeport:30080";
+
+/** An address of the network that is set aside for examples. */
+const somebodyOutside = "203.0.113.9";
+
+export function parseFrom(text: string): Parsed<From> {
+  const [, word, rest] = /^(pod|outside):(.*)$/.exec(text) ?? [];
+  const address = parseAddress(rest ?? text);
+  if (text === "node") return parsed({ kind: "node" });
+  if (text === "outside") return parsed({ kind: "outside", address: somebodyOutside });
+  if (address !== null) return parsed({ kind: word === "pod" ? "pod" : "outside", address });
+  const [, namespace, name] =
+    /^(?:([a-z0-9-]+)\/)?([a-z0-9]([a-z0-9.-]*[a-z0-9])?)$/.exec(rest ?? text) ?? [];
+  if (name !== undefined && word !== "outside")
+    return parsed({ kind: "named", namespace: namespace ?? null, name });
+  return refused(`who sends ${JSON.stringify(text)}? Say for example ${fromExamples}`);
+}
+
+export function parseTo(text: string): Parsed<To> {
+  const mistake = refused(`where is ${JSON.stringify(text)}? Say for example ${toExamples}`);
+  const [, service] = /^(?:svc|service)\/(.+)$/.exec(text) ?? [];
+  if (service !== undefined) {
+    const [, namespace, name, port] =
+      /^(?:([a-z0-9-]+)\/)?([a-z0-9-]+)(?::([a-z0-9-]+))?$/.exec(service) ?? [];
+    if (name === undefined) return mistake;
+    return parsed({ kind: "service", namespace: namespace ?? "default", name, port: port ?? null });
+  }
+  const [, place, digits, protocol = "tcp"] = /^(.+):(\d{1,5})(?:\/(tcp|udp|sctp))?$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (place === undefined || port < 1 || port > 65_535) return mistake;
+  if (place === "nodeport") return parsed({ kind: "nodePort", port, protocol: protocol as Protocol });
+  const address = parseAddress(place.replace(/^\[(.*)\]$/, "$1"));
+  return address === null
+    ? mistake
+    : parsed({ kind: "address", address, port, protocol: protocol as Protocol });
+}

@@ -1,0 +1,42 @@
+// The Routes of a node as a daemon there would make them, with default settings and what the cluster says of the node.
+import { completeConfig } from "../config/complete.ts";
+import { resolve } from "../config/resolve.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { route } from "../routing/routes.ts";
+import { iptablesTraits, nftablesTraits, type Traits } from "../routing/traits.ts";
+import type { BothRoutes } from "./resolve.ts";
+
+export type KnownMode = "nftables" | "iptables";
+
+export const traitsOf: Readonly<Record<KnownMode, Traits>> = {
+  nftables: nftablesTraits,
+  iptables: iptablesTraits,
+};
+
+/** `clusterCIDR`: network of all pods; empty: the Node's podCIDRs tell which pods are its own. */
+export function nodeRoutes(
+  snapshot: Snapshot,
+  nodeName: string,
+  mode: KnownMode,
+  clusterCIDR: string,
+): BothRoutes {
+  const addresses = snapshot.node?.addresses ?? [];
+  const detection =
+    clusterCIDR === ""
+      ? { "detect-local-mode": "NodeCIDR" }
+      : { "detect-local-mode": "ClusterCIDR", "cluster-cidr": clusterCIDR };
+  const completed = completeConfig({ "proxy-mode": mode, ...detection }, null);
+  if (!completed.ok) throw new Error(completed.error);
+  const { settings } = resolve(completed.config, {
+    nodeName,
+    nodeIPs: addresses,
+    podCIDRs: snapshot.node?.podCIDRs ?? [],
+    zone: snapshot.node?.zone ?? "",
+    localAddresses: {
+      ipv4: addresses.filter((address) => !address.includes(":")),
+      ipv6: addresses.filter((address) => address.includes(":")),
+    },
+    tcpBeLiberal: false,
+  });
+  return { ipv4: route(null, snapshot.ipv4, settings.ipv4), ipv6: route(null, snapshot.ipv6, settings.ipv6) };
+}

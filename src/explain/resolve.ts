@@ -1,0 +1,109 @@
+// From what a user asks about to the packet itself: Services and NodePorts become addresses of this node's Routes.
+import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
+import { type Address, contains, type Family, families, familyOf } from "../model/address.ts";
+import type { ServicePort } from "../model/snapshot.ts";
+import type { Packet } from "../routing/decide.ts";
+import type { Routes } from "../routing/routes.ts";
+import type { From, To } from "./ask.ts";
+
+export type BothRoutes = Readonly<Record<Family, Routes>>;
+
+/** A sender whose name was looked up. */
+export type Sender = Exclude<From, { kind: "named" }>;
+
+export type Question = { readonly family: Family; readonly packet: Packet };
+
+export function questionOf(from: Sender, to: To, routes: BothRoutes): Parsed<Question> {
+  const destination = destinationOf(from, to, routes);
+  if (!destination.ok) return destination;
+  const family = familyOf(destination.value.address);
+  const address = sourceAddress(from, family, routes[family], destination.value.address);
+  if (familyOf(address) !== family) {
+    const twins = { ipv4: "IPv4", ipv6: "IPv6" } as const;
+    return refused(
+      `${address} cannot reach ${destination.value.address}: ${twins[familyOf(address)]} and ${twins[family]} do not mix`,
+    );
+  }
+  return parsed({
+    family,
+    packet: { from: { origin: originOf(from, address, routes[family]), address }, to: destination.value },
+  });
+}
+
+function destinationOf(from: Sender, to: To, routes: BothRoutes): Parsed<Packet["to"]> {
+  switch (to.kind) {
+    case "address":
+      return parsed(to);
+    case "nodePort": {
+      const family = from.kind === "node" ? "ipv4" : familyOf(from.address);
+      return parsed({ address: routes[family].settings.nodeIP, port: to.port, protocol: to.protocol });
+    }
+    case "service": {
+      const family = from.kind === "node" ? null : familyOf(from.address);
+      return clusterAddress(to, routes, family);
+    }
+  }
+}
+
+function clusterAddress(
+  to: Extract<To, { kind: "service" }>,
+  routes: BothRoutes,
+  family: Family | null,
+): Parsed<Packet["to"]> {
+  const service = `${to.namespace}/${to.name}`;
+  const all = families
+    .flatMap((each) => [...routes[each].ports.values()])
+    .map(({ port }) => port)
+    .filter((port) => port.service === service);
+  if (all.length === 0)
+    return refused(`there is no Service ${service} that Turnout serves${similar(service, routes)}`);
+  const inFamily = all.filter((port) => family === null || port.family === family);
+  const candidates = inFamily.length === 0 ? all : inFamily;
+  const found = candidates.filter(
+    ({ port, portName }) => to.port === null || String(port) === to.port || portName === to.port,
+  );
+  const first = found[0];
+  if (first === undefined)
+    return refused(`Service ${service} has no port ${to.port}; it has ${portList(candidates)}`);
+  if (to.port === null && new Set(found.map(({ key }) => key)).size > 1)
+    return refused(`Service ${service} has several ports: say which, one of ${portList(candidates)}`);
+  return parsed({ address: first.clusterIP, port: first.port, protocol: first.protocol });
+}
+
+function portList(ports: readonly ServicePort[]): string {
+  return [
+    ...new Set(
+      ports.map(
+        ({ port, portName, protocol }) => `${port}/${protocol}${portName === "" ? "" : ` (${portName})`}`,
+      ),
+    ),
+  ].join(", ");
+}
+
+function similar(service: string, routes: BothRoutes): string {
+  const name = service.slice(service.indexOf("/") + 1);
+  const known = new Set(
+    families.flatMap((each) => [...routes[each].ports.values()]).map(({ port }) => port.service),
+  );
+  const close = [...known].filter((each) => each.endsWith(`/${name}`)).sort();
+  return close.length === 0 ? "" : `; did you mean svc/${close.join(", svc/")}?`;
+}
+
+/** The node sends to itself from the very address it sends to. */
+function sourceAddress(from: Sender, family: Family, { settings }: Routes, to: Address): Address {
+  if (from.kind !== "node") return from.address;
+  return settings.family === family && settings.localAddresses.includes(to) ? to : settings.nodeIP;
+}
+
+/** A pod of another node comes in from elsewhere. */
+function originOf(from: Sender, address: Address, { settings, ports }: Routes): Packet["from"]["origin"] {
+  if (from.kind === "node") return "node";
+  if (from.kind === "outside") return "elsewhere";
+  const { detector, nodeName } = settings;
+  if (detector.kind === "cidr") return contains(detector.cidr, address) ? "pod" : "elsewhere";
+  for (const { port } of ports.values()) {
+    const endpoint = port.endpoints.find((each) => each.address === address);
+    if (endpoint !== undefined) return endpoint.nodeName === nodeName ? "pod" : "elsewhere";
+  }
+  return "pod";
+}

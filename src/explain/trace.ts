@@ -1,0 +1,145 @@
+// The way of a packet in words: which Service, which policy, who may answer, who was left out and why, what the client sees.
+import { joinHostPort } from "../model/address.ts";
+import { type Endpoint, endpointKey, portLabel } from "../model/snapshot.ts";
+import { type Choice, type Decision, decide, type Packet } from "../routing/decide.ts";
+import { isLocal } from "../routing/pools.ts";
+import { printFrontend } from "../routing/print.ts";
+import type { PortRoutes, Route, Routes } from "../routing/routes.ts";
+import type { Traits } from "../routing/traits.ts";
+
+export type Candidate = {
+  readonly endpoint: string;
+  readonly node: string;
+  /** 0 to 1. */
+  readonly probability: number;
+  readonly masquerade: boolean;
+  /** Whose address the endpoint sees, and why. */
+  readonly because: string;
+};
+
+export type Trace = {
+  readonly node: string;
+  readonly packet: Packet;
+  /** How the sender was seen. */
+  readonly sender: Decision["sender"];
+  /** `namespace/name:port`; null when no Service was hit. */
+  readonly service: string | null;
+  readonly frontend: string | null;
+  readonly because: readonly string[];
+  readonly outcome: Decision["outcome"]["kind"];
+  readonly candidates: readonly Candidate[];
+  readonly leftOut: readonly { readonly endpoint: string; readonly node: string; readonly reason: string }[];
+  /** Seconds a client stays with its endpoint; null: not at all. */
+  readonly stickySeconds: number | null;
+  readonly clientSees: string;
+};
+
+export function trace(routes: Routes, traits: Traits, packet: Packet): Trace {
+  const decision = decide(routes, traits, packet);
+  const { outcome, hit, sender, because } = decision;
+  const routed = hit === null ? null : routes.ports.get(hit.key)!;
+  const choices = outcome.kind === "forward" ? outcome.choices : [];
+  return {
+    node: routes.settings.nodeName,
+    packet,
+    sender,
+    service: routed === null ? null : portLabel(routed.port),
+    frontend: hit === null ? null : printFrontend(hit.route.frontend),
+    because,
+    outcome: outcome.kind,
+    candidates: choices.map((choice) => candidateOf(choice, choices.length, decision, routes, packet)),
+    leftOut: routed === null ? [] : leftOut(routed, hit!.route, decision, routes),
+    stickySeconds: outcome.kind === "forward" ? (routed?.port.affinity?.seconds ?? null) : null,
+    clientSees: clientSees(outcome.kind, packet),
+  };
+}
+
+function candidateOf(
+  { endpoint, masquerade }: Choice,
+  among: number,
+  decision: Decision,
+  routes: Routes,
+  packet: Packet,
+): Candidate {
+  return {
+    endpoint: endpointKey(endpoint),
+    node: endpoint.nodeName,
+    probability: 1 / among,
+    masquerade,
+    because: masquerade
+      ? `sees this node: ${masqueradeReason(endpoint, decision, routes, packet)}`
+      : `sees ${packet.from.address}`,
+  };
+}
+
+function masqueradeReason(
+  endpoint: Endpoint,
+  { hit, sender }: Decision,
+  { settings, ports }: Routes,
+  packet: Packet,
+): string {
+  const target = hit!.route.from[sender];
+  if (target.kind !== "forward" || !target.masquerade) {
+    return endpoint.address === packet.from.address
+      ? "a pod that calls itself would not accept its own answer"
+      : "the proxy itself calls, for a client on loopback";
+  }
+  if (settings.masqueradeAll) return "masqueradeAll is on";
+  const { externalPolicy } = ports.get(hit!.key)!.port;
+  if (hit!.route.frontend.kind === "clusterIP")
+    return "the sender is not a pod of this node, and answers must come back here";
+  if (externalPolicy === "cluster") return "externalTrafficPolicy Cluster, and answers must come back here";
+  return "this node calls an external address, and answers must come back here";
+}
+
+function leftOut({ port }: PortRoutes, route: Route, { sender, outcome }: Decision, { settings }: Routes) {
+  const chosen = new Set(outcome.kind === "forward" ? outcome.choices.map((choice) => choice.endpoint) : []);
+  const external = route.frontend.kind !== "clusterIP";
+  const policy = external ? port.externalPolicy : port.internalPolicy;
+  const shortcut = external && sender !== "outside" && settings.detector.kind !== "none";
+  const onlyHere = policy === "local" && !shortcut;
+  const field = external ? "externalTrafficPolicy" : "internalTrafficPolicy";
+  const because = (endpoint: Endpoint): string => {
+    if (endpoint.state === "unready") return endpoint.serving ? "not ready" : "not ready, not serving";
+    if (onlyHere && !isLocal(endpoint, settings)) return `not on this node, and ${field} is Local`;
+    if (outcome.kind === "drop" || outcome.kind === "reject" || outcome.kind === "pass")
+      return `the packet ends before a choice is made`;
+    if (endpoint.state === "draining") return "terminating, and others are ready";
+    if (
+      endpoint.nodeHints.length > 0 &&
+      !endpoint.nodeHints.includes(settings.nodeName) &&
+      someHinted(chosen, (each) => each.nodeHints, settings.nodeName)
+    )
+      return `hinted for node ${endpoint.nodeHints.join(", ")}`;
+    return `hinted for zone ${endpoint.zoneHints.join(", ")}, and this node is in zone ${settings.zone}`;
+  };
+  return port.endpoints
+    .filter((endpoint) => !chosen.has(endpoint))
+    .map((endpoint) => ({
+      endpoint: endpointKey(endpoint),
+      node: endpoint.nodeName,
+      reason: because(endpoint),
+    }));
+}
+
+function someHinted(
+  chosen: ReadonlySet<Endpoint>,
+  hints: (endpoint: Endpoint) => readonly string[],
+  here: string,
+): boolean {
+  return [...chosen].some((endpoint) => hints(endpoint).includes(here));
+}
+
+function clientSees(outcome: Trace["outcome"], { to }: Packet): string {
+  const place = joinHostPort(to.address, to.port);
+  switch (outcome) {
+    case "forward":
+      return `an answer from ${place}, whichever endpoint gave it`;
+    case "reject":
+      return to.protocol === "tcp" ? "connection refused, at once" : "port unreachable (ICMP), at once";
+    case "drop":
+      return "nothing: it waits until it gives up";
+    case "pass":
+      return `what ${place} itself answers: Turnout does not touch this packet`;
+  }
+}

@@ -1,0 +1,82 @@
+// The cluster the playground starts with: a small shop; what each Service shows stands above it.
+import { parseAllDocuments } from "yaml";
+import type { Draft } from "../api/object.ts";
+
+/** An object as somebody would apply it. */
+export type Manifest = Draft & { readonly kind: string };
+
+export function parseManifests(text: string): Manifest[] {
+  return parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((object) => object !== null);
+}
+
+const set = (name: string, replicas: number, ports = "[{ containerPort: 8080 }]") => `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: ${name}, namespace: shop }
+spec:
+  replicas: ${replicas}
+  selector: { matchLabels: { app: ${name} } }
+  template:
+    metadata: { labels: { app: ${name} } }
+    spec: { containers: [{ name: echo, image: echo, ports: ${ports} }] }
+`;
+
+export const exampleManifests = `apiVersion: v1
+kind: Namespace
+metadata: { name: shop }
+---
+# web: open to everybody inside, on every node's port 30080, and at a load balancer for one network only.
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: shop }
+spec:
+  type: LoadBalancer
+  clusterIP: 172.30.0.10
+  ipFamilyPolicy: PreferDualStack
+  selector: { app: web }
+  ports: [{ name: http, port: 80, targetPort: 8080, nodePort: 30080 }]
+  loadBalancerIP: 198.51.100.10
+  loadBalancerSourceRanges: ["203.0.113.0/25"]
+---
+# cart: sticky clients; and externalTrafficPolicy Local, so pods see the client's own address.
+apiVersion: v1
+kind: Service
+metadata: { name: cart, namespace: shop }
+spec:
+  type: NodePort
+  clusterIP: 172.30.0.11
+  selector: { app: cart }
+  externalTrafficPolicy: Local
+  sessionAffinity: ClientIP
+  ports: [{ port: 80, targetPort: 8080, nodePort: 30081 }]
+---
+# stock: traffic stays in its zone as long as somebody there can answer.
+apiVersion: v1
+kind: Service
+metadata: { name: stock, namespace: shop }
+spec:
+  clusterIP: 172.30.0.12
+  selector: { app: stock }
+  trafficDistribution: PreferClose
+  ports: [{ name: grpc, port: 9090, targetPort: 8080 }]
+---
+# dns: UDP.
+apiVersion: v1
+kind: Service
+metadata: { name: dns, namespace: shop }
+spec:
+  clusterIP: 172.30.0.13
+  selector: { app: dns }
+  ports: [{ name: dns, port: 53, protocol: UDP, targetPort: 5353 }]
+---
+# broken: its selector finds nobody, so callers are refused at once instead of waiting.
+apiVersion: v1
+kind: Service
+metadata: { name: broken, namespace: shop }
+spec:
+  clusterIP: 172.30.0.14
+  selector: { app: borken }
+  ports: [{ port: 80, targetPort: 8080 }]
+${set("web", 3)}${set("cart", 1)}${set("stock", 2)}${set("dns", 2, "[{ containerPort: 5353, protocol: UDP }]")}`;

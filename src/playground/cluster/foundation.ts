@@ -1,0 +1,28 @@
+// The objects every playground has: its Nodes, and the network of its Services. Pure.
+import { nodePlaces, serviceCIDRs } from "../net/layout.ts";
+import type { Manifest } from "./example.ts";
+
+export function foundation(): Manifest[] {
+  return [
+    { kind: "Namespace", metadata: { name: "default" }, status: { phase: "Active" } },
+    {
+      kind: "ServiceCIDR",
+      metadata: { name: "kubernetes" },
+      spec: { cidrs: [serviceCIDRs.ipv4, serviceCIDRs.ipv6] },
+    },
+    ...nodePlaces.map(({ name, zone, addresses, podCIDRs }) => ({
+      kind: "Node",
+      metadata: { name, labels: { "kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone } },
+      spec: { podCIDR: podCIDRs.ipv4, podCIDRs: [podCIDRs.ipv4, podCIDRs.ipv6] },
+      status: {
+        addresses: [
+          { type: "InternalIP", address: addresses.ipv4 },
+          { type: "InternalIP", address: addresses.ipv6 },
+          { type: "Hostname", address: name },
+        ],
+        conditions: [{ type: "Ready", status: "True" }],
+        nodeInfo: { kubeletVersion: "playground" },
+      },
+    })),
+  ];
+}

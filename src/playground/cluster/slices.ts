@@ -1,0 +1,111 @@
+// From a Service and the Pods it selects to its EndpointSlices, as the EndpointSlice controller makes them. Pure.
+import { type Family, families } from "../../model/address.ts";
+import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
+
+export type Slice = Draft & { readonly kind: "EndpointSlice" };
+
+/** A Pod with a place in the network. */
+export type PlacedPod = {
+  readonly object: ApiObject;
+  readonly node: string;
+  readonly zone: string;
+  readonly addresses: Readonly<Record<Family, string>>;
+  readonly ready: boolean;
+};
+
+/** Nothing for a Service without a selector: its slices are somebody else's. */
+export function slicesOf(service: ApiObject, pods: readonly PlacedPod[]): Slice[] {
+  const selector = dig(service, "spec.selector");
+  if (!isMap(selector) || Object.keys(selector).length === 0) return [];
+  const chosen = pods.filter(
+    ({ object }) =>
+      object.metadata.namespace === service.metadata.namespace &&
+      Object.entries(selector).every(([key, value]) => object.metadata.labels?.[key] === value),
+  );
+  const wanted = dig(service, "spec.ipFamilies");
+  return families
+    .filter((family) => (Array.isArray(wanted) ? wanted : ["IPv4"]).includes(typeNames[family]))
+    .flatMap((family) => slicesOfFamily(service, chosen, family));
+}
+
+const typeNames = { ipv4: "IPv4", ipv6: "IPv6" } as const;
+
+/** Pods whose ports resolve alike share a slice. */
+function slicesOfFamily(service: ApiObject, pods: readonly PlacedPod[], family: Family): Slice[] {
+  const groups = new Map<string, PlacedPod[]>();
+  for (const pod of pods) {
+    const ports = JSON.stringify(portsOn(service, pod.object));
+    groups.set(ports, [...(groups.get(ports) ?? []), pod]);
+  }
+  const { name, namespace, uid } = service.metadata;
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([ports, members], index) => ({
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        name: `${name}-${family}${index === 0 ? "" : `-${index}`}`,
+        ...(namespace === undefined ? {} : { namespace }),
+        labels: {
+          "kubernetes.io/service-name": name,
+          "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        },
+        ownerReferences: [{ apiVersion: "v1", kind: "Service", name, uid, controller: true }],
+      },
+      addressType: typeNames[family],
+      ports: JSON.parse(ports) as unknown,
+      endpoints: members.map((pod) => endpointOf(pod, family, dig(service, "spec.trafficDistribution"))),
+    }));
+}
+
+function portsOn(service: ApiObject, pod: ApiObject): unknown[] {
+  const ports = dig(service, "spec.ports");
+  return (Array.isArray(ports) ? ports.filter(isMap) : []).flatMap(
+    ({ name = "", port, protocol, targetPort = port }) => {
+      const number = typeof targetPort === "number" ? targetPort : containerPort(pod, scalar(targetPort));
+      return number === undefined ? [] : [{ name, port: number, protocol }];
+    },
+  );
+}
+
+function containerPort(pod: ApiObject, name: string): number | undefined {
+  return containerPorts(pod).find((port) => port.name === name)?.port;
+}
+
+/** The ports a Pod declares; without any, 8080. */
+export function containerPorts(pod: ApiObject): { name: string; port: number; protocol: "TCP" | "UDP" }[] {
+  const containers = dig(pod, "spec.containers");
+  const declared = (Array.isArray(containers) ? containers.filter(isMap) : [])
+    .flatMap(({ ports }) => (Array.isArray(ports) ? ports.filter(isMap) : []))
+    .flatMap(({ name, containerPort: port, protocol }) =>
+      typeof port === "number"
+        ? [
+            {
+              name: scalar(name),
+              port,
+              protocol: protocol === "UDP" ? ("UDP" as const) : ("TCP" as const),
+            },
+          ]
+        : [],
+    );
+  return declared.length > 0 ? declared : [{ name: "", port: 8080, protocol: "TCP" }];
+}
+
+function endpointOf(pod: PlacedPod, family: Family, distribution: unknown) {
+  const { object, node, zone, ready } = pod;
+  const sameZone = { forZones: [{ name: zone }] };
+  const hints =
+    distribution === "PreferSameNode"
+      ? { ...sameZone, forNodes: [{ name: node }] }
+      : distribution === "PreferClose" || distribution === "PreferSameZone"
+        ? sameZone
+        : null;
+  return {
+    addresses: [pod.addresses[family]],
+    conditions: { ready, serving: ready, terminating: false },
+    nodeName: node,
+    zone,
+    targetRef: { kind: "Pod", name: object.metadata.name, namespace: object.metadata.namespace },
+    ...(hints === null ? {} : { hints }),
+  };
+}

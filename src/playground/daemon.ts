@@ -1,0 +1,132 @@
+// The proxy of one node: `turnout run` as a program of its own in the node's namespace, read through its log.
+import { type ChildProcess, spawn } from "node:child_process";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Inside } from "./net/echo.ts";
+import { namespaceName } from "./net/namespaces.ts";
+
+/** One Sync, as the daemon's log tells it. */
+export type SyncNews = {
+  readonly node: string;
+  readonly family: string;
+  readonly trigger: string;
+  readonly ms: number;
+  readonly changedPorts: number;
+  readonly operations: number;
+};
+
+export type DaemonOptions = {
+  readonly node: string;
+  readonly mode: string;
+  /** The command line of this program: `node`, its options, `turnout.cjs`. */
+  readonly program: readonly string[];
+  readonly statusSocket: string;
+  readonly inside: Inside;
+  /** Connections to the API server from inside the node. */
+  readonly connected: (connection: Socket) => void;
+  readonly synced: (news: SyncNews) => void;
+  /** The daemon ended although nobody asked it to; its last words. */
+  readonly died: (words: string) => void;
+};
+
+const apiPort = 6443;
+
+export class NodeDaemon {
+  readonly #options: DaemonOptions;
+  readonly #door: Server;
+  readonly #child: ChildProcess;
+  #stopping = false;
+  #firstSync: () => void = () => {};
+  readonly #ready: Promise<void>;
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    this.#ready = new Promise((resolve) => {
+      this.#firstSync = resolve;
+    });
+    this.#door = createServer(options.connected);
+    options.inside(() => this.#door.listen(apiPort));
+    this.#child = this.#start();
+  }
+
+  /** Resolves when the rules are in place for the first time, or the daemon is dead. */
+  ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      this.#child.kill("SIGTERM");
+      const impatient = setTimeout(() => this.#child.kill("SIGKILL"), 2_000);
+      await ended;
+      clearTimeout(impatient);
+    }
+    this.#door.close();
+  }
+
+  #start(): ChildProcess {
+    const { node, mode, program, statusSocket } = this.#options;
+    const command = [
+      ...program,
+      "run",
+      `--master=http://127.0.0.1:${apiPort}`,
+      `--hostname-override=${node}`,
+      `--mode=${mode}`,
+      `--status-socket=${statusSocket}`,
+      "--detect-local-mode=NodeCIDR",
+      // The limits of connection tracking belong to the whole machine.
+      "--conntrack-max-per-core=0",
+      "--conntrack-min=0",
+      "--logging-format=json",
+      "-v=2",
+    ];
+    const child = spawn("ip", ["netns", "exec", namespaceName(node), ...command], {
+      stdio: ["ignore", "pipe", "pipe"],
+      // Ctrl-C is for us alone: we then end the daemons in order.
+      detached: true,
+    });
+    let last = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      let rest = "";
+      stream.setEncoding("utf8");
+      stream.on("data", (text: string) => {
+        const lines = (rest + text).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          if (!this.#hear(line)) last = line;
+        }
+      });
+    }
+    child.once("exit", () => {
+      this.#firstSync();
+      if (!this.#stopping) this.#options.died(last);
+    });
+    return child;
+  }
+
+  #hear(line: string): boolean {
+    const entry = parsed(line);
+    if (entry?.msg !== "Synced") return false;
+    const { node, synced } = this.#options;
+    const number = (value: unknown) => (typeof value === "number" ? value : 0);
+    synced({
+      node,
+      family: String(entry.family),
+      trigger: String(entry.trigger),
+      ms: number(entry.ms),
+      changedPorts: number(entry.changedPorts),
+      operations: number(entry.operations),
+    });
+    this.#firstSync();
+    return true;
+  }
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> | null {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,111 @@
+// Network namespaces of the playground: named after their owner, entered, and removed, also by the next start.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const folder = "/run/netns";
+const stateFolder = "/run/turnout";
+const namePattern = /^turnout-(\d+)-/;
+
+/** Where a namespace stands in the file system, for whoever wants a socket in it. */
+export function namespacePath(name: string): string {
+  return join(folder, name);
+}
+
+/** `turnout-<pid>-<label>`: whoever finds it can tell whether its owner still lives. */
+export function namespaceName(label: string, pid = process.pid): string {
+  return `turnout-${pid}-${label}`;
+}
+
+/** Files of one playground: its kubeconfig, and the sockets of its nodes. */
+export function statePath(pid = process.pid): string {
+  return join(stateFolder, `playground-${pid}`);
+}
+
+/** `ip` commands by the namespace they are for, in order. */
+export type Commands = ReadonlyMap<string, readonly string[]>;
+
+const hasIPv6 = existsSync("/proc/net/if_inet6");
+
+/** Makes namespaces. */
+export function addNamespaces(names: readonly string[]): void {
+  batch(
+    [],
+    names.map((name) => `netns add ${name}`),
+  );
+}
+
+/** One process for each namespace; a machine without IPv6 gets the rest. */
+export function ip(commands: Commands): void {
+  for (const [netns, lines] of commands)
+    batch(
+      ["-n", netns],
+      lines.filter((line) => hasIPv6 || !line.includes("::")),
+    );
+}
+
+function batch(options: readonly string[], lines: readonly string[]): void {
+  execFileSync("ip", [...options, "-batch", "-"], {
+    input: `${lines.join("\n")}\n`,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+}
+
+/** Processes of playgrounds that live now. */
+export function livingPlaygrounds(): number[] {
+  if (!existsSync(stateFolder)) return [];
+  const pids = readdirSync(stateFolder).flatMap((name) => /^playground-(\d+)$/.exec(name)?.[1] ?? []);
+  return pids.map(Number).filter(isAlive);
+}
+
+/** Removes what playgrounds that died left behind; gives the number of namespaces removed. */
+export function sweep(): number {
+  const stale = existsSync(folder)
+    ? readdirSync(folder).filter((name) => isStale(namePattern.exec(name)?.[1]))
+    : [];
+  for (const name of stale) removeNamespace(name);
+  if (existsSync(stateFolder)) {
+    for (const name of readdirSync(stateFolder)) {
+      if (isStale(/^playground-(\d+)$/.exec(name)?.[1])) rmSync(join(stateFolder, name), { recursive: true });
+    }
+  }
+  return stale.length;
+}
+
+/** Ends the processes inside and removes the namespace. */
+export function removeNamespace(name: string): void {
+  if (!existsSync(join(folder, name))) return;
+  const pids = execFileSync("ip", ["netns", "pids", name], { encoding: "utf8" }).split("\n").map(Number);
+  for (const pid of pids.filter((each) => each > 1 && each !== process.pid)) endProcess(pid);
+  execFileSync("ip", ["netns", "delete", name], { stdio: "pipe" });
+}
+
+/**
+ * Starts a small shell that outlives us, however we end: when its input closes, it removes everything that carries our
+ * process id. It leaves alone what was removed before.
+ */
+export function startGuardian(pid = process.pid): void {
+  const script = `trap '' INT TERM HUP; read never
+    for name in $(ls ${folder} 2>/dev/null | grep '^turnout-${pid}-'); do
+      ip netns pids "$name" | xargs -r kill -9; ip netns delete "$name"; done
+    rm -rf ${statePath(pid)}; rmdir ${stateFolder} 2>/dev/null`;
+  const guardian = spawn("sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+  guardian.unref();
+  (guardian.stdin as unknown as { unref?: () => void } | null)?.unref?.();
+}
+
+function isStale(pid: string | undefined): boolean {
+  return pid !== undefined && !isAlive(Number(pid));
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`);
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+}

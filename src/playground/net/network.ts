@@ -1,0 +1,94 @@
+// The network of the playground: nodes and the outside when it opens, pods as they come and go.
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Native, native } from "../../host/netlink/native.ts";
+import type { Family } from "../../model/address.ts";
+import { type EchoPort, type Inside, startEcho } from "./echo.ts";
+import {
+  foundationCommands,
+  type NodePlace,
+  nodePlaces,
+  podAddresses,
+  podCommands,
+  routerSysctls,
+} from "./layout.ts";
+import {
+  addNamespaces,
+  ip,
+  namespaceName,
+  namespacePath,
+  removeNamespace,
+  startGuardian,
+} from "./namespaces.ts";
+
+/** A pod that is connected. */
+export type Attached = {
+  readonly node: NodePlace;
+  readonly addresses: Readonly<Record<Family, string>>;
+};
+
+type Pod = Attached & { readonly index: number; readonly netns: string; readonly stop: () => void };
+
+export class Network {
+  readonly #native: Native;
+  readonly #pods = new Map<string, Pod>();
+  #links = 0;
+
+  private constructor(calls: Native) {
+    this.#native = calls;
+  }
+
+  static async open(): Promise<Network> {
+    const network = new Network(await native());
+    startGuardian();
+    const labels = ["lan", "outside", ...nodePlaces.map(({ name }) => name)];
+    addNamespaces(labels.map((label) => namespaceName(label)));
+    for (const label of labels) network.inside(label)(setRouterSysctls);
+    ip(foundationCommands());
+    return network;
+  }
+
+  /** Runs synchronous code at a place: `node-a`, `outside`, or a pod's `namespace.name`. */
+  inside(label: string): Inside {
+    return (action) => this.#native.inside(namespacePath(namespaceName(label)), action);
+  }
+
+  attach(label: string, pod: string, node: NodePlace, ports: readonly EchoPort[]): Attached {
+    const taken = new Set(
+      [...this.#pods.values()].filter((each) => each.node === node).map(({ index }) => index),
+    );
+    let index = 1;
+    while (taken.has(index)) index++;
+    if (index > 250) throw new Error(`Cannot connect pod ${pod}: ${node.name} has no address left`);
+    const netns = namespaceName(label);
+    addNamespaces([netns]);
+    ip(podCommands(netns, node, `pod${++this.#links}`, index));
+    const addresses = podAddresses(node, index);
+    const who = { pod, node: node.name, address: addresses.ipv4 };
+    const attached = { node, addresses, index, netns, stop: startEcho(who, ports, this.inside(label)) };
+    this.#pods.set(label, attached);
+    return attached;
+  }
+
+  detach(label: string): void {
+    const pod = this.#pods.get(label);
+    if (pod === undefined) return;
+    this.#pods.delete(label);
+    pod.stop();
+    removeNamespace(pod.netns);
+  }
+
+  close(): void {
+    for (const label of [...this.#pods.keys()]) this.detach(label);
+    for (const label of ["outside", ...nodePlaces.map(({ name }) => name), "lan"])
+      removeNamespace(namespaceName(label));
+  }
+}
+
+/** What this kernel does not have is left out. */
+function setRouterSysctls(): void {
+  for (const [name, value] of routerSysctls) {
+    const file = join("/proc/sys", name);
+    if (existsSync(file)) writeFileSync(file, value);
+  }
+}

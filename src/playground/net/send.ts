@@ -1,0 +1,90 @@
+// Sends one request from a namespace and says what became of it, as a program there would see it.
+import { type RequestOptions, request } from "node:http";
+import { isIPv6 } from "node:net";
+import { type Greeting, type Inside, openUdp } from "./echo.ts";
+
+export type Destination = {
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: "tcp" | "udp";
+};
+
+export type Fate =
+  | { readonly kind: "answered"; readonly by: Greeting; readonly ms: number }
+  | { readonly kind: "refused"; readonly ms: number }
+  | { readonly kind: "silence"; readonly ms: number }
+  | { readonly kind: "unreachable"; readonly ms: number };
+
+const patienceMs = 1_500;
+
+/** `source`: the address to send from; any when absent. */
+export function send(inside: Inside, to: Destination, source: string | undefined): Promise<Fate> {
+  return to.protocol === "tcp" ? sendHttp(inside, to, source) : sendUdp(inside, to, source);
+}
+
+function sendHttp(inside: Inside, { address, port }: Destination, source: string | undefined): Promise<Fate> {
+  const started = performance.now();
+  const ms = () => Math.round((performance.now() - started) * 10) / 10;
+  return new Promise((resolve) => {
+    // A name that is looked up without waiting makes the socket at once, in the namespace this thread is in.
+    const options: RequestOptions & { autoSelectFamily: boolean } = {
+      host: "service",
+      port,
+      agent: false,
+      headers: { host: address },
+      autoSelectFamily: false,
+      ...(source === undefined ? {} : { localAddress: source }),
+      lookup: (_name, _options, done) => done(null, address, isIPv6(address) ? 6 : 4),
+    };
+    const call = inside(() => request(options));
+    const timer = setTimeout(() => call.destroy(), patienceMs);
+    call.on("close", () => clearTimeout(timer));
+    call.on("error", (error: NodeJS.ErrnoException) => resolve({ kind: kindOf(error), ms: ms() }));
+    call.on("response", (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ kind: "answered", by: greetingOf(text, address, port), ms: ms() }));
+      response.on("error", () => resolve({ kind: "silence", ms: ms() }));
+    });
+    call.end();
+  });
+}
+
+function kindOf(error: NodeJS.ErrnoException): "refused" | "silence" | "unreachable" {
+  if (error.code === "ECONNREFUSED") return "refused";
+  return error.code === "EHOSTUNREACH" || error.code === "ENETUNREACH" ? "unreachable" : "silence";
+}
+
+function sendUdp(inside: Inside, { address, port }: Destination, source: string | undefined): Promise<Fate> {
+  const started = performance.now();
+  const ms = () => Math.round((performance.now() - started) * 10) / 10;
+  const socket = openUdp(isIPv6(address) ? "udp6" : "udp4");
+  return new Promise<Fate>((resolve) => {
+    const timer = setTimeout(() => resolve({ kind: "silence", ms: ms() }), patienceMs);
+    const settle = (fate: Fate) => {
+      clearTimeout(timer);
+      resolve(fate);
+    };
+    socket.on("error", (error: NodeJS.ErrnoException) => settle({ kind: kindOf(error), ms: ms() }));
+    socket.on("message", (text) =>
+      settle({ kind: "answered", by: greetingOf(text.toString(), address, port), ms: ms() }),
+    );
+    // Only a connected socket is told that nobody listens.
+    inside(() => (source === undefined ? socket.bind(0) : socket.bind(0, source)));
+    socket.connect(port, address, () => socket.send("hello"));
+  }).finally(() => socket.close());
+}
+
+/** Somebody else's answer, such as that of a health server, is shown as it is. */
+function greetingOf(text: string, address: string, port: number): Greeting {
+  try {
+    const greeting = JSON.parse(text) as Partial<Greeting>;
+    if (greeting.pod !== undefined) return greeting as Greeting;
+  } catch {
+    // Not one of our pods.
+  }
+  return { pod: "", node: "", endpoint: `${address}:${port}`, saw: "" };
+}

@@ -1,0 +1,293 @@
+// A cluster on this machine, in network namespaces of its own: what can be seen of it, and what can be done to it.
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseFrom, parseTo } from "../explain/ask.ts";
+import { type KnownMode, nodeRoutes, traitsOf } from "../explain/node-routes.ts";
+import { printTrace } from "../explain/print.ts";
+import { questionOf, type Sender } from "../explain/resolve.ts";
+import { trace } from "../explain/trace.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { systemClock } from "../observe/clock.ts";
+import { firstSnapshot } from "../sources/first.ts";
+import { parseSourceSpec } from "../sources/index.ts";
+import { type ApiObject, dig } from "./api/object.ts";
+import { ApiServer } from "./api/server.ts";
+import { admission } from "./cluster/admission.ts";
+import { Controller, labelOf } from "./cluster/controller.ts";
+import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
+import { foundation } from "./cluster/foundation.ts";
+import { NodeDaemon, type SyncNews } from "./daemon.ts";
+import { nodePlaces, outsideAddresses } from "./net/layout.ts";
+import { namespaceName, statePath, sweep } from "./net/namespaces.ts";
+import { Network } from "./net/network.ts";
+import { type Fate, send } from "./net/send.ts";
+
+export type PlaygroundOptions = {
+  readonly mode: string;
+  /** Port of the API on loopback; another free one when it is taken. */
+  readonly port: number;
+  readonly program: readonly string[];
+  readonly manifests?: readonly Manifest[];
+  readonly synced?: (news: SyncNews) => void;
+  readonly said?: (line: string) => void;
+};
+
+/** One request that was sent. */
+export type Sent = { readonly from: string; readonly to: string; readonly fate: Fate };
+
+/** A command that cannot be carried out, for a reason the user can mend. */
+export class CannotDo extends Error {}
+
+export class Playground {
+  readonly api: ApiServer;
+  readonly mode: string;
+  readonly #network: Network;
+  readonly #controller: Controller;
+  readonly #daemons = new Map<string, NodeDaemon>();
+  #lastSync = 0;
+
+  private constructor(
+    options: PlaygroundOptions,
+    api: ApiServer,
+    network: Network,
+    manifests: readonly Manifest[],
+  ) {
+    this.api = api;
+    this.mode = options.mode;
+    this.#network = network;
+    for (const object of [...foundation(), ...manifests]) api.put(admitted(api, object));
+    this.#controller = new Controller(api, network);
+    this.#controller.reconcile();
+    for (const { name } of nodePlaces) this.#daemons.set(name, this.#startDaemon(name, options));
+  }
+
+  /** Whatever fails, nothing is left behind. */
+  static async start(options: PlaygroundOptions): Promise<Playground> {
+    sweep();
+    mkdirSync(dirname(statePath()), { recursive: true, mode: 0o700 });
+    mkdirSync(statePath(), { mode: 0o700 });
+    const network = await Network.open();
+    const api = await listen(options.port);
+    try {
+      const playground = new Playground(
+        options,
+        api,
+        network,
+        options.manifests ?? parseManifests(exampleManifests),
+      );
+      writeFileSync(playground.kubeconfig, kubeconfigText(api.url), { mode: 0o600 });
+      await Promise.all([...playground.#daemons.values()].map((daemon) => daemon.ready()));
+      return playground;
+    } catch (error) {
+      await api.close();
+      network.close();
+      throw error;
+    }
+  }
+
+  get kubeconfig(): string {
+    return join(statePath(), "kubeconfig");
+  }
+
+  /** Name of a node's network namespace. */
+  namespaceOf(node: string): string {
+    return namespaceName(node);
+  }
+
+  statusSocketOf(node: string): string {
+    return join(statePath(), `${node}.sock`);
+  }
+
+  async close(): Promise<void> {
+    this.#controller.close();
+    await Promise.all([...this.#daemons.values()].map((daemon) => daemon.stop()));
+    await this.api.close();
+    this.#network.close();
+    rmSync(statePath(), { recursive: true, force: true });
+    try {
+      rmdirSync(dirname(statePath()));
+    } catch {
+      // Somebody else's files are there.
+    }
+  }
+
+  /** Sends one request and waits for what becomes of it. */
+  async send(from: string, to: string): Promise<Sent> {
+    const place = this.#placeOf(from);
+    const snapshot = await this.snapshot(place.node);
+    const { packet } = this.#question(snapshot, place, to);
+    if (packet.to.protocol !== "tcp" && packet.to.protocol !== "udp")
+      throw new CannotDo(`cannot send ${packet.to.protocol} here`);
+    const source = place.sender.kind === "outside" ? packet.from.address : undefined;
+    const destination = { address: packet.to.address, port: packet.to.port, protocol: packet.to.protocol };
+    return { from, to, fate: await send(this.#network.inside(place.label), destination, source) };
+  }
+
+  /** Why a packet meets the fate it meets, as the node it starts on (or arrives at) sees it. */
+  async explain(from: string, to: string): Promise<string> {
+    const place = this.#placeOf(from);
+    const snapshot = await this.snapshot(place.node);
+    const { routes, family, packet } = this.#question(snapshot, place, to);
+    return printTrace(trace(routes[family], traitsOf[this.#knownMode], packet));
+  }
+
+  snapshot(node: string): Promise<Snapshot> {
+    const spec = parseSourceSpec(this.api.url, "turnout-playground");
+    return firstSnapshot(spec, node, systemClock, new AbortController().signal);
+  }
+
+  scale(name: string, replicas: number): void {
+    const set = this.#find("Deployment", name);
+    if (!Number.isInteger(replicas) || replicas < 0 || replicas > 50)
+      throw new CannotDo("say a number from 0 to 50, for example: scale web 5");
+    this.api.put({ ...set, spec: { ...(set.spec as object), replicas } });
+  }
+
+  /** The set it belongs to, if any, starts another. */
+  kill(name: string): void {
+    const { metadata } = this.#find("Pod", name);
+    this.api.remove("Pod", metadata.namespace ?? "", metadata.name);
+  }
+
+  /** A Pod that is not ready keeps running but gets no traffic. */
+  setReady(name: string, ready: boolean): void {
+    const pod = this.#find("Pod", name);
+    const annotations = {
+      ...(pod.metadata.annotations as object),
+      "playground.turnout/ready": String(ready),
+    };
+    this.api.put({ ...pod, metadata: { ...pod.metadata, annotations } });
+  }
+
+  /** No new Pods, and those it has move away. */
+  drain(name: string): void {
+    this.#cordon(name, true);
+    for (const pod of this.api.list("Pod")) {
+      if (dig(pod, "spec.nodeName") === name)
+        this.api.remove("Pod", pod.metadata.namespace ?? "", pod.metadata.name);
+    }
+  }
+
+  uncordon(name: string): void {
+    this.#cordon(name, false);
+  }
+
+  /** What an unfriendly script would do. */
+  async flush(node: string): Promise<void> {
+    this.#find("Node", node);
+    const { execFileSync } = await import("node:child_process");
+    execFileSync("ip", ["netns", "exec", namespaceName(node), "nft", "flush", "ruleset"]);
+  }
+
+  apply(object: Manifest): void {
+    this.api.put(admitted(this.api, object));
+  }
+
+  /** Resolves when no node has synced for a moment, after a change. */
+  async settled(quietMs = 400, patienceMs = 5_000): Promise<void> {
+    const started = Date.now();
+    await sleep(quietMs);
+    while (Date.now() - this.#lastSync < quietMs && Date.now() - started < patienceMs) await sleep(50);
+  }
+
+  #startDaemon(node: string, options: PlaygroundOptions): NodeDaemon {
+    return new NodeDaemon({
+      node,
+      mode: options.mode,
+      program: options.program,
+      statusSocket: this.statusSocketOf(node),
+      inside: this.#network.inside(node),
+      connected: (connection) => this.api.adopt(connection),
+      synced: (news) => {
+        this.#lastSync = Date.now();
+        options.synced?.(news);
+      },
+      died: (words) => options.said?.(`the proxy of ${node} ended by itself: ${words}`),
+    });
+  }
+
+  get #knownMode(): KnownMode {
+    return this.mode === "iptables" ? "iptables" : "nftables";
+  }
+
+  #question(snapshot: Snapshot, { node, sender }: PlaceOf, to: string) {
+    const routes = nodeRoutes(snapshot, node, this.#knownMode, "");
+    const parsed = parseTo(to);
+    if (!parsed.ok) throw new CannotDo(parsed.reason);
+    const question = questionOf(sender, parsed.value, routes);
+    if (!question.ok) throw new CannotDo(question.reason);
+    return { routes, ...question.value };
+  }
+
+  /** Where somebody stands, and which node sees the packet first. */
+  #placeOf(text: string): PlaceOf {
+    const parsed = parseFrom(text);
+    if (!parsed.ok) throw new CannotDo(parsed.reason);
+    const from = parsed.value;
+    const first = nodePlaces[0]!.name;
+    if (from.kind === "outside") {
+      if (!outsideAddresses.includes(from.address))
+        throw new CannotDo(`the outside here has the addresses ${outsideAddresses.join(", ")}`);
+      return { label: "outside", node: first, sender: from };
+    }
+    if (from.kind === "node") return { label: first, node: first, sender: from };
+    const node = nodePlaces.find(({ name }) => from.kind === "named" && name === from.name);
+    if (node !== undefined) return { label: node.name, node: node.name, sender: { kind: "node" } };
+    const pod =
+      from.kind === "named"
+        ? this.#find("Pod", from.name)
+        : this.api.list("Pod").find((each) => dig(each, "status.podIP") === from.address);
+    if (pod === undefined) throw new CannotDo(`no pod has the address ${text}`);
+    const sender: Sender = { kind: "pod", address: String(dig(pod, "status.podIP")) };
+    return { label: labelOf(pod), node: String(dig(pod, "spec.nodeName")), sender };
+  }
+
+  #cordon(name: string, unschedulable: boolean): void {
+    const node = this.#find("Node", name);
+    this.api.put({ ...node, spec: { ...(node.spec as object), unschedulable } });
+  }
+
+  #find(kind: string, name: string): ApiObject {
+    const all = this.api.list(kind);
+    const found = all.find(
+      ({ metadata }) => metadata.name === name || `${metadata.namespace}/${metadata.name}` === name,
+    );
+    if (found !== undefined) return found;
+    throw new CannotDo(
+      `there is no ${kind} ${JSON.stringify(name)}; there are ${all.map(({ metadata }) => metadata.name).join(", ")}`,
+    );
+  }
+}
+
+type PlaceOf = { readonly label: string; readonly node: string; readonly sender: Sender };
+
+/** The port that was asked for, or any. */
+async function listen(port: number): Promise<ApiServer> {
+  for (const wanted of [port, 0]) {
+    const api: ApiServer = new ApiServer({ port: wanted, admit: admission(() => api.list("Service")) });
+    try {
+      await api.listen();
+      return api;
+    } catch (error) {
+      if (wanted === 0) throw error;
+    }
+  }
+  throw new Error("Cannot open a port on loopback");
+}
+
+function admitted(api: ApiServer, object: Manifest): Manifest {
+  const admit = admission(() => api.list("Service"));
+  const resource = { kind: object.kind } as Parameters<typeof admit>[0];
+  return { ...admit(resource, object, null), kind: object.kind };
+}
+
+function kubeconfigText(server: string): string {
+  return `apiVersion: v1
+kind: Config
+current-context: playground
+clusters: [{ name: playground, cluster: { server: "${server}" } }]
+users: [{ name: playground, user: {} }]
+contexts: [{ name: playground, context: { cluster: playground, user: playground, namespace: shop } }]
+`;
+}

@@ -1,0 +1,58 @@
+// The tour the playground makes by itself when nobody sits at a terminal: commands, and what they show.
+import { runLine } from "./commands.ts";
+import type { Playground } from "./playground.ts";
+
+type Stop = { readonly say: string; readonly commands: readonly string[] };
+
+const stops: readonly Stop[] = [
+  {
+    say: "A pod calls the Service web: each request may go to another pod, and pods see the caller's own address.",
+    commands: ["send stock-1 svc/shop/web:80 3"],
+  },
+  {
+    say: "Somebody outside calls port 30080 of node-a: any pod may answer, and it sees the node it came through.",
+    commands: ["send outside nodeport:30080 2"],
+  },
+  {
+    say: "cart keeps the caller's address (externalTrafficPolicy Local), and stays with one pod for each client.",
+    commands: ["send outside nodeport:30081 2"],
+  },
+  {
+    say: "The load balancer of web lets one network in, and nobody else.",
+    commands: ["send outside:203.0.113.9 198.51.100.10:80", "send outside:203.0.113.200 198.51.100.10:80"],
+  },
+  {
+    say: "broken selects no pod: callers are refused at once instead of waiting.",
+    commands: ["send web-1 svc/shop/broken:80"],
+  },
+  { say: "DNS, over UDP.", commands: ["send web-1 svc/shop/dns:53"] },
+  {
+    say: "Why does the stock of the other zone never answer?",
+    commands: ["explain web-1 svc/shop/stock:9090"],
+  },
+  {
+    say: "web grows to 5 pods: the proxies change what differs, and no more.",
+    commands: ["scale web 5", "send stock-1 svc/shop/web:80 3"],
+  },
+  {
+    say: "Somebody flushes all rules of node-a: they are back before the next request.",
+    commands: ["flush node-a", "send outside nodeport:30080"],
+  },
+];
+
+/** Calls `print` with each line as it comes. */
+export async function makeTour(
+  playground: Playground,
+  print: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { say, commands } of stops) {
+    if (signal.aborted) return;
+    print("");
+    print(`# ${say}`);
+    for (const command of commands) {
+      print(`> ${command}`);
+      for (const line of await runLine(playground, command)) print(`  ${line}`);
+    }
+  }
+}
