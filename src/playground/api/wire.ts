@@ -9,14 +9,15 @@ export type Wire = {
   end(): void;
   /** Cuts the connection. */
   destroy(): void;
-  /** Lays a fault on everything sent from now on. */
+  /** Lays a fault on everything sent from now on; the first one stays, or bytes would go missing unnoticed. */
   arm(fault: ByteFault): void;
   /** Called once, when either side has ended. */
   onClose(listener: () => void): void;
 };
 
 export function openWire(response: ServerResponse, gzip: boolean): Wire {
-  let path: Path = plainPath(response);
+  const plain = plainPath(response);
+  let path = plain;
   return {
     send(text) {
       if (text === "" || response.writableEnded || response.destroyed) return;
@@ -25,7 +26,7 @@ export function openWire(response: ServerResponse, gzip: boolean): Wire {
     end: () => path.end(),
     destroy: () => void response.socket?.resetAndDestroy(),
     arm(fault) {
-      path = faultyPath(response, fault);
+      if (path === plain) path = faultyPath(response, fault);
     },
     onClose: (listener) => void response.once("close", listener),
   };

@@ -1,6 +1,7 @@
 // Pools connections that go through a proxy.
 import { type AgentOptions, Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { bareHost, portOf, tunnel } from "./proxy.ts";
@@ -13,11 +14,14 @@ export function tunnelAgent(proxy: URL, server: URL, options: AgentOptions): Htt
   const agent = secure ? new HttpsAgent(options) : new HttpAgent(options);
   agent.createConnection = (target: ConnectionOptions, connected?: Connected) => {
     const host = bareHost(server);
-    tunnel(proxy, host, portOf(server)).then(
-      (socket) =>
-        connected?.(null, secure ? connectTls({ servername: serverName(host), ...target, socket }) : socket),
-      (error: Error) => connected?.(error, null as unknown as Duplex),
-    );
+    const secured = (socket: Socket) =>
+      secure ? connectTls({ servername: serverName(host), ...target, socket }) : socket;
+    tunnel(proxy, host, portOf(server))
+      .then(secured)
+      .then(
+        (socket) => connected?.(null, socket),
+        (error: Error) => connected?.(error, null as unknown as Duplex),
+      );
     return undefined as unknown as Duplex;
   };
   return agent;

@@ -11,6 +11,7 @@ import { ApiServer, type ApiServerOptions } from "../../playground/api/server.ts
 import { realWorld, type World } from "../world.ts";
 import { apiClient } from "./client.ts";
 import { type ConnectionOptions, resolveConnection } from "./connection.ts";
+import { ApiFailure } from "./failure.ts";
 import { proxyFromEnvironment } from "./proxy.ts";
 import { throttle } from "./throttle.ts";
 
@@ -90,6 +91,18 @@ describe("TLS", () => {
     const files = { "client-certificate": "my.crt", "client-key": join(folder, "my.key") };
     expect(await ask({ kubeconfig: await kubeconfig(cluster, files) })).toEqual(list);
   });
+});
+
+it("a certificate or token that cannot be used is a failure like others, for the file may be in the making", async () => {
+  await serve({ tls });
+  const half = { "client-certificate-data": base64(clientCert), "client-key-data": base64(serverKey) };
+  const failing = (cluster: object, user: object) =>
+    kubeconfig(cluster, user).then((path) => ask({ kubeconfig: path }));
+  await expect(failing(trust, half)).rejects.toThrow(ApiFailure);
+  await expect(failing({ ...trust, "certificate-authority-data": "eA==" }, {})).rejects.toThrow(ApiFailure);
+  await expect(failing(trust, { token: "a\nb" })).rejects.toThrow(ApiFailure);
+  const proxied = { ...trust, "proxy-url": "gopher://x" };
+  await expect(failing(proxied, half)).rejects.toThrow(ApiFailure);
 });
 
 describe("tokens", () => {

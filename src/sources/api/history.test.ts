@@ -145,20 +145,22 @@ function nothingResurrected(snapshots: readonly Snapshot[]): void {
 
 async function survive(history: readonly Step[], seed: number): Promise<void> {
   const figures = { ...reflectorFigures, quietMs: 60_000, initialQuietMs: 30_000 };
-  const rig = await apiRig(fastClock(300), { figures, server: { bookmarkMs: 100 } });
+  const clock = fastClock(300);
+  const rig = await apiRig(clock, { figures, server: { bookmarkMs: 100 } });
   try {
     for (const [i, each] of history.entries()) {
       await play(rig, each, i + 1);
       await pause(i % 4);
     }
     rig.server.faults.clear();
-    await vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), { timeout: 20_000, interval: 20 });
+    // A busy machine gets its answers across within the limits again.
+    clock.run(30);
+    await vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), { timeout: 30_000, interval: 20 });
     nothingResurrected(rig.snapshots);
   } catch (error) {
-    throw new Error(
-      `seed ${seed}: ${history.map((each) => `${each.do} ${each.i} ${"on" in each ? each.on : ""}`).join("; ")}`,
-      { cause: error },
-    );
+    const steps = history.map((each) => `${each.do} ${each.i} ${"on" in each ? each.on : ""}`).join("; ");
+    const status = JSON.stringify(rig.source.status());
+    throw new Error(`seed ${seed}: ${steps}\n${status}`, { cause: error });
   } finally {
     await rig.stop();
   }
@@ -166,9 +168,9 @@ async function survive(history: readonly Step[], seed: number): Promise<void> {
 
 it("ends with the server's state, and nothing is resurrected on the way", { timeout: 120_000 }, async () => {
   const seed = Number(process.env.SEED ?? Date.now() & 0xffffff);
-  const runs = Number(process.env.RUNS ?? 16);
+  const runs = Number(process.env.RUNS ?? 12);
   const histories = fc.sample(fc.array(step, { minLength: 40, maxLength: 150 }), { seed, numRuns: runs });
-  for (let i = 0; i < histories.length; i += 8) {
-    await Promise.all(histories.slice(i, i + 8).map((history) => survive(history, seed)));
+  for (let i = 0; i < histories.length; i += 4) {
+    await Promise.all(histories.slice(i, i + 4).map((history) => survive(history, seed)));
   }
 });

@@ -4,7 +4,7 @@ import { request as httpsRequest } from "node:https";
 import { BlockList, connect as connectTcp, isIP, type Socket } from "node:net";
 
 /** A TCP connection to the target through the proxy. */
-export function tunnel(proxy: URL, host: string, port: number): Promise<Socket> {
+export async function tunnel(proxy: URL, host: string, port: number): Promise<Socket> {
   switch (proxy.protocol) {
     case "http:":
     case "https:":
