@@ -14,12 +14,9 @@ export type Candidate = {
   readonly reasonToSkip: string | null;
   /** Cases that this candidate has no part in, such as what a daemon adds to a Plan. */
   readonly leavesOut?: (packet: PacketCase) => boolean;
-  /** Scenarios that it cannot pass yet, and why: skipped with that reason. */
-  readonly notYet?: Readonly<Record<string, string>>;
 };
 
-export function describeConformance(candidate: Candidate): void {
-  const { title, program, mode, reasonToSkip, leavesOut, notYet = {} } = candidate;
+export function describeConformance({ title, program, mode, reasonToSkip, leavesOut }: Candidate): void {
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -32,8 +29,7 @@ export function describeConformance(candidate: Candidate): void {
       for (const { name, packets } of group.scenarios) {
         const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
         it(`${name} (${rows})`, async ({ skip }) => {
-          const reason = reasonToSkip ?? notYet[name];
-          if (reason !== undefined) return skip(reason);
+          if (reasonToSkip !== null) return skip(reasonToSkip);
           verdicts ??= judgeGroup(world, mode, group);
           const own = (await verdicts).filter(({ packet }) => packet.scenario === name);
           const problems = own.flatMap(({ packet, problem }) =>
@@ -49,7 +45,7 @@ export function describeConformance(candidate: Candidate): void {
 export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
 
 /** All stories as tests of one running program. */
-export function describeStories({ title, mode, reasonToSkip, notYet = {} }: ProgramCandidate): void {
+export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate): void {
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -68,8 +64,7 @@ export function describeStories({ title, mode, reasonToSkip, notYet = {} }: Prog
         });
         for (const story of stories) {
           it(`${story.name} (${story.rows.join(" ")})`, async ({ skip }) => {
-            const reason = reasonToSkip ?? notYet[scenario.name];
-            if (reason !== undefined) return skip(reason);
+            if (reasonToSkip !== null) return skip(reasonToSkip);
             expect(await play(world, mode, story)).toBeNull();
           });
         }

@@ -8,18 +8,12 @@ import { kubeProxyProgram } from "./program.ts";
 const root = join(import.meta.dirname, "..", "..");
 const isBuilt = existsSync(join(root, "dist"));
 
-const notYet = {
-  "localhost-served": "the daemon does not listen on loopback yet",
-  "localhost-affinity": "the daemon does not listen on loopback yet",
-};
-
 for (const name of ["nftables", "iptables"] as const) {
   const candidate = {
     title: `turnout in ${name} mode`,
     program: "turnout",
     mode: kubeProxyProgram(join(root, "bin", "kube-proxy"), name),
     reasonToSkip: isBuilt ? reasonToSkip() : "not built; build with: npm run build",
-    notYet,
   } as const;
   describeConformance(candidate);
   describeStories(candidate);
