@@ -8,6 +8,7 @@ import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
+import { followSource } from "../observe/source-log.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
@@ -88,6 +89,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
       `Cannot reach the cluster: ${error instanceof Error ? error.message : String(error)}`,
     );
   });
+  if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
   try {
     const node = await findNode(source, config, nodeName, log, life.signal);
     const localAddresses = await readLocalAddresses({});

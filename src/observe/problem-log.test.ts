@@ -1,8 +1,8 @@
 // What the log says about objects that are wrong.
 import { expect, it } from "vitest";
+import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import type { Problem } from "../model/problem.ts";
-import { openLog } from "./log/log.ts";
 import { openProblemLog } from "./problem-log.ts";
 
 it("tells each trouble once, and again only after it was gone", () => {
@@ -28,20 +28,8 @@ it("counts what would be a flood", () => {
 });
 
 function setUp() {
-  let text = "";
-  const settings = {
-    format: "text",
-    verbosity: 0,
-    vmodule: [],
-    splitStream: false,
-    infoBufferSize: 0,
-    flushFrequencyMs: 5000,
-  } as const;
-  const write = (more: string) => {
-    text += more;
-  };
-  const { log } = openLog(settings, { clock: manualClock(), pid: 1, stdout: write, stderr: write });
-  return { tell: openProblemLog(log), lines: () => text.split("\n").filter((line) => line !== "") };
+  const { log, lines } = logLines(manualClock());
+  return { tell: openProblemLog(log), lines };
 }
 
 function problem(object: string): Problem {

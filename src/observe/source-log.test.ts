@@ -1,0 +1,63 @@
+// What the log says about a Source that has lost touch.
+import { expect, it } from "vitest";
+import { logLines } from "../../test/support/log-lines.ts";
+import { manualClock } from "../../test/support/manual-clock.ts";
+import type { ResourceStatus } from "../sources/source.ts";
+import { followSource } from "./source-log.ts";
+
+const fine: ResourceStatus = {
+  synced: true,
+  refused: false,
+  lastEventAt: null,
+  lastError: null,
+  reconnects: 0,
+  failures: 0,
+  relists: 0,
+  watchSince: 1,
+};
+
+it("tells a trouble once, again when it changes or lasts, and when it is over", () => {
+  const { set, lines, clock } = setUp();
+  clock.advance(5000);
+  expect(lines()).toEqual([]);
+  set({ watchSince: null, lastError: { message: "connection refused", at: 1 } });
+  clock.advance(60_000);
+  expect(lines()).toHaveLength(1);
+  expect(lines()[0]).toMatch(
+    /^E.*"Cannot follow the cluster; trying on" err="connection refused" resource="Node"/,
+  );
+  set({ watchSince: null, lastError: { message: "forbidden", at: 2 } });
+  clock.advance(1000);
+  expect(lines()).toHaveLength(2);
+  clock.advance(600_000);
+  expect(lines()).toHaveLength(3);
+  set({ lastError: { message: "forbidden", at: 2 } });
+  clock.advance(10_000);
+  expect(lines()).toHaveLength(4);
+  expect(lines()[3]).toMatch(/^I.*"Hears from the API server again" resource="Node"/);
+});
+
+it("says nothing of a watch that is opened again within a second, and nothing after the end", () => {
+  const { set, lines, clock, end } = setUp();
+  clock.advance(500);
+  set({ watchSince: null, lastError: { message: "connection reset", at: 1 } });
+  clock.advance(400);
+  set({ watchSince: 2, lastError: { message: "connection reset", at: 1 } });
+  clock.advance(5000);
+  end();
+  set({ watchSince: null, lastError: { message: "connection reset", at: 3 } });
+  clock.advance(5000);
+  expect(lines()).toEqual([]);
+});
+
+function setUp() {
+  const clock = manualClock();
+  const { log, lines } = logLines(clock);
+  const stop = new AbortController();
+  let status = fine;
+  followSource({ status: () => ({ synced: true, resources: { Node: status } }) }, clock, log, stop.signal);
+  const set = (change: Partial<ResourceStatus>) => {
+    status = { ...fine, ...change };
+  };
+  return { clock, lines, set, end: () => stop.abort() };
+}
