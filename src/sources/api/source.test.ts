@@ -453,6 +453,20 @@ it("a watch that ends at once without an event is not opened again at once", asy
   await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2), patiently);
 });
 
+// There are no handlers that could throw: what cannot be read is a Problem.
+it("22/13 an object that cannot be read is reported, the others go on, and mended it counts", async () => {
+  await synced();
+  const odd = { ...service("odd", "172.30.0.4"), spec: { clusterIP: 7, ports: "none" } };
+  rig.server.put(odd);
+  rig.server.put(service("after", "172.30.0.5"));
+  await vi.waitFor(() => expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(2), patiently);
+  expect(rig.snapshots.at(-1)!.problems.map(({ object }) => object)).toContain("Service shop/odd");
+  rig.server.put(service("odd", "172.30.0.4"));
+  await vi.waitFor(() => expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(3), patiently);
+  expect(rig.snapshots.at(-1)!.problems).toEqual([]);
+  expect(status().reconnects).toBe(0);
+});
+
 it("22/14 a quiet watch with bookmarks keeps its connection, one without a byte is re-opened", async () => {
   await synced({ random: () => 1 });
   for (let minute = 0; minute < 10; minute++) {
