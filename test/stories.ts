@@ -10,6 +10,8 @@ export type Story = {
   /** Rows of spec/12 that it proves. */
   readonly rows: readonly string[];
   readonly modes: readonly ModeName[];
+  /** Programs it is about; kube-proxy does not keep every promise of ours. */
+  readonly programs: readonly ("turnout" | "kube-proxy")[];
   readonly steps: readonly Step[];
 };
 
@@ -30,7 +32,9 @@ export type Step =
   | { readonly talk: { readonly as: string } & ({ readonly reach: string } | { readonly meets: "reject" }) }
   | { readonly get: { readonly from: string; readonly at: string; readonly status: number | null } }
   | { readonly inject: { readonly from: string; readonly to: string; readonly arrives: boolean } }
-  | { readonly inputPolicy: "ACCEPT" | "DROP" };
+  | { readonly inputPolicy: "ACCEPT" | "DROP" }
+  /** Somebody else removes every rule on the node. */
+  | { readonly flush: true };
 
 /** New connections, and what must be so of the endpoints they reach. */
 export type Send = {
@@ -61,10 +65,11 @@ export const clients: readonly string[] = outsideAddresses.slice(2);
 
 export function readStories(scenario: string): Story[] {
   const written = (parseYaml(readText(scenario, "steps.yaml")) ?? []) as Partial<Story>[];
-  return written.map(({ name = "", rows = [], modes = ["nftables", "iptables"], steps = [] }) => {
+  return written.map(({ name = "", rows = [], steps = [], ...about }) => {
+    const { modes = ["nftables", "iptables"], programs = ["turnout", "kube-proxy"] } = about;
     const unknown = steps.flatMap(Object.keys).find((kind) => !stepKinds.includes(kind));
     if (unknown !== undefined) throw new Error(`Cannot read ${scenario}/steps.yaml: ${unknown} is no step`);
-    return { scenario, name, rows, modes, steps };
+    return { scenario, name, rows, modes, programs, steps };
   });
 }
 
@@ -80,7 +85,18 @@ export function changedObjects({ name }: Pick<Scenario, "name">, changes: readon
   return [...referenceObjects(both), ...both];
 }
 
-const stepKinds = ["send", "sleep", "change", "restart", "open", "talk", "get", "inject", "inputPolicy"];
+const stepKinds = [
+  "send",
+  "sleep",
+  "change",
+  "restart",
+  "open",
+  "talk",
+  "get",
+  "inject",
+  "inputPolicy",
+  "flush",
+];
 
 function merged(before: unknown, patch: unknown): unknown {
   if (!isObject(before) || !isObject(patch)) return patch;

@@ -45,7 +45,7 @@ export function describeConformance({ title, program, mode, reasonToSkip, leaves
 export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
 
 /** All stories as tests of one running program. */
-export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate): void {
+export function describeStories({ title, program, mode, reasonToSkip }: ProgramCandidate): void {
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -53,7 +53,7 @@ export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate)
     });
     afterAll(() => world?.close());
 
-    for (const { scenario, stories } of storiesFor(mode.name)) {
+    for (const { scenario, stories } of storiesFor(mode.name, program)) {
       describe(`${scenario.name}`, () => {
         beforeAll(async () => {
           if (reasonToSkip === null) await mode.apply(world, scenario.objects, scenario.settings);
@@ -73,11 +73,16 @@ export function describeStories({ title, mode, reasonToSkip }: ProgramCandidate)
   });
 }
 
-function storiesFor(mode: ModeName): { scenario: Scenario; stories: Story[] }[] {
+function storiesFor(
+  mode: ModeName,
+  program: Candidate["program"],
+): { scenario: Scenario; stories: Story[] }[] {
   return scenarioNames()
     .map((name) => ({
       scenario: readScenario(name),
-      stories: readStories(name).filter(({ modes }) => modes.includes(mode)),
+      stories: readStories(name).filter(
+        ({ modes, programs }) => modes.includes(mode) && programs.includes(program),
+      ),
     }))
     .filter(({ stories }) => stories.length > 0);
 }

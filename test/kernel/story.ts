@@ -35,6 +35,7 @@ export async function play(world: World, program: ProgramUnderTest, story: Story
       } else if ("restart" in step) await program.restart(world);
       else if ("sleep" in step) await sleep(step.sleep * 1000);
       else if ("inputPolicy" in step) world.setInputPolicy(step.inputPolicy);
+      else if ("flush" in step) world.sweep();
       else {
         const problems = await Promise.all(stages.map((stage) => stage.perform(step)));
         const problem = problems.find((found) => found !== null) ?? null;
@@ -50,7 +51,11 @@ export async function play(world: World, program: ProgramUnderTest, story: Story
 
 type Scene = Exclude<
   Step,
-  { change: unknown } | { restart: unknown } | { sleep: unknown } | { inputPolicy: unknown }
+  | { change: unknown }
+  | { restart: unknown }
+  | { sleep: unknown }
+  | { inputPolicy: unknown }
+  | { flush: unknown }
 >;
 
 /** One family's side of a story: what it remembers from step to step. */
