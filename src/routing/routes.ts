@@ -197,7 +197,7 @@ function stakeClaims(
   settings: FamilySettings,
 ): { claims: Keyed<readonly Claim[]>; dirty: ReadonlySet<PortKey> } {
   const touched = new Map<FrontendId, readonly Claim[]>();
-  const claimsOf = (id: FrontendId) => touched.get(id) ?? before?.claims.get(id) ?? [];
+  const claimsOf = (id: FrontendId) => touched.get(id) ?? before?.claims.get(id) ?? noClaims;
   for (const key of visited) {
     const old = before?.ports.get(key)?.port;
     for (const frontend of old === undefined ? [] : frontendsOf(old, settings)) {
@@ -208,8 +208,9 @@ function stakeClaims(
     const now = snapshot.ports.get(key);
     for (const frontend of now === undefined ? [] : frontendsOf(now, settings)) {
       const id = frontendId(frontend);
-      const claims = [...claimsOf(id), { key, kind: frontend.kind }].sort(byRightToHold);
-      touched.set(id, claims);
+      const claim = { key, kind: frontend.kind };
+      const others = claimsOf(id);
+      touched.set(id, others.length === 0 ? [claim] : [...others, claim].sort(byRightToHold));
     }
   }
   const dirty = new Set(visited);
@@ -220,6 +221,8 @@ function stakeClaims(
   const updates = [...touched].map(([id, claims]) => [id, claims.length === 0 ? undefined : claims] as const);
   return { claims: (before?.claims ?? keyed<readonly Claim[]>()).with(updates), dirty };
 }
+
+const noClaims: readonly Claim[] = [];
 
 /** A cluster IP cannot be taken over by somebody's external IP; among equals the key decides, not the arrival. */
 function byRightToHold(a: Claim, b: Claim): number {
