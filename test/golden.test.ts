@@ -36,7 +36,7 @@ const files = scenarioNames().flatMap((name) => {
   return wanted.map((file) => ({ name, file }));
 });
 
-describe("a dry run, renewed with: npx vitest run --project unit -u test/golden.test.ts", () => {
+describe("a dry run, renewed with: npx vitest run --project unit test/golden.test.ts -u", () => {
   it.each(files)("prints $name/$file", async ({ name, file }) => {
     const { objects, settings } = readScenario(name);
     const { mode, print } = goldens[file];
