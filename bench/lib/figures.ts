@@ -132,21 +132,24 @@ function firstPackets(
   };
 }
 
-/** User and system time of a process and of its children that have ended. */
+/** User and system time of a process and of all its children: those that have ended, and those at work. */
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")
     .split(" ");
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return ticks / 100;
+  return childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), ticks / 100);
+}
+
+function childrenOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+  );
 }
 
 function residentMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
-  );
-  return Number(kib ?? 0) / 1024 + children.reduce((sum, child) => sum + residentMiB(child), 0);
+  return Number(kib ?? 0) / 1024 + childrenOf(pid).reduce((sum, child) => sum + residentMiB(child), 0);
 }
 
 export function median(values: readonly number[]): number {

@@ -3,7 +3,7 @@ import type { Chain, ChainName, IptablesPatch, Step } from "./types.ts";
 
 /**
  * `iptables-nft-restore` keeps the chains of a transaction in a sorted list that it walks from the front for each line, so
- * that a load of many thousand chains in one go takes quadratic time. In layers, each written from the last name to the first, the
+ * that a load of many thousand chains and jumps in one go takes quadratic time. In layers, each written from the last name to the first, the
  * walk is always short. A layer leads only into layers before it, and the entrances are the last of all: no packet ever
  * meets a half-built Service. Small changes, and other tables, stay whole.
  */
@@ -11,11 +11,11 @@ export function stage(patch: IptablesPatch): IptablesPatch {
   return { ...patch, steps: patch.steps.flatMap(layersOf) };
 }
 
-/** Chains in one transaction: few enough for short walks, many enough for few commits. */
-const portion = 500;
+/** Rules in one transaction: few enough for short walks, many enough for few commits. */
+const portion = 2000;
 
 function layersOf(step: Step): readonly Step[] {
-  if (step.table !== "nat" || step.write.length <= portion) return [step];
+  if (step.table !== "nat" || portions(step.write).length === 1) return [step];
   const byLayer = layers.map((prefixes) =>
     step.write.filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix))),
   );
@@ -27,10 +27,18 @@ function layersOf(step: Step): readonly Step[] {
   return [...early, { ...step, write: entrances }];
 }
 
-function portions<T>(all: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(all.length / portion) }, (_, i) =>
-    all.slice(i * portion, (i + 1) * portion),
-  );
+function portions<T extends Chain>(chains: readonly T[]): T[][] {
+  const all: T[][] = [];
+  let room = 0;
+  for (const chain of chains) {
+    if (all.length === 0 || chain.rules.length > room) {
+      all.push([]);
+      room = portion;
+    }
+    all.at(-1)!.push(chain);
+    room -= chain.rules.length;
+  }
+  return all;
 }
 
 const layers = [["KUBE-MARK-MASQ"], ["KUBE-SEP-"], ["KUBE-SVC-", "KUBE-SVL-"], ["KUBE-EXT-"], ["KUBE-FW-"]];
