@@ -19,11 +19,16 @@ export function apiClient(netns: Namespace, pki: Pki, address: string, port: num
   return (method, path, body) =>
     new Promise((resolve, reject) => {
       const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+      const text = body === undefined ? "" : JSON.stringify(body);
       const sent = request(
         {
           method,
           path,
-          headers: { "content-type": contentType, accept: "application/json" },
+          headers: {
+            "content-type": contentType,
+            "content-length": Buffer.byteLength(text),
+            accept: "application/json",
+          },
           createConnection: () =>
             secure({ socket: connectInside(netns, address, port), ca, key, cert, host: address }),
         },
@@ -37,7 +42,7 @@ export function apiClient(netns: Namespace, pki: Pki, address: string, port: num
       );
       sent.setTimeout(30_000, () => sent.destroy(new Error(`${method} ${path}: no answer for 30 s`)));
       sent.on("error", reject);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
+      sent.end(text);
     });
 }
 

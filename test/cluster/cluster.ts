@@ -20,6 +20,13 @@ export type Cluster = {
   readonly remove: (path: string, options?: object) => Promise<void>;
   /** Waits until packets from a place to an address meet exactly these outcomes. */
   meets(from: Sender["place"], to: Target, ...outcomes: readonly string[]): Promise<void>;
+  /** The same with more patience. */
+  meetsWithin(
+    seconds: number,
+    from: Sender["place"],
+    to: Target,
+    ...outcomes: readonly string[]
+  ): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -38,7 +45,8 @@ export async function createCluster(binaries: Binaries): Promise<Cluster> {
     create: async (path, object) => accepted("POST", path, await plane.api("POST", path, object)),
     patch: async (path, change) => accepted("PATCH", path, await plane.api("PATCH", path, change)),
     remove: async (path, options) => void accepted("DELETE", path, await plane.api("DELETE", path, options)),
-    meets: (from, to, ...outcomes) => meets(world, from, to, new Set(outcomes)),
+    meets: (from, to, ...outcomes) => meets(world, 20, from, to, new Set(outcomes)),
+    meetsWithin: (seconds, from, to, ...outcomes) => meets(world, seconds, from, to, new Set(outcomes)),
     async close() {
       await plane.close();
       await world.close();
@@ -80,7 +88,13 @@ async function addNodes({ create, patch }: Cluster): Promise<void> {
   }
 }
 
-async function meets(world: World, place: Sender["place"], to: Target, wanted: Outcomes): Promise<void> {
+async function meets(
+  world: World,
+  seconds: number,
+  place: Sender["place"],
+  to: Target,
+  wanted: Outcomes,
+): Promise<void> {
   const cell: Cell = {
     from: { place, source: place === "X" ? places.X : null },
     protocol: to.protocol ?? "tcp",
@@ -89,7 +103,7 @@ async function meets(world: World, place: Sender["place"], to: Target, wanted: O
     kind: "cluster IP",
     sticky: false,
   };
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + seconds * 1000;
   let met: Outcomes = new Set();
   while (Date.now() < deadline) {
     met = new Set();

@@ -17,12 +17,14 @@ export type Corner = {
   service(spec: object): Promise<Json>;
   change(spec: object): Promise<Json>;
   setIngress(...addresses: readonly string[]): Promise<void>;
+  /** Removes the Services and Pods, so that they are not in the way of later tests. */
+  clear(): Promise<void>;
   readonly path: string;
 };
 
 let count = 0;
 
-export async function createCorner({ create, patch, remove }: Cluster): Promise<Corner> {
+export async function createCorner({ create, patch, remove, plane }: Cluster): Promise<Corner> {
   const namespace = `test-${count++}`;
   await create("/api/v1/namespaces", { metadata: { name: namespace } });
   const path = `/api/v1/namespaces/${namespace}`;
@@ -49,6 +51,13 @@ export async function createCorner({ create, patch, remove }: Cluster): Promise<
       patch(`${servicePath}/status`, {
         status: { loadBalancer: { ingress: addresses.map((ip) => ({ ip })) } },
       }),
+    async clear() {
+      for (const kind of ["services", "pods"]) {
+        const { body } = await plane.api("GET", `${path}/${kind}`);
+        const names = (body.items as Json[]).map(({ metadata }) => metadata.name as string);
+        await Promise.all(names.map((name) => remove(`${path}/${kind}/${name}`, { gracePeriodSeconds: 0 })));
+      }
+    },
   };
 }
 
