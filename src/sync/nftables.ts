@@ -69,7 +69,7 @@ export class NftablesDriver implements Driver {
     const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.owned);
     if (patch.length === 0) return { differences: 0 };
     await this.#apply(patch, signal);
-    this.#applied = settled(null, this.#applied!, this.#applied!.fragments.keys(), from);
+    this.#applied = settled(this.#applied!, this.#applied!.fragments.keys(), from);
     await this.#watch.resume();
     return { differences: countOperations(patch) };
   }
@@ -132,7 +132,7 @@ export class NftablesDriver implements Driver {
       return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
     const { patch, from } = takeOver(found, table, this.owned);
     const written = await this.#apply(patch, signal);
-    this.#applied = settled(null, want, want.fragments.keys(), from);
+    this.#applied = settled(want, want.fragments.keys(), from);
     return { readBack: true, ...written };
   }
 
@@ -148,7 +148,7 @@ export class NftablesDriver implements Driver {
           ? { have: null, want: unfold(part.plan) }
           : unfoldChanged(before, part.plan, part.keys);
       const written = await this.#apply(diff(tables.have, tables.want), signal);
-      this.#applied = settled(before, part.plan, part.keys, tables.have);
+      this.#applied = settled(part.plan, part.keys, tables.have);
       operations += written.operations;
       bytes += written.bytes;
     }

@@ -6,9 +6,9 @@ import { NftablesHost } from "../../src/host/nftables/host.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
-import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
+import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { print } from "../../src/plan/nftables/print.ts";
-import type { NftPlan } from "../../src/plan/nftables/types.ts";
+import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { servicePort, settings, snapshotOf } from "../clusters.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
@@ -92,17 +92,15 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
           routes = route(routes, snapshot, settings);
           want = compile(want, routes);
           const whole = unfold(want);
-          const tables =
+          const tables: { have: NftTable | null; want: NftTable } =
             applied === null
               ? { have: await host.read(whole), want: whole }
               : unfoldChanged(applied, want, want.changed);
           await host.apply(diff(tables.have, tables.want));
-          applied = settled(
-            applied,
-            want,
-            applied === null ? want.fragments.keys() : want.changed,
-            tables.have,
-          );
+          applied =
+            applied === null
+              ? settled(want, want.fragments.keys(), tables.have)
+              : settled(onto(applied, want, want.changed), want.changed, tables.have);
           const held = await host.read(whole);
           expect(countOperations(diff(held, unfold(applied)))).toBe(0);
           expect(diff(held, unfold(compile(null, route(null, snapshot, settings))))).toEqual([]);

@@ -42,7 +42,7 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
               ? { have: null, want: unfold(part.plan) }
               : unfoldChanged(applied, part.plan, part.keys);
           host = applyInMemory(host, diff(tables.have, tables.want), want.foundation.family);
-          applied = settled(applied, part.plan, part.keys, tables.have);
+          applied = settled(part.plan, part.keys, tables.have);
           for (const each of packets) {
             // Before there was a table, an address that is not served yet is still better than one nobody knows.
             const possible = [

@@ -7,7 +7,7 @@ import { applyInMemory } from "../../src/host/nftables/memory.ts";
 import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
-import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
+import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
 import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
 import { type Decision, decide } from "../../src/routing/decide.ts";
@@ -75,17 +75,15 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
           const scratch = compile(null, route(null, snapshot, settings));
           expect(canonical(unfold(want))).toEqual(canonical(unfold(scratch)));
 
-          const tables =
+          const tables: { have: NftTable | null; want: NftTable } =
             applied === null
               ? { have: null, want: unfold(want) }
               : unfoldChanged(applied, want, want.changed);
           host = applyInMemory(host, diff(tables.have, tables.want), want.foundation.family);
-          applied = settled(
-            applied,
-            want,
-            applied === null ? want.fragments.keys() : want.changed,
-            tables.have,
-          );
+          applied =
+            applied === null
+              ? settled(want, want.fragments.keys(), tables.have)
+              : settled(onto(applied, want, want.changed), want.changed, tables.have);
           expect(exact(host!)).toEqual(exact(unfold(applied)));
           expect(canonical(host!)).toEqual(canonical(unfold(scratch)));
           expect(diff(host, unfold(scratch))).toEqual([]);

@@ -24,16 +24,21 @@ export function hostU32Bytes(value: number): Bytes {
 }
 
 export function hostU32Of(bytes: Bytes): number {
-  const buffer = Buffer.from(bytes, "latin1");
-  return littleEndian ? buffer.readUInt32LE(0) : buffer.readUInt32BE(0);
+  const at = (i: number) => bytes.charCodeAt(littleEndian ? 3 - i : i);
+  return ((at(0) << 24) | (at(1) << 16) | (at(2) << 8) | at(3)) >>> 0;
 }
 
 /** 4 or 16 bytes. */
 export function addressText(address: Address): Bytes {
-  return String.fromCharCode(...addressBytes(address)!);
+  const bytes = addressBytes(address)!;
+  if (bytes.length === 4) return String.fromCharCode(bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!);
+  return String.fromCharCode(...bytes);
 }
 
 export function addressOf(bytes: Bytes): Address {
+  if (bytes.length === 4) {
+    return `${bytes.charCodeAt(0)}.${bytes.charCodeAt(1)}.${bytes.charCodeAt(2)}.${bytes.charCodeAt(3)}`;
+  }
   return formatAddress(Buffer.from(bytes, "latin1"));
 }
 

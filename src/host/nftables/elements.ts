@@ -25,9 +25,26 @@ import { protocolNumbers } from "./expressions.ts";
 
 /** The kernel elements of Items: one each, or two where a range needs its end. */
 export function* encodeItems(set: NftSet, items: readonly Item[]): Generator<KernelElement> {
+  if (isSlotMap(set)) {
+    yield* encodeSlots(set, items);
+    return;
+  }
   for (const item of items) {
     if (set.interval && set.key.length === 1) yield* encodeRange(item);
     else yield encodeItem(set, item);
+  }
+}
+
+/** There may be a million, and all slots of one key stand together. */
+function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElement> {
+  let text = "";
+  let key: Bytes = "";
+  for (const item of items) {
+    if (item.key !== text) {
+      text = item.key;
+      key = encodeKey(set, text);
+    }
+    yield { key: key + hostU32Bytes(item.slot!), data: encodeData(item.data!) };
   }
 }
 
@@ -58,17 +75,19 @@ export function decodeClients(elements: readonly KernelElement[]): Client[] {
 }
 
 function encodeItem(set: NftSet, item: Item): KernelElement {
-  const parts = item.key.split(" . ");
-  const key = parts.map((part, i) => encodePart(set.key[i]!, networkStart(part))).join("");
-  const slot = item.slot === null ? "" : hostU32Bytes(item.slot);
+  const key = encodeKey(set, item.key, networkStart);
   return {
-    key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key + slot,
-    ...(set.interval
-      ? { keyEnd: parts.map((part, i) => encodePart(set.key[i]!, networkEnd(part))).join("") }
-      : {}),
+    key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key,
+    ...(set.interval ? { keyEnd: encodeKey(set, item.key, networkEnd) } : {}),
     ...(item.data === null ? {} : { data: encodeData(item.data) }),
     ...(item.comment === null ? {} : { userdata: commentUserdata(item.comment) }),
   };
+}
+
+function encodeKey(set: NftSet, key: string, end: (part: string) => string = networkStart): Bytes {
+  let bytes: Bytes = "";
+  for (const [i, part] of key.split(" . ").entries()) bytes += encodePart(set.key[i]!, end(part));
+  return bytes;
 }
 
 /** Parts of a concatenation are padded to four bytes; the value of a set with one part is not. */
@@ -142,15 +161,15 @@ const protocolNames = new Map<number, string>(
 );
 
 function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, Spread> {
-  const spreads = new Map<string, { key: string; backends: (Backend | undefined)[] }>();
+  const byBytes = new Map<Bytes, { key: string; backends: (Backend | undefined)[] }>();
   const parts = set.key.slice(0, -1);
   for (const { key, data } of elements) {
     if (typeof data !== "string") continue;
-    const text = decodeParts(parts, key.slice(0, -4)).join(" . ");
-    let spread = spreads.get(text);
+    const bytes = key.slice(0, -4);
+    let spread = byBytes.get(bytes);
     if (spread === undefined) {
-      spread = { key: text, backends: [] };
-      spreads.set(text, spread);
+      spread = { key: decodeParts(parts, bytes).join(" . "), backends: [] };
+      byBytes.set(bytes, spread);
     }
     const address = addressOf(data.slice(0, -4));
     spread.backends[hostU32Of(key.slice(-4))] = {
@@ -158,7 +177,7 @@ function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<str
       port: (data.charCodeAt(data.length - 4) << 8) | data.charCodeAt(data.length - 3),
     };
   }
-  return spreads;
+  return new Map([...byBytes.values()].map((spread) => [spread.key, spread]));
 }
 
 /** Sets of plain networks hold the first address, and the first behind the last one marked as an end. */

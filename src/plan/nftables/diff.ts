@@ -55,6 +55,7 @@ export function arrange(
   have: readonly (Backend | undefined)[],
   want: readonly (Backend | undefined)[],
 ): readonly Backend[] {
+  if (have.length === 0 || isSameOrder(have, want)) return want as readonly Backend[];
   const waiting = new Map<string, Backend>();
   for (const backend of want) if (backend !== undefined) waiting.set(endpointKey(backend), backend);
   const slots: (Backend | undefined)[] = Array.from({ length: waiting.size });
@@ -66,6 +67,14 @@ export function arrange(
   }
   const rest = waiting.values();
   return slots.map((backend) => backend ?? (rest.next().value as Backend));
+}
+
+function isSameOrder(a: readonly (Backend | undefined)[], b: readonly (Backend | undefined)[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) {
+    if (a[i] === undefined || b[i] === undefined || !sameBackend(a[i]!, b[i]!)) return false;
+  }
+  return true;
 }
 
 /** How many kernel objects a Patch touches. */

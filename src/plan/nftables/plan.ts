@@ -60,33 +60,34 @@ export function unfoldChanged(
   return tables;
 }
 
-/**
- * What stands on a host that held `before` and has taken the Patch to `want`: the given Fragments' slots lie as `diff`
- * arranged them on `table`. Without `before`, the host held `table` and no Plan is known.
- */
-export function settled(
-  before: NftPlan | null,
-  want: NftPlan,
-  keys: Iterable<PortKey>,
-  table: NftTable | null,
-): NftPlan {
-  const changes = [...keys].map((key) => {
-    const fragment = want.fragments.get(key);
-    return [key, fragment === undefined ? undefined : settledFragment(fragment, table)] as const;
-  });
-  return { ...want, fragments: (before ?? want).fragments.with(changes) };
+/** The Plan before, with what is wanted of the given keys. */
+export function onto(before: NftPlan, want: NftPlan, keys: Iterable<PortKey>): NftPlan {
+  const changes = [...keys].map((key) => [key, want.fragments.get(key)] as const);
+  return withFragments(before, want.foundation, changes);
 }
 
-function settledFragment(fragment: Fragment, table: NftTable | null): Fragment {
+/**
+ * What stands on a host that has taken the Patch from `table` to a Plan: the slots of the given Fragments lie as `diff`
+ * arranged them. `table` null: the Patch built everything.
+ */
+export function settled(plan: NftPlan, keys: Iterable<PortKey>, table: NftTable | null): NftPlan {
+  if (table === null) return plan;
+  const changes: [PortKey, Fragment][] = [];
+  for (const key of keys) {
+    const fragment = plan.fragments.get(key);
+    const now = fragment === undefined ? undefined : settledFragment(fragment, table);
+    if (now !== undefined && now !== fragment) changes.push([key, now]);
+  }
+  return changes.length === 0 ? plan : { ...plan, fragments: plan.fragments.with(changes) };
+}
+
+function settledFragment(fragment: Fragment, table: NftTable): Fragment {
   const spreads = fragment.spreads.map((spread) => settledSpread(spread, table));
   return spreads.every((spread, i) => spread === fragment.spreads[i]) ? fragment : { ...fragment, spreads };
 }
 
-function settledSpread(
-  spread: Fragment["spreads"][number],
-  have: NftTable | null,
-): Fragment["spreads"][number] {
-  const old = have?.spreads.get(spread.map)?.get(spread.key);
+function settledSpread(spread: Fragment["spreads"][number], have: NftTable): Fragment["spreads"][number] {
+  const old = have.spreads.get(spread.map)?.get(spread.key);
   if (old === undefined) return spread;
   const backends = arrange(old.backends, spread.backends);
   return backends.every((backend, slot) => backend === spread.backends[slot])

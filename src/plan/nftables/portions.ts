@@ -1,6 +1,6 @@
 // Cuts a huge change into portions of whole ServicePorts, so that neither the kernel nor we are busy with it for long.
 import type { PortKey } from "../../model/snapshot.ts";
-import { emptyPlan, withFragments } from "./plan.ts";
+import { emptyPlan, onto } from "./plan.ts";
 import type { Element, Fragment, NftPlan } from "./types.ts";
 
 export type PortionLimits = {
@@ -10,8 +10,8 @@ export type PortionLimits = {
   readonly portion: number;
 };
 
-/** About 4 MB and 1 MB. */
-const ordinary: PortionLimits = { whole: 65_536, portion: 16_384 };
+/** About 3 MB and 1.5 MB. */
+const ordinary: PortionLimits = { whole: 65_536, portion: 32_768 };
 
 /** A Plan to reach, and the keys by which it differs from the one before. */
 export type Portion = { readonly plan: NftPlan; readonly keys: readonly PortKey[] };
@@ -31,14 +31,10 @@ export function portions(
   const size = (key: PortKey) => sizeOf(want.fragments.get(key)) + sizeOf(before?.fragments.get(key));
   const total = list.reduce((sum, key) => sum + size(key), 0);
   if (total <= limits.whole || (before !== null && before.foundation !== want.foundation))
-    return [{ plan: want, keys: list }];
+    return [{ plan: before === null ? want : onto(before, want, list), keys: list }];
   let plan = before ?? emptyPlan(want.foundation);
   return cut(list, before, want, size, limits.portion).map((some) => {
-    plan = withFragments(
-      plan,
-      want.foundation,
-      some.map((key) => [key, want.fragments.get(key)] as const),
-    );
+    plan = onto(plan, want, some);
     return { plan, keys: some };
   });
 }
