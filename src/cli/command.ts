@@ -83,6 +83,7 @@ function act(
     cleanup: given.cleanup ?? false,
     initOnly: given["init-only"] ?? false,
     configFile,
+    complete: (text) => completeConfig(given, { name: given.config ?? "", text }),
     flags: new Map(printedFlags(given)),
     version: given.version?.startsWith("v") ? given.version : gitVersion(world.version),
     log,

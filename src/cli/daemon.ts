@@ -1,5 +1,6 @@
 // The daemon behind kube-proxy and `turnout run`: starts everything in order, and ends it with the right exit code.
 import { hostname } from "node:os";
+import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { ResolvedGates } from "../config/gates.ts";
 import { nodeNameOf } from "../config/resolve.ts";
@@ -25,8 +26,12 @@ export type DaemonOptions = {
   readonly master: string;
   readonly cleanup: boolean;
   readonly initOnly: boolean;
-  /** null without `--config`. When it changes, the process ends with exit code 1. */
+  /** null without `--config`. */
   readonly configFile: WatchedFile | null;
+  /** The configuration that flags and another text of the file give. */
+  readonly complete: (text: string) => Completed;
+  /** When the file changes: the process ends with exit code 1, or applies what it can. */
+  readonly configChanges?: "restart" | "apply";
   /** Every flag with its text, for /flagz. */
   readonly flags: ReadonlyMap<string, string>;
   /** The version to report: to the API server, in metrics and on /statusz. */
@@ -103,19 +108,20 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     });
     tuneConntrack(config, log);
     const families = await servedFamilies(mode, config, settings, node, log);
-    const modeOptions = {
+    const modeOptions = () => ({
       config,
       settings: settings.resolved.settings,
       clock: systemClock,
       owned: options.owned ?? false,
-    };
-    await mode.prepare(modeOptions);
+    });
+    const prepare = () => mode.prepare(modeOptions());
+    await prepare();
     if (options.initOnly) {
       log.info("Initialised, as --init-only asks; ending");
       return 0;
     }
     const drivers = new Map<Family, Driver>();
-    for (const family of families) drivers.set(family, await mode.open(family, modeOptions));
+    for (const family of families) drivers.set(family, await mode.open(family, modeOptions()));
     running = new Running(
       options,
       spec,
@@ -128,6 +134,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
         families,
         drivers,
         mode,
+        prepare,
         localAddresses,
         removeLeftovers: () => removeLeftovers(config, log),
       },

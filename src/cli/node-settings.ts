@@ -39,7 +39,7 @@ export async function followLocalAddresses(
 
 /** The same object as long as nothing in it changed, which is what routing goes by. */
 export class NodeSettings {
-  readonly #config: ValidConfig;
+  #config: ValidConfig;
   #facts: NodeFacts;
   #resolved: Resolved;
 
@@ -47,6 +47,16 @@ export class NodeSettings {
     this.#config = config;
     this.#facts = facts;
     this.#resolved = resolve(config, facts);
+  }
+
+  /** The configuration in force. */
+  get config(): ValidConfig {
+    return this.#config;
+  }
+
+  setConfig(config: ValidConfig): void {
+    this.#config = config;
+    this.#change(this.#facts);
   }
 
   get resolved(): Resolved {

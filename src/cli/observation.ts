@@ -9,6 +9,7 @@ import { familyLabels } from "../observe/family.ts";
 import { systemCounters } from "../observe/metrics/system-counters.ts";
 import { systemProcess } from "../observe/metrics/system-process.ts";
 import { type Observation, openObservation } from "../observe/observation.ts";
+import { healthCheckAddresses } from "../observe/servers/service-health.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { RunningParts } from "./running.ts";
 
@@ -18,7 +19,7 @@ export function observationOf(
   onHardFail: (error: Error) => void,
 ): Observation {
   const { config, gates: resolved, flags, version, log, healthAnswers = "honest" } = options;
-  const { nodeName, families, settings, localAddresses } = parts;
+  const { nodeName, families, settings } = parts;
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));
   const observation = openObservation(
     {
@@ -27,10 +28,12 @@ export function observationOf(
       hostname: hostname(),
       families: families.map((family) => ({
         family,
-        nodePorts: settings.resolved.settings[family].nodePortAddresses,
-        local: localAddresses[family],
+        addresses: () => {
+          const { nodePortAddresses, localAddresses } = settings.resolved.settings[family];
+          return healthCheckAddresses(family, nodePortAddresses, localAddresses);
+        },
       })),
-      syncPeriodMs: milliseconds(config.syncPeriod),
+      syncPeriodMs: () => milliseconds(settings.config.syncPeriod),
       answers: healthAnswers,
       healthzAddress: config.healthzBindAddress,
       metricsAddress: config.metricsBindAddress,
@@ -46,7 +49,7 @@ export function observationOf(
         nodeVersion: process.version,
       },
       pages: {
-        config: () => plainFile(unfold(config)),
+        config: () => plainFile(unfold(settings.config)),
         flags: () => flags,
         setVerbosity: config.enableProfiling ? log.setVerbosity : null,
       },

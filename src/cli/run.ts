@@ -11,6 +11,8 @@ const own = {
   "nftables-ownership":
     "plain (default: foreign changes are repaired) or owned (foreign changes are refused)",
   "status-socket": "where turnout status can ask (default /run/turnout/status.sock); empty: nowhere",
+  "config-changes":
+    "when the file of --config changes: restart (default: end with 1, as kube-proxy) or apply what can be applied",
   "health-answers": "honest (default) or upstream: exactly what kube-proxy would answer",
 } as const;
 
@@ -56,12 +58,21 @@ function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> 
   const answers = given["health-answers"] ?? "honest";
   if (answers !== "honest" && answers !== "upstream")
     return `--health-answers must be honest or upstream, not "${answers}"`;
+  const changes = given["config-changes"] ?? "restart";
+  if (changes !== "restart" && changes !== "apply")
+    return `--config-changes must be restart or apply, not "${changes}"`;
   try {
     const source =
       given.source === undefined ? {} : { source: parseSourceSpec(given.source, userAgentOf(version)) };
     const statusSocket = given["status-socket"];
     const status = statusSocket === undefined ? {} : { statusSocket };
-    return { owned: ownership === "owned", healthAnswers: answers, ...source, ...status };
+    return {
+      owned: ownership === "owned",
+      healthAnswers: answers,
+      configChanges: changes,
+      ...source,
+      ...status,
+    };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

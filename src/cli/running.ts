@@ -1,4 +1,5 @@
 // The daemon at work: source, loop, servers and events side by side, until one of them says it is over.
+import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
@@ -26,6 +27,7 @@ import { LocalhostNodePorts, type LocalhostReport } from "../sync/localhost.ts";
 import { openLoop } from "../sync/loop.ts";
 import type { ModeAtWork } from "../sync/modes.ts";
 import type { SyncRecord } from "../sync/record.ts";
+import { followConfig, readText } from "./config-changes.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
 import { observationOf } from "./observation.ts";
@@ -40,6 +42,8 @@ export type RunningParts = {
   readonly families: readonly Family[];
   readonly drivers: ReadonlyMap<Family, Driver>;
   readonly mode: ModeAtWork;
+  /** Makes the machine ready for the mode with the settings of now. */
+  readonly prepare: () => Promise<void>;
   /** Removes what other modes left, once our own rules are in place. */
   readonly removeLeftovers: () => Promise<void>;
   readonly localAddresses: Awaited<ReturnType<typeof readLocalAddresses>>;
@@ -84,13 +88,9 @@ export class Running {
   }
 
   async untilEnd(signal: AbortSignal): Promise<number> {
-    const { config, configFile } = this.#options;
+    const { config } = this.#options;
     const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
     signal.addEventListener("abort", () => this.#end(0), { once: true });
-    configFile?.changed().then(
-      (reason) => this.#fail(`${reason}: ending, to be started again with the new configuration`),
-      (error: unknown) => this.#fail(`Cannot watch the configuration file: ${String(error)}`),
-    );
     await raiseOomScore(config.oomScoreAdj, this.#log);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.serve();
@@ -99,11 +99,11 @@ export class Running {
       snapshots: source.snapshots(signal),
       drivers,
       settings: (family, snapshot) => settings.of(family, snapshot),
-      pace: {
-        minGapMs: milliseconds(config.minSyncPeriod),
-        retryMs: milliseconds(config.syncPeriod),
-        resyncMs: mode.resyncMs(config),
-      },
+      pace: () => ({
+        minGapMs: milliseconds(settings.config.minSyncPeriod),
+        retryMs: milliseconds(settings.config.syncPeriod),
+        resyncMs: mode.resyncMs(settings.config),
+      }),
       clock: systemClock,
       afterSync: this.#afterEverySync(signal),
       observer: {
@@ -133,6 +133,7 @@ export class Running {
       },
       signal,
     );
+    this.#followFile(() => loop.wake(), signal);
     void this.#followNode(signal);
     if (this.#spec.kind === "api") this.#observation.follow(source);
     this.#observation.events.record("Starting", { kind: "Node", name: nodeName }, "");
@@ -167,6 +168,35 @@ export class Running {
       this.#log.v(2, "turnout status will not be answered", { socket: path, reason });
       return () => {};
     }
+  }
+
+  #followFile(wake: () => void, signal: AbortSignal): void {
+    const { configFile, complete, configChanges, log: opened } = this.#options;
+    const { settings } = this.#parts;
+    if (configFile === null) return;
+    if (configChanges !== "apply") {
+      configFile.changed().then(
+        (reason) => this.#fail(`${reason}: ending, to be started again with the new configuration`),
+        (error: unknown) => this.#fail(`Cannot watch the configuration file: ${String(error)}`),
+      );
+      return;
+    }
+    const apply = async (next: ValidConfig) => {
+      const before = settings.config;
+      settings.setConfig(next);
+      try {
+        await this.#parts.prepare();
+      } catch (error) {
+        settings.setConfig(before);
+        throw error;
+      }
+      opened.setVerbosity(next.logging.verbosity);
+      wake();
+    };
+    const log = this.#log.in("cli/config-changes.ts");
+    const running = () => settings.config;
+    const world = { clock: systemClock, log, read: readText, complete, running, apply };
+    followConfig(configFile.path, configFile.text, world, signal);
   }
 
   #fail(reason: string): void {

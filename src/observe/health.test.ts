@@ -6,7 +6,7 @@ import type { HealthSettings } from "./health.ts";
 import { healthzAnswer, livezAnswer } from "./health-answers.ts";
 import { openHealth, type ProxyHealth } from "./proxy-health.ts";
 
-const base: HealthSettings = { timeoutMs: 10_000, answers: "honest", silentMs: 900_000 };
+const base: HealthSettings = { timeoutMs: () => 10_000, answers: "honest", silentMs: 900_000 };
 
 function setUp(settings: Partial<HealthSettings> = {}) {
   const clock = manualClock();

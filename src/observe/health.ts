@@ -34,7 +34,7 @@ type FamilyState = {
 
 export type HealthSettings = {
   /** 2 × syncPeriod. */
-  readonly timeoutMs: number;
+  readonly timeoutMs: () => number;
   /** `upstream` answers exactly as kube-proxy would; `honest` also says what it would not. */
   readonly answers: "honest" | "upstream";
   /** How long a watch may be silent before we mention it. */
@@ -157,7 +157,7 @@ function familyReasons(family: Family, state: FamilyState, now: Moment, settings
   const add = (kind: ReasonKind, since: Moment, message: string) =>
     reasons.push({ kind, family, since, message });
   const late = (since: Moment | undefined | null) =>
-    since != null && now.steady - since.steady >= settings.timeoutMs;
+    since != null && now.steady - since.steady >= settings.timeoutMs();
   if (late(state.oldestPending)) add("late", state.oldestPending!, "a queued change has not been applied");
   if (settings.answers === "upstream") return reasons;
   if (late(state.failing?.since))

@@ -35,10 +35,8 @@ async function open(given: Partial<ObservationSettings> = {}) {
       mode: "nftables",
       nodeName: "node-a",
       hostname: "host-a",
-      families: [
-        { family: "ipv4", nodePorts: { kind: "some", cidrs: ["127.0.0.0/8"] }, local: ["127.0.0.1"] },
-      ],
-      syncPeriodMs: 30_000,
+      families: [{ family: "ipv4", addresses: () => ["127.0.0.1"] }],
+      syncPeriodMs: () => 30_000,
       answers: "honest",
       healthzAddress: `127.0.0.1:${healthz}`,
       metricsAddress: `127.0.0.1:${metrics}`,

@@ -1,5 +1,4 @@
 // Opens everything that tells the outside about this proxy, and connects it: the daemon makes these few calls.
-import type { NodePortAddresses } from "../config/settings.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Source } from "../sources/source.ts";
@@ -22,7 +21,7 @@ import { type DebugServerWorld, debugPages } from "./servers/debug-server.ts";
 import { healthPages } from "./servers/health-server.ts";
 import { type ListenAddress, listen, type Respond } from "./servers/http.ts";
 import { type KeptServer, keepServing } from "./servers/keep-serving.ts";
-import { healthCheckAddresses, openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
+import { openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
 import { openSyncObserver } from "./syncs.ts";
 import { watchAges } from "./watches.ts";
 
@@ -32,7 +31,7 @@ export type ObservationSettings = {
   /** Of the operating system; names the reporter of Events. */
   readonly hostname: string;
   readonly families: readonly FamilyAddresses[];
-  readonly syncPeriodMs: number;
+  readonly syncPeriodMs: () => number;
   readonly answers: HealthSettings["answers"];
   /** `host:port`; empty: no health server. */
   readonly healthzAddress: string;
@@ -47,8 +46,8 @@ export type ObservationSettings = {
 /** What health check node ports of a family need to know. */
 export type FamilyAddresses = {
   readonly family: Family;
-  readonly nodePorts: NodePortAddresses;
-  readonly local: readonly Address[];
+  /** Where they listen now. */
+  readonly addresses: () => readonly Address[];
 };
 
 export type ObservationWorld = {
@@ -91,7 +90,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
   const { mode, showHidden } = settings;
   const opened = openMetrics({ mode, gates, kubernetes, showHidden }, settings.build, settings.gates, clock);
   const { metrics } = opened;
-  const timeoutMs = 2 * settings.syncPeriodMs;
+  const timeoutMs = () => 2 * settings.syncPeriodMs();
   const health = openHealth({ timeoutMs, answers: settings.answers, silentMs }, clock);
   const events = openEvents(settings.hostname, {
     clock,
@@ -115,10 +114,10 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     })),
   );
 
-  function serviceHealth({ family, nodePorts, local }: FamilyAddresses): ServiceHealth {
+  function serviceHealth({ family, addresses }: FamilyAddresses): ServiceHealth {
     return openServiceHealth({
       family,
-      addresses: healthCheckAddresses(family, nodePorts, local),
+      addresses,
       healthy: () => health.verdict().healthy,
       onFailure(service, port, error) {
         const [namespace = "", name = ""] = service.split("/");

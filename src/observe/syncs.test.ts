@@ -27,7 +27,7 @@ function setUp(mode: ModeName = "nftables") {
     [],
     clock,
   );
-  const health = openHealth({ timeoutMs: 60_000, answers: "honest", silentMs: 900_000 }, clock);
+  const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, clock);
   const observer = openSyncObserver(
     { mode, families: ["ipv4", "ipv6"], nodeName: "node-a" },
     metrics,

@@ -172,7 +172,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     snapshots: snapshots(bell, stop.signal),
     drivers: new Map([["ipv4", driver]]),
     settings: () => settings,
-    pace,
+    pace: () => pace,
     clock,
     observer: {
       started: () => {},

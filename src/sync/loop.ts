@@ -33,7 +33,8 @@ export type LoopOptions = {
   readonly drivers: ReadonlyMap<Family, Driver>;
   /** The settings as of a Snapshot; the same object as long as nothing changed. */
   readonly settings: (family: Family, snapshot: Snapshot) => FamilySettings;
-  readonly pace: Pace;
+  /** Asked anew for every turn. */
+  readonly pace: () => Pace;
   readonly clock: Clock;
   readonly observer: LoopObserver;
   /** What wants to run behind each Sync, off its path. */
@@ -52,7 +53,8 @@ export type Loop = {
 const driftGapMs = 100;
 
 export function openLoop(options: LoopOptions): Loop {
-  const { pace, clock } = options;
+  const { clock } = options;
+  const pace = options.pace();
   if (pace.resyncMs < pace.minGapMs) {
     throw new RangeError(
       `Cannot pace syncs: the longest interval ${pace.resyncMs} ms is below the shortest ${pace.minGapMs} ms`,
@@ -133,7 +135,7 @@ class Crank {
     const signal = AbortSignal.any([this.#signal, stop.signal]);
     try {
       const drift = this.#drift.heard(signal).then((): Reason => ({ kind: "drift" }));
-      const gap = this.#sleepUntil(this.#lastEnd + this.#options.pace.minGapMs, signal);
+      const gap = this.#sleepUntil(this.#lastEnd + this.#options.pace().minGapMs, signal);
       const early = await Promise.race([drift, gap]);
       if (early !== undefined) {
         await this.#sleepUntil(this.#lastEnd + driftGapMs, signal);
@@ -157,7 +159,7 @@ class Crank {
   }
 
   async #due(signal: AbortSignal): Promise<Reason> {
-    const { retryMs, resyncMs } = this.#options.pace;
+    const { retryMs, resyncMs } = this.#options.pace();
     const trigger = this.#failed.size > 0 ? "retry" : "resync";
     if (this.#last === null) return new Promise(() => {});
     await this.#sleepUntil(

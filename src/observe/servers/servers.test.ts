@@ -33,7 +33,7 @@ function ask(host: string, port: number, path: string, method = "GET"): Promise<
 }
 
 async function healthServer(host = "127.0.0.1", connections = 512) {
-  const health = openHealth({ timeoutMs: 60_000, answers: "honest", silentMs: 900_000 }, systemClock);
+  const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, systemClock);
   health.setNode({ eligibleForLoadBalancers: true });
   const healthz = counterVector(["code"]);
   const livez = counterVector(["code"]);
@@ -199,7 +199,7 @@ describe("health check node ports", () => {
     const failures: string[] = [];
     const service: ServiceHealth = openServiceHealth({
       family,
-      addresses,
+      addresses: () => addresses,
       healthy,
       onFailure: (name, port) => failures.push(`${name} ${port}`),
       onDisplaced() {},
@@ -236,7 +236,7 @@ describe("health check node ports", () => {
   });
 
   it("03/19 the node's eligibility does not matter", async () => {
-    const health = openHealth({ timeoutMs: 60_000, answers: "honest", silentMs: 900_000 }, systemClock);
+    const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, systemClock);
     health.setNode(null);
     const { service } = servers({ healthy: () => health.verdict().healthy });
     const port = await freePort();
@@ -265,6 +265,18 @@ describe("health check node ports", () => {
     expect(cut).toBe(false);
     await service.update([]);
     await expect(ask("127.0.0.1", second, "/")).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it("move when the addresses that NodePorts answer on change", async () => {
+    const addresses = ["127.0.0.1"];
+    const { service } = servers({ addresses });
+    const port = await freePort();
+    const wanted = [{ service: "shop/web", port, localEndpoints: 1 }];
+    await service.update(wanted);
+    addresses[0] = "127.0.0.2";
+    await service.update(wanted);
+    expect((await ask("127.0.0.2", port, "/")).status).toBe(200);
+    await expect(ask("127.0.0.1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
   });
 
   it("03/21 an occupied port is reported at every update and opened once it is free; others are served", async () => {

@@ -8,8 +8,8 @@ import { type HttpServer, listen } from "./http.ts";
 
 export type ServiceHealthWorld = {
   readonly family: Family;
-  /** Where to listen, as `healthCheckAddresses` says. */
-  readonly addresses: readonly Address[];
+  /** Where to listen now, as `healthCheckAddresses` says. */
+  readonly addresses: () => readonly Address[];
   /** Health of the proxy, without regard to the node's eligibility. */
   readonly healthy: () => boolean;
   /** The port could not be opened; it is tried again at the next `update`. */
@@ -23,7 +23,12 @@ export type ServiceHealth = {
   readonly close: () => Promise<void>;
 };
 
-type Open = { readonly port: number; readonly servers: readonly HttpServer[]; count: number };
+type Open = {
+  readonly port: number;
+  readonly addresses: string;
+  readonly servers: readonly HttpServer[];
+  count: number;
+};
 
 const connectionLimit = 128;
 
@@ -34,7 +39,10 @@ export function openServiceHealth(world: ServiceHealthWorld): ServiceHealth {
 
   async function reconcile(wanted: readonly CheckedService[]): Promise<void> {
     const ports = new Map(wanted.map((one) => [one.service, one.port]));
-    const stale = [...open].filter(([service, { port }]) => ports.get(service) !== port);
+    const addresses = world.addresses().join();
+    const stale = [...open].filter(
+      ([service, one]) => ports.get(service) !== one.port || one.addresses !== addresses,
+    );
     await Promise.all(stale.map(([service, one]) => closeOne(service, one)));
     for (const { service, port } of wanted) if (!open.has(service)) await openOne(service, port);
     for (const { service, localEndpoints } of wanted) {
@@ -50,12 +58,13 @@ export function openServiceHealth(world: ServiceHealthWorld): ServiceHealth {
 
   async function openOne(service: ServiceName, port: number): Promise<void> {
     const servers: HttpServer[] = [];
-    const one: Open = { port, servers, count: 0 };
+    const addresses = world.addresses();
+    const one: Open = { port, addresses: addresses.join(), servers, count: 0 };
     const [namespace = "", name = ""] = service.split("/");
     const respond = () => serviceAnswer(namespace, name, one.count, world.healthy());
     const limits = { connections: connectionLimit, onDisplaced: world.onDisplaced };
     try {
-      for (const host of world.addresses)
+      for (const host of addresses)
         servers.push(await listen({ host, port, families: "own" }, respond, limits));
       open.set(service, one);
     } catch (error) {

@@ -1,0 +1,71 @@
+// Changes of the configuration file under a running `turnout run --config-changes=apply`: checked, told, put in force.
+import { readFile } from "node:fs/promises";
+import type { Completed } from "../config/complete.ts";
+import type { ValidConfig } from "../config/config.ts";
+import { compareConfigs } from "../config/live.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Log } from "../observe/log/log.ts";
+
+export type ChangeWorld = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly read: (path: string) => Promise<string>;
+  /** Flags and this text of the file together. */
+  readonly complete: (text: string) => Completed;
+  readonly running: () => ValidConfig;
+  /** Rejects, with nothing changed, when the machine refuses. */
+  readonly apply: (next: ValidConfig) => Promise<void>;
+};
+
+const lookEveryMs = 1_000;
+
+export const readText = (path: string) => readFile(path, "utf8");
+
+/**
+ * Looks at the path rather than the file, once a second: ConfigMaps are changed by leading the path elsewhere. What
+ * was read twice is complete.
+ */
+export function followConfig(path: string, text: string, world: ChangeWorld, signal: AbortSignal): void {
+  let known = text;
+  let seen = text;
+  const look = async () => {
+    const now = await world.read(path).catch(() => seen);
+    if (now === seen && now !== known) {
+      known = now;
+      await consider(path, now, world);
+    }
+    seen = now;
+    if (!signal.aborted) cancel = world.clock.after(lookEveryMs, () => void look());
+  };
+  let cancel = world.clock.after(lookEveryMs, () => void look());
+  signal.addEventListener("abort", () => cancel(), { once: true });
+}
+
+async function consider(path: string, text: string, world: ChangeWorld): Promise<void> {
+  const { log } = world;
+  const completed = world.complete(text);
+  if (!completed.ok) {
+    const at = completed.places.length === 0 ? {} : { at: completed.places.join(", ") };
+    log.error(new Error(completed.error), "Changed configuration is not valid; the running one stays", {
+      file: path,
+      ...at,
+    });
+    return;
+  }
+  const { live, later, next } = compareConfigs(world.running(), completed.config);
+  for (const { field, from, to } of later)
+    log.error(new Error("needs a restart"), "Changed setting is not in force", { field, from, to });
+  if (live.length === 0) return;
+  try {
+    await world.apply(next);
+    for (const { field, from, to } of live) log.info("Changed setting is in force", { field, from, to });
+  } catch (error) {
+    log.error(
+      error instanceof Error ? error : new Error(String(error)),
+      "Cannot put changed settings in force",
+      {
+        fields: live.map(({ field }) => field).join(", "),
+      },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+// What a running daemon takes over from a changed file.
+import { describe, expect, it } from "vitest";
+import { completeConfig } from "./complete.ts";
+import type { ValidConfig } from "./config.ts";
+import { compareConfigs } from "./live.ts";
+import { milliseconds } from "./units/duration.ts";
+
+describe("a changed configuration", () => {
+  it("gives way in what settings, pace and log go by", () => {
+    const { live, later, next } = compareConfigs(
+      config("nftables: {minSyncPeriod: 1s, syncPeriod: 30s}"),
+      config(`
+nftables: {minSyncPeriod: 2s, syncPeriod: 1m, masqueradeAll: true}
+clusterCIDR: 10.0.0.0/8
+nodePortAddresses: [10.0.0.0/8]
+logging: {verbosity: 4}
+`),
+    );
+    expect(live.map(({ field }) => field)).toEqual([
+      "clusterCIDR",
+      "logging.verbosity",
+      "nftables.masqueradeAll",
+      "nftables.minSyncPeriod",
+      "nftables.syncPeriod",
+      "nodePortAddresses",
+    ]);
+    expect(live[3]).toEqual({ field: "nftables.minSyncPeriod", from: "1s", to: "2s" });
+    expect(later).toEqual([]);
+    expect(milliseconds(next.minSyncPeriod)).toBe(2000);
+    expect(next).toMatchObject({
+      masqueradeAll: true,
+      clusterCIDRs: ["10.0.0.0/8"],
+      nodePortAddresses: ["10.0.0.0/8"],
+      logging: { verbosity: 4 },
+    });
+  });
+
+  it("keeps what needs a restart, and says so", () => {
+    const running = config("healthzBindAddress: 127.0.0.1:10256");
+    const { live, later, next } = compareConfigs(
+      running,
+      config("healthzBindAddress: 127.0.0.1:1\nclientConnection: {qps: 9}\nconntrack: {maxPerCore: 1}"),
+    );
+    expect(live).toEqual([]);
+    expect(later.map(({ field }) => field)).toEqual([
+      "clientConnection.qps",
+      "conntrack.maxPerCore",
+      "healthzBindAddress",
+    ]);
+    expect(next).toEqual(running);
+  });
+
+  it("of another mode changes nothing", () => {
+    const running = config("");
+    const { live, next } = compareConfigs(running, config("mode: iptables\nclusterCIDR: 10.0.0.0/8"));
+    expect(live).toEqual([]);
+    expect(next).toEqual(running);
+  });
+
+  it("goes to and from NodeCIDR only at a start", () => {
+    const { live, later } = compareConfigs(
+      config("detectLocalMode: ClusterCIDR"),
+      config("detectLocalMode: NodeCIDR"),
+    );
+    expect([live.length, later.map(({ field }) => field)]).toEqual([0, ["detectLocalMode"]]);
+    const other = compareConfigs(
+      config("detectLocalMode: ClusterCIDR"),
+      config("detectLocalMode: BridgeInterface\ndetectLocal: {bridgeInterface: cni0}"),
+    );
+    expect(other.next).toMatchObject({
+      detectLocalMode: "BridgeInterface",
+      detectLocal: { bridgeInterface: "cni0" },
+    });
+  });
+
+  it("that reached the same in the end is what was wanted", () => {
+    const wanted = config("nftables: {minSyncPeriod: 5s}\nlogging: {verbosity: 1}");
+    const { next } = compareConfigs(config(""), wanted);
+    expect(compareConfigs(next, wanted)).toMatchObject({ live: [], later: [] });
+  });
+});
+
+function config(text: string): ValidConfig {
+  const mode = text.includes("mode: iptables") ? "" : "mode: nftables\n";
+  const header = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+  const completed = completeConfig({}, { name: "config.yaml", text: `${header}${mode}${text}` });
+  if (!completed.ok) throw new Error(completed.error);
+  return completed.config;
+}

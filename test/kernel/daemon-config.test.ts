@@ -1,0 +1,46 @@
+// The configuration file changes under the running daemon: it ends as kube-proxy does, or applies what it can.
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { shop } from "./shop.ts";
+import { eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
+
+const reason = reasonNotToRun();
+
+describe("a changed configuration file", () => {
+  let site: Site;
+  beforeEach(async ({ skip }) => {
+    skip(reason !== null, reason ?? "");
+    site = await openSite();
+    await site.openApi();
+    for (const object of [nodeObject(), ...shop()]) site.api.put(object);
+  });
+  afterEach(() => site?.close());
+
+  const rules = () => site.netns.run("nft", "list", "ruleset");
+
+  it("ends kube-proxy with 1, and turnout run too unless told otherwise", async () => {
+    for (const program of ["kube-proxy", "turnout run"] as const) {
+      const daemon = site.start({ program });
+      await daemon.ready();
+      site.configure({ clusterCIDR: "10.181.0.0/16" });
+      expect(await daemon.ended()).toBe(1);
+      expect(daemon.log()).toContain("to be started again with the new configuration");
+    }
+  });
+
+  it("is applied by --config-changes=apply: rules follow, a broken file changes nothing", async () => {
+    const daemon = site.start({ program: "turnout run", args: ["--config-changes=apply"] });
+    await daemon.ready();
+    expect(rules()).toContain("10.180.0.0/16");
+    site.configure({ clusterCIDR: "10.181.0.0/16,fd00:181::/48" });
+    await eventually(() => rules().includes("10.181.0.0/16"), "the new pod network in the rules");
+    expect(rules()).not.toContain("10.180.0.0/16");
+    expect(daemon.log()).toMatch(/"Changed setting is in force" field="clusterCIDR" from="10\.180/);
+    expect(site.netns.run("curl", "-s", "http://127.0.0.1:10249/configz")).toContain("10.181.0.0/16");
+    site.configure({ clusterCIDR: "nonsense" });
+    await eventually(() => daemon.log().includes("the running one stays"), "word of the broken file");
+    await sleep(500);
+    expect(rules()).toContain("10.181.0.0/16");
+    expect(daemon.running()).toBe(true);
+  });
+});
