@@ -3,7 +3,10 @@ import { inFamily, podInterfacePrefix, podNetwork, twin } from "../places.ts";
 import type { Configuration, Mode } from "../reference/proxy.ts";
 import type { ScenarioSettings } from "../scenarios.ts";
 
-export function configurationFor(mode: Mode, settings: ScenarioSettings): Configuration {
+export function configurationFor(
+  mode: Mode | "ipvs",
+  settings: ScenarioSettings,
+): Configuration<Mode | "ipvs"> {
   return {
     mode,
     ...detection(settings),

@@ -42,19 +42,29 @@ export function groupsFor(
   return [...groups.values()].map((scenarios) => ({ settings: scenarios[0]!.settings, scenarios }));
 }
 
-/** Judges every packet of a group, all at once. */
-export async function judgeGroup(world: World, mode: ModeUnderTest, group: Group): Promise<Verdict[]> {
-  const { settings, scenarios } = group;
+/** Judges every packet of a group, so many at once. */
+export async function judgeGroup(
+  world: World,
+  mode: ModeUnderTest,
+  { settings, scenarios }: Group,
+  atOnce = Number.POSITIVE_INFINITY,
+): Promise<Verdict[]> {
   world.sweep();
   world.setForwardPolicy(settings.forwardPolicy);
   try {
     await mode.apply(world, merged(scenarios), settings);
     world.forgetFlows();
-    return await Promise.all(
-      scenarios
-        .flatMap(({ packets }) => packets)
-        .map(async (packet) => ({ packet, problem: await judge(world, packet, packet.outcome) })),
-    );
+    const waiting = scenarios.flatMap(({ packets }) => packets);
+    const verdicts: Verdict[] = [];
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, atOnce);
+      const judged = batch.map(async (packet) => ({
+        packet,
+        problem: await judge(world, packet, packet.outcome),
+      }));
+      verdicts.push(...(await Promise.all(judged)));
+    }
+    return verdicts;
   } finally {
     await mode.clear(world);
     world.sweep();

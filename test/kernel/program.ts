@@ -12,14 +12,19 @@ import type { Namespace } from "./netns.ts";
 import type { ProgramUnderTest } from "./story.ts";
 import type { World } from "./world.ts";
 
-export function kubeProxyProgram(program: string, mode: Mode): ProgramUnderTest {
+/** `pace`: how long and how often to look for the first sync, on slow machines. */
+export function kubeProxyProgram(
+  program: string,
+  mode: Mode | "ipvs",
+  pace?: { readonly patienceMs: number; readonly everyMs: number },
+): ProgramUnderTest {
   type Run = { readonly proxy: Awaited<ReturnType<typeof startProxy>>; objects: readonly KubeObject[] };
   let run: (Run & { readonly settings: ScenarioSettings }) | null = null;
   const start = async (world: World, objects: readonly KubeObject[], settings: ScenarioSettings) => {
     const foothold = enter(world.node);
     const proxy = await startProxy(foothold, program, configurationFor(mode, settings), nodeName, objects);
     run = { proxy, objects, settings };
-    await proxy.ready();
+    await proxy.ready(pace);
   };
   const stop = async () => {
     await run?.proxy.stop();

@@ -82,7 +82,7 @@ export async function createWorld(name = ""): Promise<World> {
       poller,
       forgetFlows: () => void at.host.run("conntrack", "-F"),
       sweep() {
-        at.host.feed("flush ruleset", "nft", "-f", "-");
+        flushRules(at.host);
         at.host.sysctl({ "net.ipv4.conf.all.route_localnet": 0 });
         at.host.run("conntrack", "-F");
       },
@@ -93,6 +93,16 @@ export async function createWorld(name = ""): Promise<World> {
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Old kernels have no nf_tables; on others everything is in there. */
+function flushRules(node: Namespace): void {
+  try {
+    node.run("nft", "flush", "ruleset");
+  } catch {
+    const nothing = ["mangle", "nat", "filter"].map((table) => `*${table}\nCOMMIT\n`).join("");
+    for (const tool of ["iptables-restore", "ip6tables-restore"]) node.feed(nothing, tool);
   }
 }
 

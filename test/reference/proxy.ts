@@ -10,13 +10,13 @@ import { type KubeObject, replaceObjects } from "./objects.ts";
 export type Mode = "nftables" | "iptables";
 
 /** Fields of KubeProxyConfiguration that a case sets; the rest is filled in so that nothing machine-wide is touched. */
-export type Configuration = { readonly mode: Mode; readonly [field: string]: unknown };
+export type Configuration<M extends string = Mode> = { readonly mode: M; readonly [field: string]: unknown };
 
 export type RunningProxy = {
   readonly api: ApiServer;
   readonly pid: number;
   /** Resolves after the first sync of both families. */
-  ready(): Promise<void>;
+  ready(pace?: { readonly patienceMs: number; readonly everyMs: number }): Promise<void>;
   log(): string;
   stop(): Promise<void>;
 };
@@ -27,7 +27,7 @@ const metricsAddress = "127.0.0.1:10249";
 export async function startProxy(
   foothold: Foothold,
   program: string,
-  configuration: Configuration,
+  configuration: Configuration<Mode | "ipvs">,
   nodeName: string,
   objects: readonly KubeObject[],
 ): Promise<RunningProxy> {
@@ -49,12 +49,12 @@ export async function startProxy(
     api,
     pid: child.pid!,
     log,
-    async ready() {
-      const deadline = Date.now() + 60_000;
+    async ready({ patienceMs, everyMs } = { patienceMs: 60_000, everyMs: 20 }) {
+      const deadline = Date.now() + patienceMs;
       while (!(await hasSynced(foothold))) {
         if (child.exitCode !== null || Date.now() > deadline)
           throw new Error(`${program} did not sync:\n${log().split("\n").slice(-30).join("\n")}`);
-        await sleep(20);
+        await sleep(everyMs);
       }
     },
     async stop() {
@@ -69,7 +69,7 @@ export async function startProxy(
   };
 }
 
-function completed(configuration: Configuration, kubeconfig: string, nodeName: string): object {
+function completed(configuration: Configuration<string>, kubeconfig: string, nodeName: string): object {
   const periods = { syncPeriod: "1h", minSyncPeriod: "10ms" };
   const { mode, iptables, nftables, ...others } = configuration;
   return {
