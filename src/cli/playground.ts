@@ -24,7 +24,7 @@ tour by itself and then serves until it is stopped. Needs root. Nothing is left 
 While it runs, in another terminal:
   turnout explain web-1 svc/shop/stock --source=playground
   turnout status --source=playground --node=node-a
-  kubectl --kubeconfig=$(ls -d /run/turnout/playground-*/kubeconfig) get services
+  kubectl --kubeconfig=$(ls /run/turnout-playground/*/kubeconfig) get services
 `;
 
 const flags = ["mode", "script", "manifests", "port"];

@@ -1,4 +1,5 @@
 // `turnout run`: the daemon of kube-proxy with a few settings of our own.
+import { defaultStatusSocket } from "../observe/status.ts";
 import { parseSourceSpec, userAgentOf } from "../sources/index.ts";
 import type { CommandWorld } from "./command.ts";
 import { runCommand } from "./command.ts";
@@ -64,14 +65,12 @@ function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> 
   try {
     const source =
       given.source === undefined ? {} : { source: parseSourceSpec(given.source, userAgentOf(version)) };
-    const statusSocket = given["status-socket"];
-    const status = statusSocket === undefined ? {} : { statusSocket };
     return {
       owned: ownership === "owned",
       healthAnswers: answers,
       configChanges: changes,
+      statusSocket: given["status-socket"] ?? defaultStatusSocket,
       ...source,
-      ...status,
     };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

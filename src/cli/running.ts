@@ -11,13 +11,7 @@ import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
 import { openProblemLog } from "../observe/problem-log.ts";
-import {
-  defaultStatusSocket,
-  keepStatus,
-  type StatusFacts,
-  type StatusKeeper,
-  serveStatus,
-} from "../observe/status.ts";
+import { keepStatus, type StatusFacts, type StatusKeeper, serveStatus } from "../observe/status.ts";
 import { openApi, type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
@@ -159,7 +153,7 @@ export class Running {
 
   /** Nobody needs it to run: if it cannot be served, the log says so. */
   async #serveStatus(): Promise<() => void> {
-    const path = this.#options.statusSocket ?? defaultStatusSocket;
+    const path = this.#options.statusSocket ?? "";
     if (path === "") return () => {};
     try {
       return await serveStatus(path, this.#status.status);

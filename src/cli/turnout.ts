@@ -1,8 +1,11 @@
 // The tool: each command in a file of its own.
 import type { CommandWorld } from "./command.ts";
+import { diff } from "./diff.ts";
+import { explain } from "./explain.ts";
 import { playground } from "./playground.ts";
 import { render } from "./render.ts";
 import { run } from "./run.ts";
+import { status } from "./status.ts";
 import { commandWorld, exitWith } from "./world.ts";
 
 type Command = {
@@ -11,6 +14,9 @@ type Command = {
 };
 
 const commands: Readonly<Record<string, Command>> = {
+  explain: { summary: "why a packet goes where it goes", run: explain },
+  diff: { summary: "what another cluster state would change, or how the kernel differs", run: diff },
+  status: { summary: "how the daemon on this machine is doing", run: status },
   playground: { summary: "a cluster on this machine to try things on", run: playground },
   render: { summary: "what would be on a node, without touching anything", run: render },
   run: { summary: "the daemon: kube-proxy's flags and a few of our own", run },

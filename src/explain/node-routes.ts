@@ -1,6 +1,7 @@
 // The Routes of a node as a daemon there would make them, with default settings and what the cluster says of the node.
 import { completeConfig } from "../config/complete.ts";
 import { resolve } from "../config/resolve.ts";
+import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { route } from "../routing/routes.ts";
 import { iptablesTraits, nftablesTraits, type Traits } from "../routing/traits.ts";
@@ -13,12 +14,16 @@ export const traitsOf: Readonly<Record<KnownMode, Traits>> = {
   iptables: iptablesTraits,
 };
 
-/** `clusterCIDR`: network of all pods; empty: the Node's podCIDRs tell which pods are its own. */
+/**
+ * `clusterCIDR`: network of all pods; empty: the Node's podCIDRs tell which pods are its own.
+ * `localAddresses`: those on the node's interfaces, where somebody could look; else those of the Node object.
+ */
 export function nodeRoutes(
   snapshot: Snapshot,
   nodeName: string,
   mode: KnownMode,
   clusterCIDR: string,
+  localAddresses?: Readonly<Record<Family, readonly Address[]>>,
 ): BothRoutes {
   const addresses = snapshot.node?.addresses ?? [];
   const detection =
@@ -32,7 +37,7 @@ export function nodeRoutes(
     nodeIPs: addresses,
     podCIDRs: snapshot.node?.podCIDRs ?? [],
     zone: snapshot.node?.zone ?? "",
-    localAddresses: {
+    localAddresses: localAddresses ?? {
       ipv4: addresses.filter((address) => !address.includes(":")),
       ipv6: addresses.filter((address) => address.includes(":")),
     },

@@ -24,11 +24,8 @@ const senderNames = { pod: "pod", node: "node", elsewhere: "outside" } as const;
 function outcomeText({ outcome, candidates, stickySeconds }: Trace): string {
   switch (outcome) {
     case "forward": {
-      const sticky = stickySeconds === null ? "" : `, and always the same for ${stickySeconds} s`;
-      return `forward to ${candidates.length === 1 ? "" : `one of ${candidates.length}`}${sticky}`.replace(
-        /to $/,
-        "to the only one",
-      );
+      const whom = candidates.length === 1 ? "the only one" : `one of ${candidates.length}`;
+      return `forward to ${whom}${stickySeconds === null ? "" : `, and always the same for ${stickySeconds} s`}`;
     }
     case "reject":
       return "reject";

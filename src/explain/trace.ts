@@ -48,7 +48,7 @@ export function trace(routes: Routes, traits: Traits, packet: Packet): Trace {
     because,
     outcome: outcome.kind,
     candidates: choices.map((choice) => candidateOf(choice, choices.length, decision, routes, packet)),
-    leftOut: routed === null ? [] : leftOut(routed, hit!.route, decision, routes),
+    leftOut: routed === null || outcome.kind === "pass" ? [] : leftOut(routed, hit!.route, decision, routes),
     stickySeconds: outcome.kind === "forward" ? (routed?.port.affinity?.seconds ?? null) : null,
     clientSees: clientSees(outcome.kind, packet),
   };

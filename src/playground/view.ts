@@ -52,7 +52,7 @@ export function renderView(state: ViewState, screen: Screen): string[] {
 }
 
 function columns([a = "", b = "", c = "", d = ""]: readonly string[]): string {
-  return `${a.padEnd(14)} ${b.padEnd(13)} ${c.padEnd(14)} ${d}`;
+  return `${a.padEnd(19)} ${b.padEnd(13)} ${c.padEnd(14)} ${d}`;
 }
 
 function serviceLine(service: ApiObject, state: ViewState, paint: Painter): string {

@@ -1,6 +1,6 @@
 // The executable specification: what the first packet of a connection meets, and why.
 import type { FamilySettings } from "../config/settings.ts";
-import { type Address, contains, isLoopback } from "../model/address.ts";
+import { type Address, contains, isLoopback, joinHostPort } from "../model/address.ts";
 import { type Endpoint, type PortKey, type Protocol, portLabel } from "../model/snapshot.ts";
 import {
   type FrontendId,
@@ -86,7 +86,7 @@ function find(routes: Routes, traits: Traits, { to }: Packet): Found | null {
   if (to.protocol === "icmp") return null;
   const byAddress = holderOf(routes, `${to.address}/${to.protocol}/${to.port}`);
   if (byAddress !== null) {
-    const because = `${to.address}:${to.port} is a ${byAddress.route.frontend.kind} of ${portLabel(byAddress.routed.port)}`;
+    const because = `${joinHostPort(to.address, to.port)} is a ${byAddress.route.frontend.kind} of ${portLabel(byAddress.routed.port)}`;
     return { ...byAddress, scope: "everything", because };
   }
   if (!isNodeAddress(to.address, routes.settings)) return null;
@@ -233,11 +233,13 @@ function isMasqueraded(
   return traits.hairpinOfRemoteEndpoints || endpoint.nodeName === settings.nodeName;
 }
 
+const policyNames = { cluster: "Cluster", local: "Local" } as const;
+
 function targetReason(target: Target, { port }: PortRoutes, { frontend }: Route, sender: Sender): string {
   const external = frontend.kind !== "clusterIP";
   const policy = external
-    ? `externalTrafficPolicy ${port.externalPolicy}`
-    : `internalTrafficPolicy ${port.internalPolicy}`;
+    ? `externalTrafficPolicy ${policyNames[port.externalPolicy]}`
+    : `internalTrafficPolicy ${policyNames[port.internalPolicy]}`;
   const shortcut = external && port.externalPolicy === "local" && sender !== "outside";
   const rule = shortcut
     ? `${policy}, but traffic that starts on this node may use the whole cluster`

@@ -57,7 +57,7 @@ export function printFrontend(frontend: Frontend): string {
   return `${frontend.kind} ${place}/${frontend.protocol}`;
 }
 
-function printTarget(target: Target): string {
+export function printTarget(target: Target): string {
   if (target.kind !== "forward") return target.kind;
   const backends = target.pool.endpoints.map(endpointKey).join(", ");
   return `forward ${backends}${target.masquerade ? " masquerade" : ""}`;

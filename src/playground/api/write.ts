@@ -44,8 +44,13 @@ export function writeObject(
   }
 }
 
-function decoded({ contentType, text }: WriteBody): unknown {
-  if (/protobuf|cbor/.test(contentType)) {
+function isBinary({ contentType }: WriteBody): boolean {
+  return /protobuf|cbor/.test(contentType);
+}
+
+function decoded(body: WriteBody): unknown {
+  const { contentType, text } = body;
+  if (isBinary(body)) {
     throw new Failure(
       415,
       "UnsupportedMediaType",
@@ -176,7 +181,8 @@ function appliedObject(
 }
 
 function deleted(store: Store, { resource, namespace, name }: ApiRequest, body: WriteBody) {
-  const options = body.text === "" ? {} : decoded(body);
+  // kubectl drain sends its options in protobuf; without preconditions nothing in them matters here.
+  const options = body.text === "" || isBinary(body) ? {} : decoded(body);
   const uid = isMap(options) && isMap(options.preconditions) ? options.preconditions.uid : undefined;
   const gone = store.delete(resource, namespace, name, typeof uid === "string" ? uid : undefined);
   const details = { name, kind: resource.plural, uid: gone.metadata.uid };

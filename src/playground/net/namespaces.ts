@@ -4,7 +4,7 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 const folder = "/run/netns";
-const stateFolder = "/run/turnout";
+const stateFolder = "/run/turnout-playground";
 const namePattern = /^turnout-(\d+)-/;
 
 /** Where a namespace stands in the file system, for whoever wants a socket in it. */
@@ -19,7 +19,7 @@ export function namespaceName(label: string, pid = process.pid): string {
 
 /** Files of one playground: its kubeconfig, and the sockets of its nodes. */
 export function statePath(pid = process.pid): string {
-  return join(stateFolder, `playground-${pid}`);
+  return join(stateFolder, String(pid));
 }
 
 /** `ip` commands by the namespace they are for, in order. */
@@ -54,7 +54,7 @@ function batch(options: readonly string[], lines: readonly string[]): void {
 /** Processes of playgrounds that live now. */
 export function livingPlaygrounds(): number[] {
   if (!existsSync(stateFolder)) return [];
-  const pids = readdirSync(stateFolder).flatMap((name) => /^playground-(\d+)$/.exec(name)?.[1] ?? []);
+  const pids = readdirSync(stateFolder).flatMap((name) => /^(\d+)$/.exec(name)?.[1] ?? []);
   return pids.map(Number).filter(isAlive);
 }
 
@@ -66,7 +66,7 @@ export function sweep(): number {
   for (const name of stale) removeNamespace(name);
   if (existsSync(stateFolder)) {
     for (const name of readdirSync(stateFolder)) {
-      if (isStale(/^playground-(\d+)$/.exec(name)?.[1])) rmSync(join(stateFolder, name), { recursive: true });
+      if (isStale(/^(\d+)$/.exec(name)?.[1])) rmSync(join(stateFolder, name), { recursive: true });
     }
   }
   return stale.length;

@@ -1,0 +1,106 @@
+// `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
+import { type From, fromExamples, parseFrom, parseTo, toExamples } from "../explain/ask.ts";
+import { traitsOf } from "../explain/node-routes.ts";
+import { printTrace } from "../explain/print.ts";
+import { questionOf, type Sender } from "../explain/resolve.ts";
+import { trace } from "../explain/trace.ts";
+import type { CommandWorld } from "./command.ts";
+import { lookAtKernel, printKernel } from "./kernel-view.ts";
+import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp, Mistake, withMistakes } from "./look.ts";
+import { splitOwnFlags } from "./own-flags.ts";
+
+export const explainHelp = `turnout explain: why a packet goes where it goes
+
+Usage: turnout explain FROM TO [--source=…] [--node=NAME] [--mode=nftables] [--live] [-o json]
+
+  FROM        ${fromExamples}
+  TO          ${toExamples}
+${lookHelp}  --live      compares each step with what the kernel of the node holds, and shows tracked connections
+  -o          text (default) or json
+
+Examples:
+  turnout explain outside nodeport:30080 --source=files:examples/shop --node=node-a
+  turnout explain web-1 svc/shop/stock --source=playground --live
+`;
+
+export function explain(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
+  return withMistakes("explain", world, async () => {
+    const live = argv.includes("--live");
+    const { given, rest } = splitOwnFlags(
+      argv.filter((argument) => argument !== "--live"),
+      lookFlags,
+    );
+    if (rest.includes("--help") || rest.includes("-h")) {
+      world.stdout(explainHelp);
+      return 0;
+    }
+    const [fromText, toText, more] = rest;
+    if (fromText === undefined || toText === undefined || more !== undefined)
+      throw new Mistake(
+        "say who sends and where to, for example: turnout explain outside:203.0.113.9 nodeport:30080",
+      );
+    const output = outputOf(given.o ?? given.output);
+    const [from, to] = [parseFrom(fromText), parseTo(toText)];
+    if (!from.ok) throw new Mistake(from.reason);
+    if (!to.ok) throw new Mistake(to.reason);
+
+    const first = await lookFrom(given, world.version);
+    const { sender, node } = await senderOf(from.value, first, signal);
+    const look =
+      given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
+    const { routes } = await lookAt(look, signal, live);
+    const question = questionOf(sender, to.value, routes);
+    if (!question.ok) throw new Mistake(question.reason);
+    const { family, packet } = question.value;
+    const told = trace(routes[family], traitsOf[look.mode], packet);
+    const kernel = live ? await lookAtKernel(look, routes[family], packet, signal) : null;
+    if (output === "json")
+      world.stdout(
+        `${JSON.stringify({ mode: look.mode, ...told, ...(kernel === null ? {} : { kernel }) }, null, 2)}\n`,
+      );
+    else world.stdout(`${printTrace(told)}${kernel === null ? "" : printKernel(kernel)}`);
+    return kernel?.agrees === false ? 3 : 0;
+  });
+}
+
+function outputOf(text = "text"): "text" | "json" {
+  if (text === "text" || text === "json") return text;
+  throw new Mistake(`-o must be text or json, not ${JSON.stringify(text)}`);
+}
+
+/** A name is looked up: a Node, or a Pod and the node it runs on. */
+async function senderOf(
+  from: From,
+  look: Look,
+  signal: AbortSignal,
+): Promise<{ sender: Sender; node: string | null }> {
+  if (from.kind !== "named") return { sender: from, node: null };
+  const { namespace, name } = from;
+  if (namespace === null && name === look.node) return { sender: { kind: "node" }, node: name };
+  const nodes = itemsOf(await askApi(look, "/api/v1/nodes", signal));
+  if (namespace === null && nodes?.some(({ metadata }) => metadata?.name === name))
+    return { sender: { kind: "node" }, node: name };
+  const pods = itemsOf(await askApi(look, "/api/v1/pods", signal));
+  if (pods === null)
+    throw new Mistake(`files do not tell the address of pod ${name}: say for example pod:10.0.1.5`);
+  const found = pods.filter(
+    ({ metadata }) => metadata?.name === name && (namespace === null || metadata.namespace === namespace),
+  );
+  if (found.length > 1) {
+    const places = found.map(({ metadata }) => `pod:${metadata?.namespace}/${name}`).join(" or ");
+    throw new Mistake(`there are several pods ${name}: say ${places}`);
+  }
+  const address = found[0]?.status?.podIP;
+  if (address === undefined) throw new Mistake(`there is no node and no running pod ${JSON.stringify(name)}`);
+  return { sender: { kind: "pod", address }, node: found[0]?.spec?.nodeName ?? null };
+}
+
+type Item = {
+  readonly metadata?: { readonly name?: string; readonly namespace?: string };
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: { readonly podIP?: string };
+};
+
+function itemsOf(list: unknown): readonly Item[] | null {
+  return list === null ? null : ((list as { items?: Item[] }).items ?? []);
+}

@@ -1,0 +1,120 @@
+// What the kernel of a node would do with a packet, walked through the rules it really holds, and what it does already.
+import { rulesetOf, rulesetOnHost, walkIptables } from "../explain/iptables.ts";
+import { walkNftables } from "../explain/nftables.ts";
+import { starter } from "../host/iptables/command.ts";
+import { openIptablesHost } from "../host/iptables/host.ts";
+import { readFlows } from "../host/netlink/conntrack.ts";
+import { NftablesHost } from "../host/nftables/host.ts";
+import { familyOf, joinHostPort } from "../model/address.ts";
+import { compile as compileIptables } from "../modes/iptables/compile.ts";
+import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { unfold } from "../plan/nftables/plan.ts";
+import type { Packet } from "../routing/decide.ts";
+import type { Routes } from "../routing/routes.ts";
+import type { Look } from "./look.ts";
+
+export type KernelView = {
+  /** Whether every way through the rules the kernel holds is one we want, and the other way round. */
+  readonly agrees: boolean;
+  /** Ways that are wanted, and ways there are. */
+  readonly wanted: readonly string[];
+  readonly found: readonly string[];
+  /** The rules and elements one of the ways goes by. */
+  readonly steps: readonly string[];
+  /** Connections to the same place that the kernel tracks now, the first few. */
+  readonly flows: readonly string[];
+};
+
+const mostFlows = 8;
+
+export async function lookAtKernel(
+  look: Look,
+  routes: Routes,
+  packet: Packet,
+  signal: AbortSignal,
+): Promise<KernelView> {
+  const around = { localAddresses: routes.settings.localAddresses, podInterface: "pod0" };
+  const { want, have } = await (look.mode === "nftables" ? nftablesWays() : iptablesWays());
+  const texts = (walks: readonly Way[]) =>
+    [...new Set(walks.map(({ outcome }) => outcomeText(outcome)))].sort();
+  const [wanted, found] = [texts(want), texts(have)];
+  return {
+    agrees: JSON.stringify(wanted) === JSON.stringify(found),
+    wanted,
+    found,
+    steps: have[0]?.steps ?? [],
+    flows: await flowsTo(look, packet, signal),
+  };
+
+  async function nftablesWays(): Promise<{ want: Way[]; have: Way[] }> {
+    const table = unfold(compileNftables(null, routes));
+    const place = look.netns === undefined ? {} : { netns: look.netns };
+    const host = await NftablesHost.open({ family: table.family, ...place });
+    try {
+      const held = await host.read(table, signal);
+      const ways = (from: typeof table): Way[] =>
+        walkNftables(from, packet, around).map(({ outcome, steps }) => ({
+          outcome,
+          steps: steps.map(
+            ({ chain, rule, element }) => `${chain}: ${rule}${element === null ? "" : `  { ${element} }`}`,
+          ),
+        }));
+      return { want: ways(table), have: held === null ? [] : ways(held) };
+    } finally {
+      await host.close();
+    }
+  }
+
+  async function iptablesWays(): Promise<{ want: Way[]; have: Way[] }> {
+    const plan = compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
+    const host = await openIptablesHost(
+      routes.settings.family,
+      starter(look.netns === undefined ? {} : { netns: look.netns }),
+      signal,
+    );
+    const ways = (rules: Parameters<typeof walkIptables>[0]): Way[] =>
+      walkIptables(rules, packet, around).map(({ outcome, steps }) => ({
+        outcome,
+        steps: steps.map(({ table, rule }) => `${table}: ${rule}`),
+      }));
+    return { want: ways(rulesetOf(plan)), have: ways(rulesetOnHost(await host.read(signal))) };
+  }
+}
+
+type Way = {
+  readonly outcome: ReturnType<typeof walkNftables>[number]["outcome"];
+  readonly steps: readonly string[];
+};
+
+export function printKernel({ agrees, wanted, found, steps, flows }: KernelView): string {
+  const verdict = agrees
+    ? ["agrees: it does the same"]
+    : [
+        "!!! DOES OTHERWISE !!!",
+        `wanted: ${wanted.join(", ") || "nothing"}`,
+        `found:  ${found.join(", ") || "none of our rules"}`,
+      ];
+  const rows = [...verdict, ...steps.map((step) => `· ${step}`), ...flows.map((flow) => `tracked: ${flow}`)];
+  return rows.map((row, i) => `${(i === 0 ? "kernel" : "").padEnd(9)} ${row}\n`).join("");
+}
+
+function outcomeText(outcome: Way["outcome"]): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  const { address, port } = outcome.backend;
+  return `forward ${joinHostPort(address, port)}${outcome.masquerade ? " masquerade" : ""}`;
+}
+
+async function flowsTo({ netns }: Look, { to }: Packet, signal: AbortSignal): Promise<string[]> {
+  const family = familyOf(to.address);
+  const select = (flow: { destination: string; destinationPort: number }) =>
+    flow.destinationPort === to.port && flow.destination === to.address;
+  const found: string[] = [];
+  for await (const flows of readFlows({ family, select }, netns === undefined ? {} : { netns }, signal)) {
+    for (const { original, reply } of flows) {
+      const answered = joinHostPort(reply.source, reply.sourcePort);
+      found.push(`${joinHostPort(original.source, original.sourcePort)} → ${answered}`);
+    }
+    if (found.length >= mostFlows) break;
+  }
+  return found.slice(0, mostFlows);
+}

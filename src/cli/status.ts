@@ -1,0 +1,112 @@
+// `turnout status`: how the daemon on this machine is doing, as it says itself.
+import { join } from "node:path";
+import { defaultStatusSocket, type Status } from "../observe/status.ts";
+import { statePath } from "../playground/net/namespaces.ts";
+import type { CommandWorld } from "./command.ts";
+import { askDaemon, Mistake, playgroundPid, withMistakes } from "./look.ts";
+import { splitOwnFlags } from "./own-flags.ts";
+
+export const statusHelp = `turnout status: how the daemon on this machine is doing
+
+Usage: turnout status [--source=daemon[:SOCKET]|playground] [--node=NAME] [-o json]
+
+  --source    daemon (default): the one that runs here, asked through /run/turnout/status.sock; daemon:SOCKET: another;
+              playground: one of the playground that runs here
+  --node      which node of the playground (default node-a)
+  -o          text (default) or json
+
+Only root may ask.
+`;
+
+export function status(argv: readonly string[], world: CommandWorld): Promise<number> {
+  return withMistakes("status", world, async () => {
+    const { given, rest } = splitOwnFlags(argv, ["source", "node", "o", "output"]);
+    if (rest.includes("--help") || rest.includes("-h")) {
+      world.stdout(statusHelp);
+      return 0;
+    }
+    if (rest.length > 0)
+      throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
+    const told = await askDaemon(socketOf(given.source ?? "daemon", given.node ?? "node-a"));
+    const json = (given.o ?? given.output) === "json";
+    world.stdout(json ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, world.clock.wall()));
+    return 0;
+  });
+}
+
+function socketOf(source: string, node: string): string {
+  if (source === "playground") return join(statePath(playgroundPid()), `${node}.sock`);
+  const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
+  if (!source.startsWith("daemon")) throw new Mistake("--source must be daemon, daemon:SOCKET or playground");
+  return socket ?? defaultStatusSocket;
+}
+
+export function printStatus(told: Status, now: number): string {
+  const rows: [string, readonly string[]][] = [
+    ["daemon", [`${told.version}, process ${told.pid}, for ${span(now - told.startedAt)}`]],
+    ["node", [`${told.node}, ${told.mode} mode, ${told.families.join(" and ")}, table ${told.ownership}`]],
+    ["source", [told.source]],
+    ["in place", told.families.map((family) => inPlace(family, told.lastSuccess[family], now))],
+    ["syncs", told.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
+    ["watches", Object.entries(told.watches).map(([kind, watch]) => watchText(kind, watch, now))],
+    [
+      "drift",
+      told.drift.length === 0
+        ? ["none seen"]
+        : told.drift
+            .slice(0, 5)
+            .map(
+              ({ at, family, differences, what }) =>
+                `${span(now - at)} ago, ${family}: ${differences} repaired: ${what}`,
+            ),
+    ],
+    [
+      "problems",
+      told.problems.length === 0
+        ? ["none"]
+        : told.problems.map(
+            ({ object, field, message }) => `${object}${field === "" ? "" : ` ${field}`}: ${message}`,
+          ),
+    ],
+  ];
+  return rows
+    .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))
+    .join("");
+}
+
+function inPlace(family: string, at: number | undefined, now: number): string {
+  return at === undefined ? `${family}: not yet` : `${family}: since ${span(now - at)}`;
+}
+
+function syncText(
+  { family, trigger, startedAt, finishedAt, changedPorts, operations, outcome }: Status["syncs"][number],
+  now: number,
+): string {
+  const end =
+    outcome.kind === "ok"
+      ? outcome.refused.length === 0
+        ? "ok"
+        : `${outcome.refused.length} refused`
+      : `FAILED: ${outcome.message}`;
+  return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${changedPorts} ports, ${operations} operations, ${finishedAt - startedAt} ms, ${end}`;
+}
+
+function watchText(
+  kind: string,
+  watch: NonNullable<Status["watches"][keyof Status["watches"]]>,
+  now: number,
+): string {
+  const age = watch.watchSince === null ? "not open" : `open for ${span(now - watch.watchSince)}`;
+  const last = watch.lastEventAt === null ? "" : `, last word ${span(now - watch.lastEventAt)} ago`;
+  const error =
+    watch.lastError === null
+      ? ""
+      : `, last error ${span(now - watch.lastError.at)} ago: ${watch.lastError.message}`;
+  return `${kind}: ${watch.synced ? "known" : "not known yet"}, ${age}${last}${error}`;
+}
+
+function span(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
+}

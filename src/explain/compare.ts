@@ -1,0 +1,96 @@
+// What changes between two clusters as one node sees them: which Services, which Frontends, which packets. Pure.
+import { type Family, families } from "../model/address.ts";
+import { portLabel } from "../model/snapshot.ts";
+import { printFrontend, printTarget } from "../routing/print.ts";
+import { frontendId, type PortRoutes, type Route, type Sender } from "../routing/routes.ts";
+import type { BothRoutes } from "./resolve.ts";
+
+/** What packets of some senders met at a Frontend, and meet now; null: no such Frontend. */
+export type FateChange = {
+  readonly senders: readonly Sender[];
+  readonly before: string | null;
+  readonly after: string | null;
+};
+
+export type FrontendChange = { readonly frontend: string; readonly fates: readonly FateChange[] };
+
+export type PortChange = {
+  readonly family: Family;
+  readonly kind: "added" | "removed" | "changed";
+  readonly service: string;
+  readonly protocol: string;
+  readonly frontends: readonly FrontendChange[];
+};
+
+/** Sorted by family and ServicePort; nothing for those whose packets all meet the same fate. */
+export function compareRoutes(before: BothRoutes, after: BothRoutes): PortChange[] {
+  return families.flatMap((family) => {
+    const keys = new Set([...before[family].ports.keys(), ...after[family].ports.keys()]);
+    return [...keys]
+      .sort()
+      .flatMap((key) => comparePort(family, before[family].ports.get(key), after[family].ports.get(key)));
+  });
+}
+
+function comparePort(
+  family: Family,
+  before: PortRoutes | undefined,
+  after: PortRoutes | undefined,
+): PortChange[] {
+  if (before === after) return [];
+  const frontends = compareFrontends(before?.routes ?? [], after?.routes ?? []);
+  if (frontends.length === 0) return [];
+  const { port } = (after ?? before)!;
+  const kind = before === undefined ? "added" : after === undefined ? "removed" : "changed";
+  return [{ family, kind, service: portLabel(port), protocol: port.protocol, frontends }];
+}
+
+function compareFrontends(before: readonly Route[], after: readonly Route[]): FrontendChange[] {
+  const byId = (routes: readonly Route[]) =>
+    new Map(routes.map((route) => [frontendId(route.frontend), route]));
+  const [old, now] = [byId(before), byId(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((id) => {
+    const fates = compareFates(old.get(id), now.get(id));
+    const { frontend } = (now.get(id) ?? old.get(id))!;
+    return fates.length === 0 ? [] : [{ frontend: printFrontend(frontend), fates }];
+  });
+}
+
+/** Senders whose fate changes alike share an entry. */
+function compareFates(before: Route | undefined, after: Route | undefined): FateChange[] {
+  const changes = new Map<string, { senders: Sender[]; before: string | null; after: string | null }>();
+  for (const sender of ["pod", "node", "outside"] as const) {
+    const [old, now] = [fateOf(before, sender), fateOf(after, sender)];
+    if (old === now) continue;
+    const change = changes.get(`${old}|${now}`);
+    if (change === undefined) changes.set(`${old}|${now}`, { senders: [sender], before: old, after: now });
+    else change.senders.push(sender);
+  }
+  return [...changes.values()];
+}
+
+function fateOf(route: Route | undefined, sender: Sender): string | null {
+  if (route === undefined) return null;
+  const only = route.allowed === null ? "" : `, only from ${route.allowed.join(", ")}`;
+  return `${printTarget(route.from[sender])}${only}`;
+}
+
+export function printComparison(changes: readonly PortChange[]): string {
+  if (changes.length === 0) return "No packet meets another fate.\n";
+  return changes.map(printChange).join("\n");
+}
+
+const signs = { added: "+", removed: "-", changed: "~" } as const;
+
+function printChange({ kind, service, protocol, family, frontends }: PortChange): string {
+  const lines = [`${signs[kind]} ${service}  ${protocol}, ${family}`];
+  for (const { frontend, fates } of frontends) {
+    lines.push(`    ${frontend}`);
+    for (const { senders, before, after } of fates) {
+      lines.push(`      ${senders.length === 3 ? "everybody" : senders.join(", ")}`);
+      if (before !== null) lines.push(`      - ${before}`);
+      if (after !== null) lines.push(`      + ${after}`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
