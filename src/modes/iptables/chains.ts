@@ -1,23 +1,26 @@
 // The chains of one ServicePort: masquerade or not, external entrance, firewall, the choice of an Endpoint.
 import { contains } from "../../model/address.ts";
 import { type Endpoint, endpointKey } from "../../model/snapshot.ts";
-import type { Chain, ChainName, Match, Rule } from "../../plan/iptables/types.ts";
+import type { Chain, ChainName, Match, Rule, Target } from "../../plan/iptables/types.ts";
 import type { Pool } from "../../routing/pools.ts";
 import { markMasquerade } from "./foundation.ts";
 import { endpointChain } from "./names.ts";
 import type { Subject } from "./subject.ts";
 import { comment, dport, from, fromThisNode, jump, nothing, podTraffic, proto, rule, to } from "./words.ts";
 
+const toBeMasqueraded = jump(markMasquerade);
+
 /** Each chain with all its rules; a chain that nothing needs is not there. */
 export function ownChains(subject: Subject): Chain[] {
   const { names, pools, usesExternal, usesFirewall } = subject;
   const doors = doorsOf(subject);
+  const whose = subject.comments ? [comment(subject.label)] : [];
   return [
     ...(usesExternal ? [nat(names.external, external(subject))] : []),
     ...(usesFirewall ? [nat(names.firewall, firewall(subject))] : []),
     ...choosing(subject, names.cluster, pools.cluster, doors),
     ...choosing(subject, names.local, pools.local, doors),
-    ...[...doors].map(([endpoint, name]) => nat(name, delivery(subject, endpoint, name))),
+    ...[...doors].map(([endpoint, { chain }]) => nat(chain, delivery(subject, whose, endpoint, chain))),
   ];
 }
 
@@ -25,10 +28,14 @@ function nat(name: ChainName, rules: readonly Rule[]): Chain {
   return { table: "nat", name, rules };
 }
 
-/** The chain of every Endpoint that some frontend can reach. */
-function doorsOf({ port, pools }: Subject): ReadonlyMap<Endpoint, ChainName> {
+type Door = Extract<Target, { kind: "jump" }>;
+
+/** The way into the chain of every Endpoint that some frontend can reach. */
+function doorsOf({ port, pools }: Subject): ReadonlyMap<Endpoint, Door> {
   const reachable = new Set([...pools.cluster.endpoints, ...pools.local.endpoints]);
-  return new Map([...reachable].map((endpoint) => [endpoint, endpointChain(port, endpoint)]));
+  return new Map(
+    [...reachable].map((endpoint) => [endpoint, { kind: "jump", chain: endpointChain(port, endpoint) }]),
+  );
 }
 
 /** Policy Local still lets this node and its pods reach the whole cluster: they did not come from outside. */
@@ -36,13 +43,13 @@ function external({ port, names, label, settings, external }: Subject): Rule[] {
   const onward = external.served ? [rule(jump(external.chain))] : [];
   if (port.externalPolicy === "cluster") {
     const reason = comment(`masquerade traffic for ${label} external destinations`);
-    return [rule(reason, jump(markMasquerade)), ...onward];
+    return [rule(reason, toBeMasqueraded), ...onward];
   }
   const reason = (what: string) => comment(`${what} traffic for ${label} external destinations`);
   const pods = podTraffic(settings.detector, false);
   return [
     ...(pods === null ? [] : [rule(reason("pod"), pods, jump(names.cluster))]),
-    rule(reason("masquerade LOCAL"), fromThisNode, jump(markMasquerade)),
+    rule(reason("masquerade LOCAL"), fromThisNode, toBeMasqueraded),
     rule(reason("route LOCAL"), fromThisNode, jump(names.cluster)),
     ...onward,
   ];
@@ -64,7 +71,7 @@ function choosing(
   subject: Subject,
   name: ChainName,
   pool: Pool,
-  doors: ReadonlyMap<Endpoint, ChainName>,
+  doors: ReadonlyMap<Endpoint, Door>,
 ): Chain[] {
   const { endpoints } = pool;
   if (endpoints.length === 0) return [];
@@ -74,13 +81,13 @@ function choosing(
       ? []
       : endpoints.map((endpoint) => {
           const door = doors.get(endpoint)!;
-          const seen: Match = { kind: "recentlySeen", list: door, seconds: affinity.seconds };
-          return rule(...choice(subject, endpoint), seen, jump(door));
+          const seen: Match = { kind: "recentlySeen", list: door.chain, seconds: affinity.seconds };
+          return rule(...choice(subject, endpoint), seen, door);
         });
   const fresh = endpoints.map((endpoint, i) => {
     const left = endpoints.length - i;
     const chance: Match[] = left === 1 ? [] : [{ kind: "random", oneIn: left }];
-    return rule(...choice(subject, endpoint), ...chance, jump(doors.get(endpoint)!));
+    return rule(...choice(subject, endpoint), ...chance, doors.get(endpoint)!);
   });
   return [nat(name, [...internalMasquerade(subject, name), ...remembered, ...fresh])];
 }
@@ -101,17 +108,16 @@ function internalMasquerade({ port, label, settings, internal }: Subject, chain:
       to(port.clusterIP),
       dport(port.port),
       ...(settings.masqueradeAll || others === null ? [] : [others]),
-      jump(markMasquerade),
+      toBeMasqueraded,
     ),
   ];
 }
 
 /** An Endpoint that reaches itself must not see its own address as the sender. */
-function delivery({ port, label, comments }: Subject, endpoint: Endpoint, name: ChainName): Rule[] {
-  const whose = comments ? [comment(label)] : [];
+function delivery({ port }: Subject, whose: readonly Match[], endpoint: Endpoint, name: ChainName): Rule[] {
   const remember: Match[] = port.affinity === null ? [] : [{ kind: "remember", list: name }];
   return [
-    rule(...whose, from(endpoint.address), jump(markMasquerade)),
+    rule(...whose, from(endpoint.address), toBeMasqueraded),
     rule(...whose, ...remember, proto(port.protocol), {
       kind: "dnat",
       address: endpoint.address,

@@ -7,11 +7,18 @@ import type { ChainName, Match, Place, Rule, Target } from "../../plan/iptables/
 /** Conditions, then what happens where all of them hold. */
 export function rule(...words: readonly [...Match[], Target]): Rule {
   const match = words.slice(0, -1) as Match[];
-  return { match, target: words.at(-1) as Target };
+  return { match, target: words[words.length - 1] as Target };
 }
 
 export const comment = (text: string): Match => ({ kind: "comment", text });
-export const proto = (protocol: Protocol): Match => ({ kind: "protocol", protocol });
+/** One object for each protocol: thousands of rules share it. */
+const ofProtocol: Readonly<Record<Protocol, Match>> = {
+  tcp: { kind: "protocol", protocol: "tcp" },
+  udp: { kind: "protocol", protocol: "udp" },
+  sctp: { kind: "protocol", protocol: "sctp" },
+};
+
+export const proto = (protocol: Protocol): Match => ofProtocol[protocol];
 export const from = (cidr: Place): Match => ({ kind: "source", cidr, not: false });
 export const notFrom = (cidr: Place): Match => ({ kind: "source", cidr, not: true });
 export const to = (cidr: Place): Match => ({ kind: "destination", cidr, not: false });

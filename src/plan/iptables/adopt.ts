@@ -103,14 +103,12 @@ function holdsInAnyOrder(
   fragments: readonly Fragment[],
   family: Family,
 ): boolean {
+  const own = lines?.slice(lines.length - chain.rules.length);
+  if (lines === undefined || !holdsExactly(own, chain.rules, family)) return false;
   const groups = fragments.map((fragment) =>
     filledChain({ ...chain, rules: [] }, [fragment]).rules.map((rule) => savedRule(rule, family)),
   );
-  const total = groups.reduce((sum, { length }) => sum + length, 0);
-  if (lines === undefined || lines.length !== total + chain.rules.length) return false;
-  return (
-    holdsExactly(lines.slice(total), chain.rules, family) && areGroups(lines.slice(0, total), groups, family)
-  );
+  return areGroups(lines.slice(0, lines.length - chain.rules.length), groups, family);
 }
 
 /** Whether the lines are these groups, mixed, with the lines of each group in its order. */
@@ -119,7 +117,8 @@ function areGroups(
   groups: readonly (readonly string[])[],
   family: Family,
 ): boolean {
-  const waiting = new Map<string, { readonly group: readonly string[]; at: number }[]>();
+  if (lines.length !== groups.reduce((sum, { length }) => sum + length, 0)) return false;
+  const waiting = new Map<string, { readonly group: readonly string[]; readonly at: number }[]>();
   const wait = (group: readonly string[], at: number) => {
     const text = group[at];
     if (text !== undefined) waiting.set(text, [...(waiting.get(text) ?? []), { group, at }]);
