@@ -91,9 +91,9 @@ function printResult({ mode, size, figures }: Result): void {
       figures[who].map((one) => one[figure] * scale),
     ) as [number[], number[]];
     const ratio =
-      reference.length > 0 && ours.length > 0 ? `${shown(median(reference) / median(ours))}×` : "";
+      figure === "connectionsPerSecond" ? median(ours) / median(reference) : median(reference) / median(ours);
     console.log(
-      `    ${title.padEnd(18)} kube-proxy ${spread(reference, unit).padEnd(28)} turnout ${spread(ours, unit).padEnd(28)} ${ratio}`,
+      `    ${title.padEnd(18)} kube-proxy ${spread(reference, unit).padEnd(28)} turnout ${spread(ours, unit).padEnd(28)} ${Number.isNaN(ratio) ? "" : `${shown(ratio)}× better`}`,
     );
   }
 }
