@@ -1,8 +1,6 @@
-// The iptables mode on a real kernel, both back ends: what is written, kept, repaired and taken away again.
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Start, starter } from "../../src/host/iptables/command.ts";
-import { ensureCounter, readCounter } from "../../src/host/iptables/counters.ts";
 import { type IptablesHost, openIptablesHost } from "../../src/host/iptables/host.ts";
 import { RestoreFailed } from "../../src/host/iptables/refusal.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
@@ -13,10 +11,7 @@ import { diff } from "../../src/plan/iptables/diff.ts";
 import { print } from "../../src/plan/iptables/print.ts";
 import type { IptablesPatch, IptablesPlan, Rule } from "../../src/plan/iptables/types.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { openIptables } from "../../src/sync/iptables.ts";
-import { modesAtWork } from "../../src/sync/modes.ts";
 import { servicePort as anyPort, settings as anySettings, snapshotOf } from "../clusters.ts";
-import { manualClock } from "../support/manual-clock.ts";
 import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
@@ -252,136 +247,6 @@ describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on 
   });
 });
 
-describe.runIf(isRoot)("the iptables driver", () => {
-  let here: Namespace;
-  beforeEach(() => {
-    here = createNamespace();
-  });
-  afterEach(() => here.remove());
-  const never = new AbortController().signal;
-
-  it("10/55 10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
-    const clock = manualClock();
-    const driver = await openIptables({ family: "ipv4", clock, canaryPeriodMs: 30_000, netns: here.path });
-    const stop = new AbortController();
-    const alarms: string[] = [];
-    await driver.watch((what) => alarms.push(what), stop.signal);
-    const first = routed([web, front]);
-    const record = await driver.sync(first, never);
-    expect(record.readBack).toBe(true);
-    expect(record.rules!.map(({ held }) => held)).toEqual(record.rules!.map(({ written }) => written));
-    expect(record.rules!.map(({ table, held }) => [table, held])).toEqual(
-      ["filter", "nat"].map((table) => [
-        table,
-        here
-          .run("iptables-save", "-t", table)
-          .split("\n")
-          .filter((line) => line.startsWith("-A KUBE-")).length,
-      ]),
-    );
-    const before = here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, "");
-    await driver.sync(routed([web, front, dns], ipv4Settings, first), never);
-    await driver.sync(routed([web, front], ipv4Settings, routed([web, front, dns])), never);
-    await settle();
-    expect(alarms).toEqual([]);
-
-    here.run("sh", "-c", "for t in mangle nat filter; do iptables -t $t -F; iptables -t $t -X; done");
-    await settle();
-    expect(alarms.length).toBeGreaterThan(0);
-    expect((await driver.verify(never)).differences).toBeGreaterThan(0);
-    const lines = (text: string) => text.split("\n").sort();
-    expect(lines(here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, ""))).toEqual(lines(before));
-    expect(await driver.verify(never)).toEqual({ differences: 0 });
-    stop.abort();
-    await driver.close();
-  });
-
-  it("10/48 02/29 reads the host after a failure, and then gets there", async () => {
-    const onMachine = starter({ netns: here.path });
-    let fail: number | null = null;
-    const ran: string[] = [];
-    const start: Start = (program, args, input, signal) => {
-      ran.push(program);
-      if (fail === null || program !== "iptables-restore") return onMachine(program, args, input, signal);
-      const finished = Promise.resolve({ code: fail, stdout: "", stderr: "holding the xtables lock" });
-      return { pid: undefined, finished };
-    };
-    const options = {
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: 30_000,
-      netns: here.path,
-      start,
-    } as const;
-    const driver = await openIptables(options);
-    const first = routed([web]);
-    await driver.sync(first, never);
-    const second = routed([web, front], ipv4Settings, first);
-    fail = 4;
-    await expect(driver.sync(second, never)).rejects.toThrow("xtables lock");
-    fail = null;
-    ran.length = 0;
-    const again = await driver.sync({ ...second, changed: new Set() }, never);
-    expect(again.readBack).toBe(true);
-    expect(ran).toEqual(["iptables-save", "iptables-restore"]);
-    expect(await driver.verify(never)).toEqual({ differences: 0 });
-  });
-
-  it("sets a refused Service aside, and keeps the others working", async () => {
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: 30_000,
-      netns: here.path,
-    });
-    const bad = servicePort("shop/bad", {
-      clusterIP: "172.30.0.66",
-      affinity: { seconds: 5e9 },
-      endpoints: [local],
-    });
-    const { refused } = await driver.sync(routed([web, bad, dns]), never);
-    expect(refused.map(({ object }) => object)).toEqual([`Service ${bad.service}`]);
-    expect(here.run("iptables-save")).toContain("shop/web:http cluster IP");
-    expect(await driver.verify(never)).toEqual({ differences: 0 });
-    await driver.sync(routed([web, dns], ipv4Settings, routed([web, bad, dns])), never);
-    expect(await driver.verify(never)).toEqual({ differences: 0 });
-  });
-
-  it("10/54 leaves nothing when another mode takes over, and takes away what that one left", async () => {
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: 30_000,
-      netns: here.path,
-    });
-    await driver.sync(routed([web, front]), never);
-    here.feed(
-      "add table ip kube-proxy\nadd chain ip kube-proxy services\nadd table ip6 kube-proxy\n",
-      "nft",
-      "-f",
-      "-",
-    );
-    await modesAtWork.iptables!.cleanUp({ netns: here.path });
-    expect(here.run("iptables-save")).not.toMatch(/KUBE-(SVC|SERVICES|PROXY)/);
-    expect(here.run("nft", "list", "tables")).toContain("table ip kube-proxy");
-    await modesAtWork.nftables!.cleanUp({ netns: here.path });
-    expect(here.run("nft", "list", "tables")).not.toContain("kube-proxy");
-    await modesAtWork.iptables!.cleanUp({ netns: here.path });
-  });
-
-  it("10/18 makes its packet counters where the kernel has them", async () => {
-    expect(await ensureCounter("localhost_nps_accepted_pkts", { netns: here.path })).toBe(true);
-    expect(await ensureCounter("localhost_nps_accepted_pkts", { netns: here.path })).toBe(true);
-    expect(await readCounter("localhost_nps_accepted_pkts", { netns: here.path })).toBe(0n);
-    expect(await readCounter("no_such_counter", { netns: here.path })).toBeNull();
-  });
-});
-
 function named(backEnd: "nf_tables" | "legacy"): string {
   return backEnd === "nf_tables" ? "$1-nft" : "$1-legacy";
-}
-
-/** Lets events arrive. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 200));
 }

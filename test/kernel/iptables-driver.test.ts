@@ -1,0 +1,233 @@
+// The iptables mode at work on a real kernel: it notices, repairs, survives, and sets aside what is refused.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Start, starter } from "../../src/host/iptables/command.ts";
+import { ensureCounter, readCounter } from "../../src/host/iptables/counters.ts";
+import type { RestoreFailed } from "../../src/host/iptables/refusal.ts";
+import type { Routes } from "../../src/routing/routes.ts";
+import { openIptables } from "../../src/sync/iptables.ts";
+import { modesAtWork } from "../../src/sync/modes.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { endpoint, ipv4Settings, routed, servicePort } from "../support/routed.ts";
+import { createNamespace, isRoot, type Namespace } from "./netns.ts";
+
+const local = endpoint("10.180.0.1:8443");
+const remote = endpoint("10.180.1.1:8443");
+const web = servicePort("shop/web:http", { endpoints: [local, remote] });
+const front = servicePort("shop/front", {
+  clusterIP: "172.30.0.11",
+  nodePort: 30443,
+  loadBalancerIPs: ["198.51.100.7"],
+  externalIPs: ["192.168.99.1"],
+  externalPolicy: "local",
+  healthCheckNodePort: 31000,
+  affinity: { seconds: 600 },
+  sourceRanges: ["203.0.113.0/25", "192.168.0.0/24"],
+  endpoints: [local, remote],
+});
+const dns = servicePort("shop/dns:dns", { clusterIP: "172.30.0.12", protocol: "udp", nodePort: 30053 });
+
+describe.runIf(isRoot)("the iptables driver", () => {
+  let here: Namespace;
+  beforeEach(() => {
+    here = createNamespace();
+  });
+  afterEach(() => here.remove());
+  const never = new AbortController().signal;
+
+  it("10/55 10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
+    const clock = manualClock();
+    const driver = await openIptables({ family: "ipv4", clock, canaryPeriodMs: 30_000, netns: here.path });
+    const stop = new AbortController();
+    const alarms: string[] = [];
+    await driver.watch((what) => alarms.push(what), stop.signal);
+    const first = routed([web, front]);
+    const record = await driver.sync(first, never);
+    expect(record.readBack).toBe(true);
+    expect(record.rules!.map(({ held }) => held)).toEqual(record.rules!.map(({ written }) => written));
+    expect(record.rules!.map(({ table, held }) => [table, held])).toEqual(
+      ["filter", "nat"].map((table) => [
+        table,
+        here
+          .run("iptables-save", "-t", table)
+          .split("\n")
+          .filter((line) => line.startsWith("-A KUBE-")).length,
+      ]),
+    );
+    const before = here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, "");
+    await driver.sync(routed([web, front, dns], ipv4Settings, first), never);
+    await driver.sync(routed([web, front], ipv4Settings, routed([web, front, dns])), never);
+    await settle();
+    expect(alarms).toEqual([]);
+
+    here.run("sh", "-c", "for t in mangle nat filter; do iptables -t $t -F; iptables -t $t -X; done");
+    await settle();
+    expect(alarms.length).toBeGreaterThan(0);
+    expect((await driver.verify(never)).differences).toBeGreaterThan(0);
+    const lines = (text: string) => text.split("\n").sort();
+    expect(lines(here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, ""))).toEqual(lines(before));
+    expect(await driver.verify(never)).toEqual({ differences: 0 });
+    stop.abort();
+    await driver.close();
+  });
+
+  it("10/48 02/29 reads the host after a failure, and then gets there", async () => {
+    const onMachine = starter({ netns: here.path });
+    let fail: number | null = null;
+    const ran: string[] = [];
+    const start: Start = (program, args, input, signal) => {
+      ran.push(program);
+      if (fail === null || program !== "iptables-restore") return onMachine(program, args, input, signal);
+      const finished = Promise.resolve({ code: fail, stdout: "", stderr: "holding the xtables lock" });
+      return { pid: undefined, finished };
+    };
+    const options = {
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+      start,
+    } as const;
+    const driver = await openIptables(options);
+    const first = routed([web]);
+    await driver.sync(first, never);
+    const second = routed([web, front], ipv4Settings, first);
+    fail = 4;
+    await expect(driver.sync(second, never)).rejects.toThrow("xtables lock");
+    fail = null;
+    ran.length = 0;
+    const again = await driver.sync({ ...second, changed: new Set() }, never);
+    expect(again.readBack).toBe(true);
+    expect(ran).toEqual(["iptables-save", "iptables-restore"]);
+    expect(await driver.verify(never)).toEqual({ differences: 0 });
+  });
+
+  it("gets there after its restore was killed halfway, at whatever moment", async () => {
+    const many = Array.from({ length: 600 }, (_, i) =>
+      servicePort(`shop/s${i}`, {
+        clusterIP: `172.30.${1 + (i >> 8)}.${i & 255}`,
+        endpoints: [local, remote],
+      }),
+    );
+    const onMachine = starter({ netns: here.path });
+    let killAfterMs: number | null = null;
+    const start: Start = (program, args, input, signal) => {
+      const running = onMachine(program, args, input, signal);
+      if (killAfterMs !== null && program === "iptables-restore") {
+        setTimeout(() => process.kill(running.pid!, "SIGKILL"), killAfterMs);
+      }
+      return running;
+    };
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+      start,
+    });
+    let routes: Routes | null = null;
+    for (const ms of [1, 20, 50, 90]) {
+      routes = routed(ms % 20 === 0 ? many : many.slice(300), ipv4Settings, routes);
+      killAfterMs = ms;
+      const killed = await driver.sync(routes, never).then(
+        () => "done",
+        (error: Error) => error.message,
+      );
+      expect(killed).toMatch(/^done$|was killed/);
+      killAfterMs = null;
+      routes = routed(many, ipv4Settings, routes);
+      await driver.sync(routes, never);
+      expect(await driver.verify(never)).toEqual({ differences: 0 });
+    }
+  });
+
+  it("says that the lock is held, and gets there once it is free", async () => {
+    const lock = join(mkdtempSync(join(tmpdir(), "turnout-lock-")), "lock");
+    const onMachine = starter({ netns: here.path });
+    const start: Start = (program, args, input, signal) =>
+      onMachine(
+        "env",
+        [`XTABLES_LOCKFILE=${lock}`, program.replace(/^iptables/, "iptables-legacy"), ...args],
+        input,
+        signal,
+      );
+    const options = {
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+      start,
+    } as const;
+    const driver = await openIptables(options);
+    const holder = spawn("flock", ["--no-fork", lock, "sleep", "60"], { stdio: "ignore" });
+    await settle();
+    const routes = routed([web]);
+    const failure = (await driver.sync(routes, never).catch((error: unknown) => error)) as RestoreFailed;
+    expect(failure.kind).toBe("unavailable");
+    expect(failure.message).toContain("holding the xtables lock");
+    const gone = once(holder, "exit");
+    holder.kill();
+    await gone;
+    await driver.sync({ ...routes, changed: new Set() }, never);
+    expect(await driver.verify(never)).toEqual({ differences: 0 });
+    rmSync(dirname(lock), { recursive: true });
+  });
+
+  it("sets a refused Service aside, and keeps the others working", async () => {
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+    });
+    const bad = servicePort("shop/bad", {
+      clusterIP: "172.30.0.66",
+      affinity: { seconds: 5e9 },
+      endpoints: [local],
+    });
+    const { refused } = await driver.sync(routed([web, bad, dns]), never);
+    expect(refused.map(({ object }) => object)).toEqual([`Service ${bad.service}`]);
+    expect(here.run("iptables-save")).toContain("shop/web:http cluster IP");
+    expect(await driver.verify(never)).toEqual({ differences: 0 });
+    await driver.sync(routed([web, dns], ipv4Settings, routed([web, bad, dns])), never);
+    expect(await driver.verify(never)).toEqual({ differences: 0 });
+  });
+
+  it("10/54 leaves nothing when another mode takes over, and takes away what that one left", async () => {
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+    });
+    await driver.sync(routed([web, front]), never);
+    here.feed(
+      "add table ip kube-proxy\nadd chain ip kube-proxy services\nadd table ip6 kube-proxy\n",
+      "nft",
+      "-f",
+      "-",
+    );
+    await modesAtWork.iptables!.cleanUp({ netns: here.path });
+    expect(here.run("iptables-save")).not.toMatch(/KUBE-(SVC|SERVICES|PROXY)/);
+    expect(here.run("nft", "list", "tables")).toContain("table ip kube-proxy");
+    await modesAtWork.nftables!.cleanUp({ netns: here.path });
+    expect(here.run("nft", "list", "tables")).not.toContain("kube-proxy");
+    await modesAtWork.iptables!.cleanUp({ netns: here.path });
+  });
+
+  it("10/18 makes its packet counters where the kernel has them", async () => {
+    expect(await ensureCounter("localhost_nps_accepted_pkts", { netns: here.path })).toBe(true);
+    expect(await ensureCounter("localhost_nps_accepted_pkts", { netns: here.path })).toBe(true);
+    expect(await readCounter("localhost_nps_accepted_pkts", { netns: here.path })).toBe(0n);
+    expect(await readCounter("no_such_counter", { netns: here.path })).toBeNull();
+  });
+});
+
+/** Lets events arrive. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 200));
+}
