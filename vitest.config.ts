@@ -1,5 +1,22 @@
-// Which tests there are: `unit` is pure and fast (part of `npm run check`), `kernel` needs root and a kernel.
+// Which tests there are: `unit` is fast (part of `npm run check`); the others need root, a kernel, and partly assets.
 import { defineConfig } from "vitest/config";
+
+/** One project after the other, and their files too: they measure time and share the machine's two cores. */
+function serial(name: string, order: number, testTimeout: number) {
+  return {
+    test: {
+      name,
+      include: [`test/${name}/**/*.test.ts`],
+      testTimeout,
+      hookTimeout: 240_000,
+      fileParallelism: false,
+      pool: "forks" as const,
+      sequence: { groupOrder: order },
+      // Real packets and real time: a busy machine may be late once. What fails three times is broken.
+      retry: 2,
+    },
+  };
+}
 
 export default defineConfig({
   test: {
@@ -9,39 +26,14 @@ export default defineConfig({
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
           exclude: ["test/kernel/**", "test/cluster/**", "test/differential/**"],
-          testTimeout: 60_000,
-        },
-      },
-      {
-        test: {
-          name: "kernel",
-          include: ["test/kernel/**/*.test.ts"],
-          testTimeout: 240_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-          pool: "forks",
-        },
-      },
-      {
-        test: {
-          name: "cluster",
-          include: ["test/cluster/**/*.test.ts"],
           testTimeout: 120_000,
-          hookTimeout: 240_000,
-          fileParallelism: false,
-          pool: "forks",
+          sequence: { groupOrder: 0 },
+          retry: 1,
         },
       },
-      {
-        test: {
-          name: "differential",
-          include: ["test/differential/**/*.test.ts"],
-          testTimeout: 600_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-          pool: "forks",
-        },
-      },
+      serial("kernel", 1, 240_000),
+      serial("differential", 2, 600_000),
+      serial("cluster", 3, 120_000),
     ],
   },
 });
