@@ -26,6 +26,8 @@ export type ApiServerOptions = {
   readonly tls?: { readonly key: string; readonly cert: string; readonly clientCA?: string };
   /** The bearer token every request must carry; checked anew for each, so it can rotate. */
   readonly token?: () => string;
+  /** Whether a request is allowed; the others are answered with 403. */
+  readonly allows?: (request: ApiRequest) => boolean;
   readonly bookmarkMs?: number;
   /** Fills in and checks objects before they are stored. */
   readonly admit?: Admit;
@@ -159,6 +161,7 @@ export class ApiServer {
       if (described !== null) return answerJson(message, response, 200, described);
       const request = parseRequest(message);
       this.#note(message, request);
+      if (this.#options.allows?.(request) === false) throw forbidden(request);
       const fault = this.faults.take(request.verb, request.resource);
       if (fault && interrupts(response, fault)) return;
       if (request.verb === "watch") return this.#watch(message, response, request, fault);
@@ -228,6 +231,10 @@ export class ApiServer {
     });
     if (this.seen.length > seenLimit) this.seen.shift();
   }
+}
+
+function forbidden({ verb, resource }: ApiRequest): Failure {
+  return new Failure(403, "Forbidden", `${resource.plural} is forbidden: cannot ${verb}`);
 }
 
 function kindOf(kind: string): Resource {

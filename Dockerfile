@@ -1,0 +1,24 @@
+# The image: the two bundled programs, the one native library they need, and iptables. Build: docker build -t turnout .
+ARG NODE=20-bookworm-slim
+
+FROM node:${NODE} AS build
+WORKDIR /src
+COPY package.json package-lock.json ./
+RUN npm install --no-save --no-audit --no-fund --ignore-scripts
+COPY scripts/build.mjs scripts/
+COPY src src
+COPY tsconfig.json ./
+RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund --ignore-scripts
+
+FROM node:${NODE}
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends iptables ipset \
+ && rm -rf /var/lib/apt/lists/* /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn*
+COPY --from=build /src/dist/*.cjs /opt/turnout/dist/
+COPY --from=build /src/node_modules /opt/turnout/node_modules
+COPY bin /opt/turnout/bin
+COPY LICENSE /opt/turnout/
+RUN ln -s /opt/turnout/bin/kube-proxy /opt/turnout/bin/turnout /usr/local/bin/
+ENV NODE_ENV=production
+# As in the image of kube-proxy: a DaemonSet that names only arguments works too.
+ENTRYPOINT ["/usr/local/bin/kube-proxy"]

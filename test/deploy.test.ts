@@ -1,0 +1,111 @@
+// The manifests that users apply: well-formed, equal in kustomize and Helm, and with no more rights than needed.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { completeConfig } from "../src/config/complete.ts";
+import { parseKubeconfig } from "../src/sources/api/kubeconfig.ts";
+import { findAssets } from "./assets.ts";
+import { objectsIn, renderChart } from "./support/helm.ts";
+
+const root = join(import.meta.dirname, "..");
+const text = (name: string) => readFileSync(join(root, name), "utf8");
+const chart = join(root, "deploy", "chart");
+const { version } = JSON.parse(text("package.json")) as { version: string };
+
+// biome-ignore lint/suspicious/noExplicitAny: manifests are trees of anything
+type Tree = any;
+const daemonSet = objectsIn(text("deploy/base/daemonset.yaml"))[0] as Tree;
+const [container] = daemonSet.spec.template.spec.containers;
+const kubectl = findAssets("kubectl");
+
+describe("the kustomize base", () => {
+  it("runs the daemon with the least rights that it works with", () => {
+    expect(container.securityContext).toEqual({
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] },
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+  });
+
+  it("probes the health endpoints", () => {
+    expect(container.livenessProbe.httpGet.path).toBe("/livez");
+    expect(container.startupProbe.httpGet.path).toBe("/livez");
+    expect(container.readinessProbe.httpGet.path).toBe("/healthz");
+  });
+
+  it("names the version of this repository", () => {
+    const images = [...daemonSet.spec.template.spec.initContainers, container].map(
+      ({ image }: Tree) => image,
+    );
+    expect(images).toEqual([`turnout:${version}`, `turnout:${version}`]);
+    const { appVersion, version: ofChart } = objectsIn(text("deploy/chart/Chart.yaml"))[0] as Tree;
+    expect([appVersion, ofChart]).toEqual([version, version]);
+  });
+
+  it("mounts only volumes that it declares", () => {
+    const { volumes, initContainers } = daemonSet.spec.template.spec;
+    const names = volumes.map(({ name }: Tree) => name);
+    for (const { volumeMounts } of [...initContainers, container])
+      for (const { name } of volumeMounts) expect(names).toContain(name);
+  });
+
+  it("has a configuration that the daemon accepts without a remark, and a kubeconfig", () => {
+    const completed = completeConfig({}, { name: "config.conf", text: text("deploy/base/config.conf") });
+    expect(completed).toMatchObject({ ok: true, notices: [], config: { mode: "nftables" } });
+    expect(() => parseKubeconfig(text("deploy/base/kubeconfig.conf"), "/etc/turnout")).not.toThrow();
+  });
+});
+
+describe("the Helm chart", () => {
+  it("renders what the kustomize base does", ({ skip }) => {
+    if (!kubectl.found) return skip(kubectl.reason);
+    const built = execFileSync(kubectl.paths.kubectl, ["kustomize", join(root, "deploy", "base")], {
+      encoding: "utf8",
+    });
+    const rendered = byKind(renderChart(chart, "kube-system"));
+    expect(withoutTexts(rendered)).toEqual(withoutTexts(byKind(objectsIn(built))));
+  });
+
+  it("follows its values", () => {
+    const objects = byKind(
+      renderChart(chart, "net", {
+        image: { tag: "9" },
+        extraArgs: ["-v=4"],
+        initContainer: { enabled: false },
+        podAnnotations: { a: "b" },
+        imagePullSecrets: [{ name: "secret" }],
+        affinity: { nodeAffinity: {} },
+        apiServer: { host: "10.0.0.1" },
+        config: { mode: "iptables", nodePortAddresses: ["primary"] },
+      }),
+    );
+    const { spec } = objects.DaemonSet.spec.template;
+    expect(spec.initContainers).toBeUndefined();
+    expect(spec.containers[0]).toMatchObject({ image: "turnout:9" });
+    expect(spec.containers[0].args.at(-1)).toBe("-v=4");
+    expect(objects.ConfigMap.metadata.namespace).toBe("net");
+    expect(objects.ConfigMap.data["kubeconfig.conf"]).toContain("server: https://10.0.0.1:6443");
+    const file = { name: "config.conf", text: objects.ConfigMap.data["config.conf"] };
+    expect(completeConfig({}, file)).toMatchObject({ ok: true, config: { mode: "iptables" } });
+  });
+});
+
+/** Objects by kind, comparable: layout of files in a ConfigMap does not count, nor does an explicit pull policy. */
+function byKind(objects: readonly object[]): Record<string, Tree> {
+  return Object.fromEntries(objects.map((object) => [(object as Tree).kind, comparable(object)]));
+}
+
+function comparable(object: object): Tree {
+  const copy = structuredClone(object) as Tree;
+  const { initContainers = [], containers = [] } = copy.spec?.template?.spec ?? {};
+  for (const each of [...initContainers, ...containers]) delete each.imagePullPolicy;
+  const files = Object.entries<string>(copy.data ?? {});
+  copy.parsed = Object.fromEntries(files.map(([name, content]) => [name, objectsIn(content)[0]]));
+  return copy;
+}
+
+function withoutTexts(objects: Record<string, Tree>): Record<string, Tree> {
+  return { ...objects, ConfigMap: { ...objects.ConfigMap, data: null } };
+}
