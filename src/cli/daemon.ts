@@ -123,7 +123,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     const drivers = new Map<Family, Driver>();
     for (const family of families) drivers.set(family, await mode.open(family, modeOptions()));
     running = new Running(
-      options,
+      { ...options, owned: isOwned(drivers, options, log) },
       spec,
       {
         world,
@@ -144,6 +144,16 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   } finally {
     life.abort();
   }
+}
+
+/** What is in force, which is not always what was asked for. */
+function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: DaemonOptions, log: Log): boolean {
+  const inForce = [...drivers.values()].every((driver) => driver.owned === true);
+  if (owned && !inForce) {
+    const why = new Error("only nftables mode can, on Linux 6.9 and later");
+    log.error(why, "The table cannot be owned here: it is plain, and foreign changes are repaired");
+  }
+  return inForce;
 }
 
 /** What another technology left is removed as well as it goes. */

@@ -5,6 +5,8 @@ import type { RuleCount } from "./record.ts";
 
 /** One Mode at work on one family of one host. It remembers what it has applied, or that it does not know. */
 export type Driver = {
+  /** Whether others are kept from changing what is ours; only nftables mode can. */
+  readonly owned?: boolean;
   /**
    * Brings the host to the Routes, which must be made of those before. Refused objects are set aside, and tried again
    * when they change or when `retryRefused` says so; throws HostError if nothing could be done.
