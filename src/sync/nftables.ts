@@ -114,7 +114,7 @@ export class NftablesDriver implements Driver {
         if (!(error instanceof PatchRefused)) throw error;
         if (wasKnown) continue;
         const culprits = culpritsOf(error.parts, want);
-        if (culprits.length === 0) throw error;
+        if (culprits.size === 0) throw error;
         for (const [key, reason] of culprits) this.#refused.set(key, reason);
       }
     }

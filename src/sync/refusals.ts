@@ -4,12 +4,14 @@ import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import type { Fragment, NftPlan } from "../plan/nftables/types.ts";
 
-/** With the reason; none when the refusal concerns the foundation. */
-export function culpritsOf(parts: readonly RefusedPart[], want: NftPlan): readonly [PortKey, string][] {
-  const culprits: [PortKey, string][] = [];
-  for (const part of parts) {
-    for (const [key, fragment] of want.fragments.entries()) {
-      if (concerns(part, fragment)) culprits.push([key, part.reason]);
+/** With the reason; none when the refusal concerns the foundation. Each Fragment is looked at once. */
+export function culpritsOf(parts: readonly RefusedPart[], want: NftPlan): ReadonlyMap<PortKey, string> {
+  const reasons = new Map(parts.flatMap((part) => namesOf(part).map((name) => [name, part.reason] as const)));
+  const culprits = new Map<PortKey, string>();
+  for (const [key, fragment] of want.fragments.entries()) {
+    for (const name of namesIn(fragment)) {
+      const reason = reasons.get(name);
+      if (reason !== undefined) culprits.set(key, reason);
     }
   }
   return culprits;
@@ -24,24 +26,18 @@ export function refusal(key: PortKey, reason: string): Problem {
   };
 }
 
-function concerns({ operation, item }: RefusedPart, fragment: Fragment): boolean {
+/** What was refused: an element, or all that touch a set or chain when the kernel did not say more. */
+function namesOf({ operation, item }: RefusedPart): readonly string[] {
   switch (operation.kind) {
     case "add elements":
     case "delete elements":
-      return (
-        fragment.elements.some(
-          ({ set, key }) => set === operation.set.name && (item === null || key === item.key),
-        ) ||
-        fragment.spreads.some(
-          ({ map, key }) => map === operation.set.name && (item === null || key === item.key),
-        )
-      );
+      return [item === null ? `any of ${operation.set.name}` : `${operation.set.name} ${item.key}`];
     case "add chain":
     case "add rules":
-      return [...fragment.chains, ...fragment.shared].some(({ name }) => name === operation.chain.name);
+      return [`chain ${operation.chain.name}`];
     case "add set":
     case "remember clients":
-      return fragment.sets.some(({ name }) => name === operation.set.name);
+      return [`set ${operation.set.name}`];
     case "add table":
     case "delete table":
     case "delete set":
@@ -49,6 +45,15 @@ function concerns({ operation, item }: RefusedPart, fragment: Fragment): boolean
     case "delete counter":
     case "flush chain":
     case "delete chain":
-      return false;
+      return [];
   }
+}
+
+/** Everything of a Fragment that a refusal could name. */
+function* namesIn({ elements, spreads, chains, shared, sets }: Fragment): Generator<string> {
+  for (const { set, key } of elements) yield* [`${set} ${key}`, `any of ${set}`];
+  for (const { map, key } of spreads) yield* [`${map} ${key}`, `any of ${map}`];
+  for (const { name } of chains) yield `chain ${name}`;
+  for (const { name } of shared) yield `chain ${name}`;
+  for (const { name } of sets) yield `set ${name}`;
 }

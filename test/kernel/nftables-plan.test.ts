@@ -11,6 +11,8 @@ import { print } from "../../src/plan/nftables/print.ts";
 import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { servicePort, settings, snapshotOf } from "../clusters.ts";
+import { routesFor } from "../scenario-routes.ts";
+import { readScenario, scenarioNames } from "../scenarios.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the kernel, %s", (family) => {
@@ -62,6 +64,20 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
       }),
       { numRuns: 8 },
     );
+  });
+
+  it("lists in every scenario, and the listing loads to the same listing", async () => {
+    for (const scenario of scenarioNames().map(readScenario)) {
+      const want = unfold(compile(null, routesFor(scenario.objects, scenario.settings, "nftables", family)));
+      here.run("nft", "flush", "ruleset");
+      await host.apply(diff(null, want));
+      const listing = here.run("nft", "list", "ruleset");
+      expect([scenario.name, ...sorted(listing)]).toEqual([scenario.name, ...sorted(print(want))]);
+      expect(JSON.parse(here.run("nft", "-j", "list", "ruleset"))).toHaveProperty("nftables");
+      there.feed(`flush ruleset\n${listing}`, "nft", "-f", "-");
+      const again = there.run("nft", "list", "ruleset");
+      expect([scenario.name, ...sorted(again)]).toEqual([scenario.name, ...sorted(listing)]);
+    }
   });
 
   const history = fc.record({
