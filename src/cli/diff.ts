@@ -10,6 +10,7 @@ import { adopt } from "../plan/iptables/adopt.ts";
 import { printPatch } from "../plan/iptables/print.ts";
 import { diff as diffTables, type Operation } from "../plan/nftables/diff.ts";
 import { unfold } from "../plan/nftables/plan.ts";
+import { existingCounters } from "../sync/iptables-support.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAt, lookFlags, lookFrom, lookHelp, Mistake, type Seen, withMistakes } from "./look.ts";
 import { splitOwnFlags } from "./own-flags.ts";
@@ -70,7 +71,7 @@ async function differences({ look, routes }: Seen, signal: AbortSignal): Promise
   const lines: string[] = [];
   for (const family of families) {
     if (look.mode === "iptables") {
-      const plan = compileIptables(null, routes[family], { invalidDropped: true, localhostNodePorts: true });
+      const plan = compileIptables(null, routes[family], await existingCounters(place));
       const host = await openIptablesHost(family, starter(place), signal);
       const text = printPatch(adopt(await host.read(signal), plan));
       lines.push(

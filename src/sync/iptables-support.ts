@@ -3,10 +3,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import { run, type Start, starter } from "../host/iptables/command.ts";
+import { readCounter } from "../host/iptables/counters.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { usableFamilies } from "../host/iptables/probe.ts";
 import { applySysctls } from "../host/sysctl.ts";
 import { type Family, families } from "../model/address.ts";
+import { type Counters, counterNames } from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
 import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
 
@@ -46,4 +48,14 @@ async function cleanUpFamily(family: Family, start: Start): Promise<void> {
     throw error;
   });
   if (host !== null) await host.apply(removal(await host.read()));
+}
+
+/** Which packet counters there are, without making any. */
+export async function existingCounters(place: Place): Promise<Counters> {
+  const exists = async (counter: keyof Counters) =>
+    (await readCounter(counterNames[counter], place).catch(() => null)) !== null;
+  return {
+    invalidDropped: await exists("invalidDropped"),
+    localhostNodePorts: await exists("localhostNodePorts"),
+  };
 }
