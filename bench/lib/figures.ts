@@ -1,5 +1,4 @@
 // The figures of one kube-proxy at one size: how fast it gets ready and follows changes, and what it costs.
-import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { enter } from "../../test/reference/foothold.ts";
 import { type Mode, type RunningProxy, startProxy } from "../../test/reference/proxy.ts";
@@ -13,6 +12,7 @@ import {
   sliceObject,
 } from "./cluster.ts";
 import type { Stage } from "./stage.ts";
+import { cpuSeconds, residentMiB } from "./usage.ts";
 
 /** Times in seconds, RSS in MiB, latency in microseconds. */
 export type Figures = {
@@ -130,26 +130,6 @@ function firstPackets(
     firstPacketP99: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
     connectionsPerSecond: times.length / seconds,
   };
-}
-
-/** User and system time of a process and of all its children: those that have ended, and those at work. */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /, "")
-    .split(" ");
-  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), ticks / 100);
-}
-
-function childrenOf(pid: number): number[] {
-  return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
-  );
-}
-
-function residentMiB(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  return Number(kib ?? 0) / 1024 + childrenOf(pid).reduce((sum, child) => sum + residentMiB(child), 0);
 }
 
 export function median(values: readonly number[]): number {
