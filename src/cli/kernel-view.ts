@@ -11,7 +11,7 @@ import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import type { Look } from "./look.ts";
+import { type Look, placeOf } from "./look.ts";
 
 export type KernelView = {
   /** Whether every way through the rules the kernel holds is one we want, and the other way round. */
@@ -48,8 +48,7 @@ export async function lookAtKernel(
 
   async function nftablesWays(): Promise<{ want: Way[]; have: Way[] }> {
     const table = unfold(compileNftables(null, routes));
-    const place = look.netns === undefined ? {} : { netns: look.netns };
-    const host = await NftablesHost.open({ family: table.family, ...place });
+    const host = await NftablesHost.open({ family: table.family, ...placeOf(look) });
     try {
       const held = await host.read(table, signal);
       const ways = (from: typeof table): Way[] =>
@@ -67,11 +66,7 @@ export async function lookAtKernel(
 
   async function iptablesWays(): Promise<{ want: Way[]; have: Way[] }> {
     const plan = compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
-    const host = await openIptablesHost(
-      routes.settings.family,
-      starter(look.netns === undefined ? {} : { netns: look.netns }),
-      signal,
-    );
+    const host = await openIptablesHost(routes.settings.family, starter(placeOf(look)), signal);
     const ways = (rules: Parameters<typeof walkIptables>[0]): Way[] =>
       walkIptables(rules, packet, around).map(({ outcome, steps }) => ({
         outcome,
@@ -104,12 +99,12 @@ function outcomeText(outcome: Way["outcome"]): string {
   return `forward ${joinHostPort(address, port)}${outcome.masquerade ? " masquerade" : ""}`;
 }
 
-async function flowsTo({ netns }: Look, { to }: Packet, signal: AbortSignal): Promise<string[]> {
+async function flowsTo(look: Look, { to }: Packet, signal: AbortSignal): Promise<string[]> {
   const family = familyOf(to.address);
   const select = (flow: { destination: string; destinationPort: number }) =>
     flow.destinationPort === to.port && flow.destination === to.address;
   const found: string[] = [];
-  for await (const flows of readFlows({ family, select }, netns === undefined ? {} : { netns }, signal)) {
+  for await (const flows of readFlows({ family, select }, placeOf(look), signal)) {
     for (const { original, reply } of flows) {
       const answered = joinHostPort(reply.source, reply.sourcePort);
       found.push(`${joinHostPort(original.source, original.sourcePort)} → ${answered}`);

@@ -73,9 +73,13 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
 /** The cluster now, as a daemon on that node would route it; `live`: with the addresses the node really has. */
 export async function lookAt(look: Look, signal: AbortSignal, live = false): Promise<Seen> {
   const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
-  const place = look.netns === undefined ? {} : { netns: look.netns };
-  const local = live ? await readLocalAddresses(place) : undefined;
+  const local = live ? await readLocalAddresses(placeOf(look)) : undefined;
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.mode, look.clusterCIDR, local) };
+}
+
+/** Where the node's kernel is to be found. */
+export function placeOf({ netns }: Look): { readonly netns?: string } {
+  return netns === undefined ? {} : { netns };
 }
 
 /** Whatever the API answers to a GET; null when the Source is no API. */

@@ -92,34 +92,33 @@ function masqueradeReason(
   return "this node calls an external address, and answers must come back here";
 }
 
-function leftOut({ port }: PortRoutes, route: Route, { sender, outcome }: Decision, { settings }: Routes) {
+/** Where nothing is forwarded, only those who could not have answered anyway. */
+function leftOut(
+  { port }: PortRoutes,
+  route: Route,
+  { sender, outcome }: Decision,
+  { settings }: Routes,
+): Trace["leftOut"] {
   const chosen = new Set(outcome.kind === "forward" ? outcome.choices.map((choice) => choice.endpoint) : []);
   const external = route.frontend.kind !== "clusterIP";
   const policy = external ? port.externalPolicy : port.internalPolicy;
-  const shortcut = external && sender !== "outside" && settings.detector.kind !== "none";
+  const shortcut = external && sender !== "outside";
   const onlyHere = policy === "local" && !shortcut;
   const field = external ? "externalTrafficPolicy" : "internalTrafficPolicy";
-  const because = (endpoint: Endpoint): string => {
+  const reasonFor = (endpoint: Endpoint): string | null => {
     if (endpoint.state === "unready") return endpoint.serving ? "not ready" : "not ready, not serving";
     if (onlyHere && !isLocal(endpoint, settings)) return `not on this node, and ${field} is Local`;
-    if (outcome.kind === "drop" || outcome.kind === "reject" || outcome.kind === "pass")
-      return `the packet ends before a choice is made`;
+    if (outcome.kind !== "forward") return null;
     if (endpoint.state === "draining") return "terminating, and others are ready";
-    if (
-      endpoint.nodeHints.length > 0 &&
-      !endpoint.nodeHints.includes(settings.nodeName) &&
-      someHinted(chosen, (each) => each.nodeHints, settings.nodeName)
-    )
+    const byNode = someHinted(chosen, (each) => each.nodeHints, settings.nodeName);
+    if (byNode && !endpoint.nodeHints.includes(settings.nodeName) && endpoint.nodeHints.length > 0)
       return `hinted for node ${endpoint.nodeHints.join(", ")}`;
     return `hinted for zone ${endpoint.zoneHints.join(", ")}, and this node is in zone ${settings.zone}`;
   };
-  return port.endpoints
-    .filter((endpoint) => !chosen.has(endpoint))
-    .map((endpoint) => ({
-      endpoint: endpointKey(endpoint),
-      node: endpoint.nodeName,
-      reason: because(endpoint),
-    }));
+  return port.endpoints.flatMap((endpoint) => {
+    const reason = chosen.has(endpoint) ? null : reasonFor(endpoint);
+    return reason === null ? [] : [{ endpoint: endpointKey(endpoint), node: endpoint.nodeName, reason }];
+  });
 }
 
 function someHinted(

@@ -7,10 +7,13 @@ import { type KnownMode, nodeRoutes, traitsOf } from "../explain/node-routes.ts"
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { trace } from "../explain/trace.ts";
+import { readAddresses } from "../host/netlink/route.ts";
+import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { parseSourceSpec } from "../sources/index.ts";
+import { differences } from "../sync/differences.ts";
 import { type ApiObject, dig } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission } from "./cluster/admission.ts";
@@ -19,7 +22,7 @@ import { exampleManifests, type Manifest, parseManifests } from "./cluster/examp
 import { foundation } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
-import { namespaceName, statePath, sweep } from "./net/namespaces.ts";
+import { namespaceName, namespacePath, statePath, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type Fate, send } from "./net/send.ts";
 
@@ -45,7 +48,6 @@ export class Playground {
   readonly #network: Network;
   readonly #controller: Controller;
   readonly #daemons = new Map<string, NodeDaemon>();
-  #lastSync = 0;
 
   private constructor(
     options: PlaygroundOptions,
@@ -58,7 +60,7 @@ export class Playground {
     this.#network = network;
     for (const object of [...foundation(), ...manifests]) api.put(admitted(api, object));
     this.#controller = new Controller(api, network);
-    this.#controller.reconcile();
+    this.#controller.settle();
     for (const { name } of nodePlaces) this.#daemons.set(name, this.#startDaemon(name, options));
   }
 
@@ -184,11 +186,30 @@ export class Playground {
     this.api.put(admitted(this.api, object));
   }
 
-  /** Resolves when no node has synced for a moment, after a change. */
-  async settled(quietMs = 400, patienceMs = 5_000): Promise<void> {
-    const started = Date.now();
-    await sleep(quietMs);
-    while (Date.now() - this.#lastSync < quietMs && Date.now() - started < patienceMs) await sleep(50);
+  /** Resolves when the kernel of every node holds what the cluster asks for now; false when that takes too long. */
+  async settled(patienceMs = 15_000): Promise<boolean> {
+    const deadline = Date.now() + patienceMs;
+    this.#controller.settle();
+    for (const { name } of nodePlaces) {
+      while (!(await this.#isInPlace(name))) {
+        if (Date.now() > deadline) return false;
+        await sleep(50);
+      }
+    }
+    return true;
+  }
+
+  async #isInPlace(node: string): Promise<boolean> {
+    const place = { netns: namespacePath(namespaceName(node)) };
+    const found = await readAddresses(place);
+    const local = (family: Family) =>
+      found
+        .filter((each) => each.family === family)
+        .map(({ address }) => address)
+        .sort();
+    const addresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
+    const routes = nodeRoutes(await this.snapshot(node), node, this.#knownMode, "", addresses);
+    return (await differences(routes, this.#knownMode, place, new AbortController().signal)).length === 0;
   }
 
   #startDaemon(node: string, options: PlaygroundOptions): NodeDaemon {
@@ -199,10 +220,7 @@ export class Playground {
       statusSocket: this.statusSocketOf(node),
       inside: this.#network.inside(node),
       connected: (connection) => this.api.adopt(connection),
-      synced: (news) => {
-        this.#lastSync = Date.now();
-        options.synced?.(news);
-      },
+      synced: (news) => options.synced?.(news),
       died: (words) => options.said?.(`the proxy of ${node} ended by itself: ${words}`),
     });
   }

@@ -26,7 +26,6 @@ export class Controller {
     this.#api = api;
     this.#network = network;
     this.#unfollow = api.store.follow(() => this.#schedule());
-    this.reconcile();
   }
 
   close(): void {
@@ -43,6 +42,14 @@ export class Controller {
     const pods = this.#placedPods();
     for (const service of this.#api.list("Service")) this.#serveLoadBalancer(service);
     this.#reconcileSlices(pods);
+  }
+
+  /** Reconciles until nothing is left to do. */
+  settle(): void {
+    for (let version = -1; version !== this.#api.store.version; ) {
+      version = this.#api.store.version;
+      this.reconcile();
+    }
   }
 
   #schedule(): void {

@@ -1,0 +1,52 @@
+// Tests of what a user may say to explain, and of the answers to mistakes.
+import { describe, expect, it } from "vitest";
+import { parseFrom, parseTo } from "./ask.ts";
+
+describe("who sends", () => {
+  it.each([
+    ["pod:10.0.1.5", { kind: "pod", address: "10.0.1.5" }],
+    ["pod:fd00:1::5", { kind: "pod", address: "fd00:1::5" }],
+    ["pod:shop/web-1", { kind: "named", namespace: "shop", name: "web-1" }],
+    ["web-1", { kind: "named", namespace: null, name: "web-1" }],
+    ["node", { kind: "node" }],
+    ["outside", { kind: "outside", address: "203.0.113.9" }],
+    ["outside:198.51.100.7", { kind: "outside", address: "198.51.100.7" }],
+    ["198.51.100.7", { kind: "outside", address: "198.51.100.7" }],
+  ])("%s", (text, value) => {
+    expect(parseFrom(text)).toEqual({ ok: true, value });
+  });
+
+  it.each(["", "outside:web", "pod:", "10.0.0.1.2:80", "Web_1"])("refuses %j with an example", (text) => {
+    const answer = parseFrom(text);
+    expect(answer).toMatchObject({ ok: false, reason: expect.stringContaining("outside:203.0.113.9") });
+  });
+});
+
+describe("where to", () => {
+  it.each([
+    ["10.96.0.10:53/udp", { kind: "address", address: "10.96.0.10", port: 53, protocol: "udp" }],
+    ["[fd30::10]:80", { kind: "address", address: "fd30::10", port: 80, protocol: "tcp" }],
+    ["svc/shop/web:80", { kind: "service", namespace: "shop", name: "web", port: "80" }],
+    ["svc/shop/web:http", { kind: "service", namespace: "shop", name: "web", port: "http" }],
+    ["svc/web", { kind: "service", namespace: "default", name: "web", port: null }],
+    ["nodeport:30080", { kind: "nodePort", port: 30080, protocol: "tcp" }],
+    ["nodeport:30053/udp", { kind: "nodePort", port: 30053, protocol: "udp" }],
+  ])("%s", (text, value) => {
+    const answer = parseTo(text);
+    expect(answer).toEqual({ ok: true, value });
+  });
+
+  it.each([
+    "",
+    "web",
+    "10.0.0.1",
+    "10.0.0.1:0",
+    "10.0.0.1:70000",
+    "10.0.0.1:80/icmp",
+    "svc/a/b/c",
+    "nodeport:x",
+  ])("refuses %j with an example", (text) => {
+    const answer = parseTo(text);
+    expect(answer).toMatchObject({ ok: false, reason: expect.stringContaining("svc/shop/web:80") });
+  });
+});

@@ -1,0 +1,80 @@
+// How a host differs from what it should hold, a line for each difference; nothing is changed.
+import { starter } from "../host/iptables/command.ts";
+import { openIptablesHost } from "../host/iptables/host.ts";
+import { NftablesHost } from "../host/nftables/host.ts";
+import { type Family, families } from "../model/address.ts";
+import { compile as compileIptables } from "../modes/iptables/compile.ts";
+import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { adopt } from "../plan/iptables/adopt.ts";
+import { printPatch } from "../plan/iptables/print.ts";
+import { diff, type Operation } from "../plan/nftables/diff.ts";
+import { unfold } from "../plan/nftables/plan.ts";
+import type { Routes } from "../routing/routes.ts";
+import { existingCounters } from "./iptables-support.ts";
+
+type Place = { readonly netns?: string };
+
+export async function differences(
+  routes: Readonly<Record<Family, Routes>>,
+  mode: "nftables" | "iptables",
+  place: Place,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const lines: string[] = [];
+  for (const family of families) {
+    const found =
+      mode === "iptables"
+        ? await iptablesDifferences(routes[family], place, signal)
+        : await nftablesDifferences(routes[family], place, signal);
+    lines.push(...found.map((line) => `${family}: ${line}`));
+  }
+  return lines;
+}
+
+async function iptablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
+  const plan = compileIptables(null, routes, await existingCounters(place));
+  const host = await openIptablesHost(routes.settings.family, starter(place), signal);
+  const patch = printPatch(adopt(await host.read(signal), plan));
+  return patch.split("\n").filter((line) => /^[-:]/.test(line));
+}
+
+async function nftablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
+  const want = unfold(compileNftables(null, routes));
+  const host = await NftablesHost.open({ family: want.family, ...place });
+  try {
+    return diff(await host.read(want, signal), want).flatMap(operationLines);
+  } finally {
+    await host.close();
+  }
+}
+
+function operationLines(operation: Operation): string[] {
+  switch (operation.kind) {
+    case "add table":
+      return ["the whole table is missing"];
+    case "delete table":
+      return ["the table must be made anew"];
+    case "add set":
+      return [`missing set ${operation.set.name}`];
+    case "delete set":
+      return [`foreign set ${operation.name}`];
+    case "add counter":
+      return [`missing counter ${operation.name}`];
+    case "delete counter":
+      return [`foreign counter ${operation.name}`];
+    case "add chain":
+      return [`missing chain ${operation.chain.name}`];
+    case "add rules":
+      return [`missing rules in chain ${operation.chain.name}`];
+    case "flush chain":
+      return [`wrong rules in chain ${operation.name}`];
+    case "delete chain":
+      return [`foreign chain ${operation.name}`];
+    case "add elements":
+      return operation.items.map(({ key }) => `missing element ${key} in ${operation.set.name}`);
+    case "delete elements":
+      return operation.items.map(({ key }) => `foreign element ${key} in ${operation.set.name}`);
+    case "remember clients":
+      return [];
+  }
+}

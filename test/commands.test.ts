@@ -1,0 +1,169 @@
+// Golden tests of the commands that only look: text and JSON on the bundled example, and answers to mistakes.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { CommandWorld } from "../src/cli/command.ts";
+import { diff } from "../src/cli/diff.ts";
+import { explain } from "../src/cli/explain.ts";
+import { render } from "../src/cli/render.ts";
+import { printStatus, status } from "../src/cli/status.ts";
+import type { Status } from "../src/observe/status.ts";
+
+const root = join(import.meta.dirname, "..");
+const shop = ["--source", `files:${join(root, "examples/shop")}`, "--node=node-a"];
+const scratch = mkdtempSync(join(tmpdir(), "turnout-commands-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+type Run = (argv: readonly string[], world: CommandWorld, signal: AbortSignal) => Promise<number>;
+
+async function said(run: Run, ...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const told = { out: "", err: "" };
+  const world = {
+    version: "0.0.0",
+    clock: { wall: () => 1_000_000 },
+    stdout: (text: string) => {
+      told.out += text;
+    },
+    stderr: (text: string) => {
+      told.err += text;
+    },
+  } as unknown as CommandWorld;
+  const code = await run(argv, world, new AbortController().signal);
+  return { code, ...told };
+}
+
+const golden = (name: string) => join(root, "test/golden/commands", name);
+
+describe("explain", () => {
+  it.each([
+    ["hairpin", "pod:10.0.1.1", "svc/shop/web"],
+    ["local-policy", "outside", "nodeport:30081"],
+    ["source-ranges", "outside:203.0.113.200", "198.51.100.10:80"],
+    ["zone", "pod:10.0.1.9", "svc/shop/stock:grpc"],
+    ["no-endpoint", "node", "svc/shop/broken"],
+    ["no-such-port", "pod:10.0.1.9", "172.30.0.10:81"],
+    ["ipv6", "pod:fd00:1::9", "svc/shop/web:80"],
+    ["not-ours", "pod:10.0.1.9", "192.0.2.1:443"],
+  ])("%s", async (name, from, to) => {
+    const text = await said(explain, from, to, ...shop);
+    expect(text.err).toBe("");
+    await expect(text.out).toMatchFileSnapshot(golden(`explain-${name}.txt`));
+    const json = await said(explain, from, to, ...shop, "-o", "json");
+    await expect(json.out).toMatchFileSnapshot(golden(`explain-${name}.json.txt`));
+  });
+
+  it.each([
+    [["outside"], "say who sends and where to"],
+    [["outside", "there", ...shop], "svc/shop/web:80"],
+    [["Nobody!", "nodeport:30080", ...shop], "outside:203.0.113.9"],
+    [["outside", "svc/web", ...shop], "did you mean svc/shop/web?"],
+    [["outside", "svc/shop/web:81", ...shop], "it has 80/tcp (http)"],
+    [["web-1", "svc/shop/web", ...shop], "say for example pod:10.0.1.5"],
+    [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
+    [["outside", "nodeport:30080", "--source=files:/nonexistent/x"], "--node=node-a"],
+    [["outside", "nodeport:30080", "--source=nowhere", "--node=a"], "files:PATH"],
+    [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables or iptables"],
+    [["outside", "nodeport:30080", ...shop, "-o", "yaml"], "text or json"],
+    [["outside", "nodeport:30080", "--source=daemon:/nonexistent/sock"], "--source=playground"],
+  ])("answers the mistake in %j", async (argv, answer) => {
+    const { code, err, out } = await said(explain, ...argv);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toContain(answer);
+    expect(err.trim().split("\n")).toHaveLength(1);
+  });
+});
+
+describe("diff", () => {
+  it("tells which packets meet another fate", async () => {
+    const file = join(scratch, "new.yaml");
+    const text = readFileSync(join(root, "examples/shop/shop.yaml"), "utf8");
+    writeFileSync(
+      file,
+      text.replace("nodePort: 30080", "nodePort: 30090").replace("[10.0.2.1]", "[10.0.2.7]"),
+    );
+    const against = `--against=files:${file}`;
+    const changed = await said(diff, ...shop, against);
+    expect(changed.code).toBe(3);
+    await expect(changed.out).toMatchFileSnapshot(golden("diff.txt"));
+    const json = await said(diff, ...shop, against, "-o", "json");
+    await expect(json.out).toMatchFileSnapshot(golden("diff.json.txt"));
+  });
+
+  it("is quiet when nothing changes", async () => {
+    const { code, out } = await said(diff, ...shop, `--against=${shop[1]}`);
+    expect({ code, out }).toEqual({ code: 0, out: "No packet meets another fate.\n" });
+  });
+
+  it("wants to know with what to compare", async () => {
+    expect((await said(diff, ...shop)).err).toContain("--against=files:new.yaml");
+  });
+});
+
+describe("render", () => {
+  it.each(["routes", "nftables", "iptables"])("-o %s", async (output) => {
+    const { out, err } = await said(render, ...shop, "-o", output);
+    await expect(out).toMatchFileSnapshot(golden(`render-${output}.txt`));
+    expect(err).toContain("not-an-address");
+  });
+});
+
+describe("status", () => {
+  const told: Status = {
+    pid: 42,
+    version: "v1.37.1",
+    node: "node-a",
+    mode: "nftables",
+    families: ["ipv4"],
+    source: "api",
+    ownership: "plain",
+    startedAt: 880_000,
+    lastSuccess: { ipv4: 990_000 },
+    syncs: [
+      {
+        family: "ipv4",
+        trigger: "change",
+        startedAt: 989_998,
+        finishedAt: 990_000,
+        changedPorts: 1,
+        servicePorts: 5,
+        endpoints: 8,
+        operations: 2,
+        bytes: 300,
+        readBack: false,
+        outcome: { kind: "ok", refused: [] },
+      },
+    ],
+    drift: [{ at: 950_000, family: "ipv4", differences: 3, what: "nft changed our table" }],
+    problems: [
+      {
+        kind: "invalid-address",
+        object: "Service shop/broken",
+        field: "spec.externalIPs[1]",
+        message: "is no address",
+      },
+    ],
+    watches: {
+      Service: {
+        synced: true,
+        refused: false,
+        lastEventAt: 985_000,
+        lastError: null,
+        reconnects: 0,
+        failures: 0,
+        relists: 0,
+        watchSince: 900_000,
+      },
+    },
+  };
+
+  it("prints what the daemon says", async () => {
+    await expect(printStatus(told, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
+  });
+
+  it("says so when no daemon runs", async () => {
+    const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
+    expect(code).toBe(1);
+    expect(err).toContain("no Turnout runs here");
+  });
+});
