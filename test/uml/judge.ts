@@ -4,6 +4,9 @@ import { groupsFor, judgeGroup } from "../kernel/judge.ts";
 import { kubeProxyProgram } from "../kernel/program.ts";
 import { createWorld } from "../kernel/world.ts";
 
+/** A first sync takes minutes here: hundreds of processes on a kernel that is itself a process. */
+const slowly = { patienceMs: 900_000, everyMs: 1000 };
+
 const [wanted = "", given] = process.argv.slice(2);
 const names = wanted.split("+").filter((name) => name !== "");
 const assets = findAssets("kube-proxy");
@@ -36,9 +39,6 @@ async function judgeAll(path: string): Promise<number> {
   say(`${wrong} packets met something else`);
   return wrong === 0 ? 0 : 1;
 }
-
-/** A first sync takes minutes here: hundreds of processes on a kernel that is itself a process. */
-const slowly = { patienceMs: 900_000, everyMs: 1000 };
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
