@@ -1,13 +1,16 @@
 // What a process and its children use, as the kernel counts it.
 import { readdirSync, readFileSync } from "node:fs";
 
-/** User and system time of a process and of all its children: those that have ended, and those at work. */
+/** CPU time of a process and its children: of those at work to the nanosecond, of the ended ones to the tick. */
 export function cpuSeconds(pid: number): number {
+  const own = readdirSync(`/proc/${pid}/task`)
+    .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]))
+    .reduce((sum, nanoseconds) => sum + nanoseconds, 0);
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")
     .split(" ");
-  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), ticks / 100);
+  const ended = (Number(fields[13]) + Number(fields[14])) / 100;
+  return childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), own / 1e9 + ended);
 }
 
 function childrenOf(pid: number): number[] {
