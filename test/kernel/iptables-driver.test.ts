@@ -75,6 +75,40 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await driver.close();
   });
 
+  it("minds changes of what is ours, and nothing else", async () => {
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+    });
+    const stop = new AbortController();
+    const alarms: string[] = [];
+    await driver.watch((what) => alarms.push(what), stop.signal);
+    await driver.sync(routed([web]), never);
+    for (const command of [
+      "-t nat -N FOREIGN",
+      "-t nat -A FOREIGN -p tcp -j RETURN",
+      "-t nat -F FOREIGN",
+      "-t nat -X FOREIGN",
+      "-I FORWARD -s 10.1.2.3 -j DROP",
+      "-t mangle -N KUBE-KUBELET-CANARY",
+    ])
+      here.run("iptables", ...command.split(" "));
+    await settle();
+    expect(alarms).toEqual([]);
+    here.run("iptables", "-t", "nat", "-D", "POSTROUTING", "1");
+    await settle();
+    expect(alarms).toHaveLength(1);
+    expect((await driver.verify(never)).differences).toBe(1);
+    here.run("iptables", "-t", "nat", "-A", "KUBE-SERVICES", "-j", "RETURN");
+    await settle();
+    expect(alarms).toHaveLength(2);
+    expect(alarms[1]).toContain("KUBE-SERVICES in table nat");
+    stop.abort();
+    await driver.close();
+  });
+
   it("10/48 02/29 reads the host after a failure, and then gets there", async () => {
     const onMachine = starter({ netns: here.path });
     let fail: number | null = null;

@@ -40,9 +40,12 @@ const families = { ipv4: "ip", ipv6: "ip6" } as const satisfies Record<Family, s
 /** The kubelet has chains of its own, and one that it shares with us. */
 const ofKubelet = /^KUBE-(KUBELET-CANARY|IPTABLES-HINT|FIREWALL)$/;
 
-/** A jump of ours in a built-in chain is a rule of that chain: only its disappearance matters. */
+const builtIn = new Set(["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"]);
+
+/** What others do in chains of their own is their business; in a built-in chain a jump of ours may have gone. */
 function concernsUs({ verb, family, table, name }: TableChange, ours: Family): boolean {
   if (family !== families[ours] || !tableNames.some((known) => known === table)) return false;
+  if (verb === "delTable") return true;
   if (name.startsWith("KUBE-")) return !ofKubelet.test(name);
-  return verb === "delRule" || verb === "delChain" || verb === "delTable";
+  return builtIn.has(name) && (verb === "delRule" || verb === "delChain");
 }
