@@ -246,7 +246,7 @@ export class Running {
     const swept = (sweep: FlowSweep) => this.#tellSweep(sweep);
     const sweeper = new FlowSweeper({ clean, clock: systemClock, swept }, signal);
     return (sync) => {
-      sweeper.afterSync(sync);
+      if (this.#parts.mode.ownsFlows !== true) sweeper.afterSync(sync);
       if (sync.record.outcome.kind === "ok")
         void this.#localhost.get(sync.record.family)?.update(sync.routes());
     };

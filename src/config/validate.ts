@@ -5,6 +5,7 @@ import { type FieldError, invalid } from "./field-error.ts";
 import type { Path } from "./fields.ts";
 import { type ResolvedGates, resolveGates } from "./gates.ts";
 import type { Duration } from "./units/duration.ts";
+import { parsePortRange } from "./units/port-range.ts";
 import { validateAddresses, validateDetectLocal, validateNodePortAddresses } from "./validate-addresses.ts";
 import { validateLogging } from "./validate-logging.ts";
 import { release } from "./version.ts";
@@ -33,6 +34,7 @@ export function validate(config: ProxyConfig): FieldError[] {
     ...atLeastZero(`${root}.ClientConnection.Burst`, "clientConnection.burst", config.clientConnection.burst),
     ...validatePeriods(config),
     ...validateAddresses(config),
+    ...(config.mode === "userspace" ? validatePortRange(config) : []),
     ...validateNodePortAddresses(config.nodePortAddresses ?? []),
     ...validateShowHidden(config.showHiddenMetricsForVersion),
     ...validateDetectLocal(config),
@@ -113,6 +115,11 @@ function validateMode({ mode }: ProxyConfig, { enabled }: ResolvedGates): FieldE
         : "";
   const detail = `must be ${allowed.join(", ")} or blank (blank means iptables)${why}`;
   return [invalid(`${root}.Mode.ProxyMode`, "mode", mode, detail)];
+}
+
+function validatePortRange({ portRange }: ProxyConfig): FieldError[] {
+  const range = parsePortRange(portRange);
+  return range.ok ? [] : [invalid(`${root}.PortRange`, "portRange", portRange, range.reason)];
 }
 
 function validatePeriods(config: ProxyConfig): FieldError[] {

@@ -45,6 +45,9 @@ export function rulesetOf(plan: IptablesPlan): Ruleset {
     for (const jump of plan.foundation.jumps.filter((jump) => jump.table === table)) {
       chains.set(jump.chain, [jump.rule, ...(chains.get(jump.chain) ?? [])]);
     }
+    for (const jump of plan.foundation.lastJumps?.filter((jump) => jump.table === table) ?? []) {
+      chains.set(jump.chain, [...(chains.get(jump.chain) ?? []), jump.rule]);
+    }
     return [table, chains] as const;
   });
   return { family: plan.family, tables: new Map(tables) };
@@ -160,6 +163,10 @@ function carryOut(state: State, table: TableName, { target }: Rule): End | "retu
       state.destination = { address: target.address, port: target.port };
       state.translated = true;
       return "accept";
+    case "redirect":
+      state.destination = { address: interfaceAddress(state), port: target.port };
+      state.translated = true;
+      return "accept";
     case "none":
       return "continue";
   }
@@ -171,6 +178,7 @@ function holds(state: State, match: Match): boolean {
     case "comment":
     case "remember":
     case "counter":
+    case "notBridged":
       return true;
     case "protocol":
       return to.protocol === match.protocol;
@@ -189,6 +197,8 @@ function holds(state: State, match: Match): boolean {
         match.states.split(",").some((name) => name === "NEW" || (name === "DNAT" && state.translated)) !==
         match.not
       );
+    case "state":
+      return match.states.split(",").includes("NEW");
     case "localAddress":
       return isLocal(state, match.side === "src" ? from.address : state.destination.address);
     case "random":
@@ -207,6 +217,12 @@ function isInterface(name: string, { packet, around }: State): boolean {
   return name.endsWith("+")
     ? around.podInterface.startsWith(name.slice(0, -1))
     : around.podInterface === name;
+}
+
+/** A redirected packet goes to the address of the interface it came in through, or to loopback if it started here. */
+function interfaceAddress({ packet, around, rules }: State): Address {
+  const loopback = rules.family === "ipv4" ? "127.0.0.1" : "::1";
+  return packet.from.origin === "node" ? loopback : (around.localAddresses[0] ?? loopback);
 }
 
 function isLocal({ around }: State, address: Address): boolean {

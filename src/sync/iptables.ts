@@ -1,22 +1,14 @@
-// The iptables mode at work: Plan from Routes, Patch from Plans, and one restore for what differs.
+// The iptables mode at work: the tables that kube-proxy writes, and a canary that tells when somebody flushed them.
 import { watchCanary } from "../host/iptables/canary.ts";
 import { type Start, starter } from "../host/iptables/command.ts";
 import { ensureCounter } from "../host/iptables/counters.ts";
-import { watchForeignChanges } from "../host/iptables/events.ts";
-import { type IptablesHost, openIptablesHost } from "../host/iptables/host.ts";
-import { RestoreFailed } from "../host/iptables/refusal.ts";
+import { openIptablesHost } from "../host/iptables/host.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
-import type { PortKey } from "../model/snapshot.ts";
 import { compile } from "../modes/iptables/compile.ts";
 import { type Counters, canaryChain, counterNames } from "../modes/iptables/foundation.ts";
-import { adopt } from "../plan/iptables/adopt.ts";
-import { countOperations, diff } from "../plan/iptables/diff.ts";
-import { ruleCount, withFragments } from "../plan/iptables/plan.ts";
-import type { IptablesPatch, IptablesPlan, Step } from "../plan/iptables/types.ts";
-import type { Routes } from "../routing/routes.ts";
-import type { Applied, Driver, Verified } from "./driver.ts";
-import { refusal } from "./refusals.ts";
+import type { Driver } from "./driver.ts";
+import { TablesDriver } from "./tables.ts";
 
 export type IptablesOptions = {
   readonly family: Family;
@@ -36,142 +28,12 @@ export async function openIptables(options: IptablesOptions): Promise<Driver> {
     invalidDropped: await ensureCounter(counterNames.invalidDropped, place),
     localhostNodePorts: await ensureCounter(counterNames.localhostNodePorts, place),
   };
-  return new IptablesDriver(host, counters, start, options);
-}
-
-class IptablesDriver implements Driver {
-  readonly #host: IptablesHost;
-  readonly #counters: Counters;
-  readonly #start: Start;
-  readonly #options: IptablesOptions;
-  /** What the Routes ask for. */
-  #want: IptablesPlan | null = null;
-  /** What the host holds; null: we do not know. */
-  #applied: IptablesPlan | null = null;
-  /** Keys that differ between the two, besides those the next Routes name. */
-  #pending = new Set<PortKey>();
-  /** What the host refused, and why: left out until it changes or is tried again. */
-  #refused = new Map<PortKey, string>();
-  /** Begins to listen to events; not before the first load, which would be thousands of them. */
-  #listen: (() => Promise<void>) | null = null;
-
-  constructor(host: IptablesHost, counters: Counters, start: Start, options: IptablesOptions) {
-    this.#host = host;
-    this.#counters = counters;
-    this.#start = start;
-    this.#options = options;
-  }
-
-  async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
-    // Where everything is written again, comments follow the size that the cluster has now.
-    this.#want = compile(this.#applied === null ? null : this.#want, routes, this.#counters);
-    for (const key of this.#want.changed) {
-      this.#pending.add(key);
-      this.#refused.delete(key);
-    }
-    if (retryRefused) {
-      for (const key of this.#refused.keys()) this.#pending.add(key);
-      this.#refused.clear();
-    }
-    return this.#reach(this.#want, signal);
-  }
-
-  async verify(signal: AbortSignal): Promise<Verified> {
-    if (this.#applied === null) return { differences: 0 };
-    const patch = adopt(await this.#host.read(signal), this.#applied);
-    await this.#apply(patch, signal);
-    return { differences: countOperations(patch) };
-  }
-
-  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
-    const { family, clock, canaryPeriodMs, netns } = this.#options;
-    const isSet = () => this.#applied !== null;
-    const tell = (what: string) => {
-      if (isSet()) onForeignChange(what);
-    };
-    void watchCanary(
-      {
-        family,
-        clock,
-        isSet,
-        chain: canaryChain,
-        start: this.#start,
-        periodMs: canaryPeriodMs,
-        onGone: tell,
-      },
-      signal,
-    );
-    if (this.#host.backEnd !== "nf_tables") return Promise.resolve();
-    const place = netns === undefined ? {} : { netns };
-    this.#listen = () => watchForeignChanges(family, this.#host, tell, signal, place);
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
-  async #reach(whole: IptablesPlan, signal: AbortSignal): Promise<Applied> {
-    for (;;) {
-      const want = this.#refused.size === 0 ? whole : without(whole, this.#refused.keys());
-      const wasKnown = this.#applied !== null;
-      try {
-        const applied = await this.#attempt(want, [...this.#pending, ...this.#refused.keys()], signal);
-        this.#pending.clear();
-        return { ...applied, refused: [...this.#refused].map(([key, reason]) => refusal(key, reason)) };
-      } catch (error) {
-        if (!(error instanceof RestoreFailed) || error.kind !== "refused") throw error;
-        if (wasKnown) continue;
-        if (error.owner === null || this.#refused.has(error.owner)) throw error;
-        this.#refused.set(error.owner, error.text);
-      }
-    }
-  }
-
-  async #attempt(
-    want: IptablesPlan,
-    keys: readonly PortKey[],
-    signal: AbortSignal,
-  ): Promise<Omit<Applied, "refused">> {
-    const before = this.#applied;
-    const patch = before === null ? adopt(await this.#host.read(signal), want) : diff(before, want, keys);
-    const written = await this.#apply(patch, signal);
-    this.#applied = want;
-    await this.#listen?.();
-    this.#listen = null;
-    return { readBack: before === null, ...written, rules: rulesOf(want, patch) };
-  }
-
-  /** After a failure some tables may be changed and others not. */
-  async #apply(patch: IptablesPatch, signal: AbortSignal): Promise<{ operations: number; bytes: number }> {
-    try {
-      return await this.#host.apply(patch, signal);
-    } catch (error) {
-      this.#applied = null;
-      throw error;
-    }
-  }
-}
-
-function without(plan: IptablesPlan, keys: Iterable<PortKey>): IptablesPlan {
-  return withFragments(
-    plan,
-    plan.foundation,
-    [...keys].map((key) => [key, undefined] as const),
-  );
-}
-
-/** Jumps from built-in chains are not counted, as in kube-proxy. */
-function rulesOf(plan: IptablesPlan, patch: IptablesPatch): NonNullable<Applied["rules"]> {
-  const writtenBy = ({ write, prepend }: Step) =>
-    write.reduce((sum, { rules }) => sum + rules.length, 0) +
-    prepend.filter(({ chain }) => chain.startsWith("KUBE-")).length;
-  return (["filter", "nat"] as const).map((table) => ({
-    table,
-    held: ruleCount(plan, table),
-    written: patch.steps
-      .filter((step) => step.table === table)
-      .reduce((sum, step) => sum + writtenBy(step), 0),
-  }));
+  return new TablesDriver(host, {
+    place,
+    compile: (before, routes) => compile(before, routes, counters),
+    watchCanary: (isSet, onGone, signal) => {
+      const { family, clock, canaryPeriodMs: periodMs } = options;
+      void watchCanary({ family, clock, isSet, chain: canaryChain, start, periodMs, onGone }, signal);
+    },
+  });
 }

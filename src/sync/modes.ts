@@ -2,6 +2,7 @@
 import type { Mode, ValidConfig } from "../config/config.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
+import { parsePortRange } from "../config/units/port-range.ts";
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
@@ -9,6 +10,8 @@ import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables } from "./iptables-support.ts";
 import { openNftables } from "./nftables.ts";
+import { openUserspace } from "./userspace.ts";
+import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./userspace-support.ts";
 
 export type ModeOptions = {
   readonly config: ValidConfig;
@@ -31,9 +34,14 @@ export type ModeAtWork = {
   readonly resyncMs: (config: ValidConfig) => number;
   /** Removes everything this mode ever put on the host; safe to repeat. Throws HostError. */
   readonly cleanUp: (options: { readonly netns?: string }) => Promise<void>;
+  /** Flows end at sockets of the mode, which deletes those that lead to closed ones itself. */
+  readonly ownsFlows?: boolean;
 };
 
 const hour = 3_600_000;
+
+/** As long as the kernel itself, unless told, keeps a UDP flow that was never answered. */
+const defaultUdpIdleMs = 30_000;
 
 export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
   iptables: {
@@ -60,5 +68,23 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpNftables,
+  },
+  userspace: {
+    families: iptablesFamilies,
+    prepare: async ({ config }) => mustNotBindLoopback(config.bindAddress),
+    open: (family, { config, clock }) => {
+      const range = parsePortRange(config.portRange);
+      return openUserspace({
+        family,
+        clock,
+        bind: bindAddressOf(family, config.bindAddress),
+        portRange: range.ok ? range.value : null,
+        udpIdleMs: milliseconds(config.conntrack.udpTimeout) || defaultUdpIdleMs,
+      });
+    },
+    // Rules have no canary: they are compared with the host every period, as kube-proxy ensured them.
+    resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
+    cleanUp: cleanUpUserspace,
+    ownsFlows: true,
   },
 };

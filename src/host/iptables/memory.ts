@@ -49,6 +49,7 @@ function applyStep(have: HostTables, step: Step): Chains {
     chains.set(chain, lines);
   }
   for (const { chain, rule } of step.prepend) chains.set(chain, [text(rule), ...known(chains, chain)]);
+  for (const { chain, rule } of step.append) chains.set(chain, [...known(chains, chain), text(rule)]);
   for (const name of step.doom) {
     if (isReferenced(chains, name)) throw new HostError("refused", `Cannot delete ${name}: it is in use`);
     chains.delete(name);

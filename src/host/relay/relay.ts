@@ -17,12 +17,18 @@ export type Relay = {
   readonly port: number;
   /** How many connections, or clients, are open. */
   readonly open: () => number;
+  /** Clients of a UDP relay whose backend has left are forgotten: their next datagram goes to another. TCP runs on. */
+  readonly retain: (isStill: (backend: RelayBackend) => boolean) => void;
   /** Stops listening; with `cut` what is open is closed as well. */
   readonly close: (cut: boolean) => Promise<void>;
 };
 
 /** Why a socket could not be opened, in one sentence. */
-export function cannotListen(what: string, { host, port }: RelayOptions, cause: unknown): HostError {
+export function cannotListen(
+  what: string,
+  { host, port }: Pick<RelayOptions, "host" | "port">,
+  cause: unknown,
+): HostError {
   const errno = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   const why = errno === "EADDRINUSE" ? "another program listens there" : errno;
   return new HostError("unavailable", `Cannot listen on ${what} ${host} port ${port}: ${why}`, {

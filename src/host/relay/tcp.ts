@@ -21,6 +21,7 @@ export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     open: () => open.size,
+    retain: () => {},
     close: (cut) =>
       new Promise((resolve) => {
         if (cut) for (const client of open) client.destroy();

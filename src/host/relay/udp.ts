@@ -1,5 +1,6 @@
 // Forwards UDP datagrams whole: a socket of its own for each client, forgotten when it has been silent for a while.
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import type { RelayBackend } from "./balancer.ts";
 import { cannotListen, type Relay, type RelayOptions } from "./relay.ts";
 
 export type UdpRelayOptions = RelayOptions & {
@@ -8,6 +9,7 @@ export type UdpRelayOptions = RelayOptions & {
 };
 
 type Flow = {
+  readonly backend: RelayBackend;
   readonly socket: Socket;
   readonly timer: NodeJS.Timeout;
   readonly send: (data: Uint8Array) => void;
@@ -40,6 +42,7 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
     if (backend === null) return null;
     const socket = createSocket(backend.address.includes(":") ? "udp6" : "udp4");
     const flow = {
+      backend,
       socket,
       timer: setTimeout(() => forget(key), options.idleMs).unref(),
       send: sender(socket),
@@ -58,6 +61,9 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   return {
     port: server.address().port,
     open: () => flows.size,
+    retain: (isStill) => {
+      for (const [key, { backend }] of flows) if (!isStill(backend)) forget(key);
+    },
     close: (cut) =>
       new Promise((resolve) => {
         if (cut) for (const key of [...flows.keys()]) forget(key);

@@ -12,6 +12,7 @@ import {
   type IptablesPatch,
   type IptablesPlan,
   isServiceChain,
+  type PlacedRule,
   type Rule,
   type TableName,
   tableNames,
@@ -66,12 +67,13 @@ function ofTable(chains: readonly Chain[], table: TableName): Chain[] {
 
 /** A jump that exists stays where it is, even if somebody moved it. */
 function placeJumps(held: Held, { foundation, family }: IptablesPlan, step: Draft): void {
-  for (const jump of foundation.jumps) {
-    if (jump.table !== step.table) continue;
-    const text = savedRule(jump.rule, family);
-    const found = held.get(jump.chain)?.some((line) => isRule(line, text, family));
-    if (!found) step.prepend.push({ ...jump, owner: null });
-  }
+  const isMissing = ({ table, chain, rule }: PlacedRule) => {
+    const text = savedRule(rule, family);
+    return table === step.table && held.get(chain)?.some((line) => isRule(line, text, family)) !== true;
+  };
+  const asOurs = (jump: PlacedRule) => ({ ...jump, owner: null });
+  step.prepend.push(...foundation.jumps.filter(isMissing).map(asOurs));
+  step.append.push(...(foundation.lastJumps ?? []).filter(isMissing).map(asOurs));
 }
 
 /** Chains of Services that are no more; one that a foreign rule still refers to cannot be deleted, and would fail everything. */

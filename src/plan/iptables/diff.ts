@@ -37,11 +37,12 @@ export function isEmptyPatch(patch: IptablesPatch): boolean {
 /** How many chains and rules a Patch touches. */
 export function countOperations(patch: IptablesPatch): number {
   return patch.steps.reduce(
-    (sum, { write, remove, prepend, doom }) =>
+    (sum, { write, remove, prepend, append, doom }) =>
       sum +
       write.reduce((rules, chain) => rules + 1 + chain.rules.length, 0) +
       remove.length +
       prepend.length +
+      append.length +
       doom.length,
     0,
   );
@@ -53,11 +54,11 @@ export type Draft = {
 };
 
 export function emptyStep(table: TableName): Draft {
-  return { table, write: [], remove: [], prepend: [], doom: [] };
+  return { table, write: [], remove: [], prepend: [], append: [], doom: [] };
 }
 
-export function isEmpty({ write, remove, prepend, doom }: Step): boolean {
-  return write.length + remove.length + prepend.length + doom.length === 0;
+export function isEmpty({ write, remove, prepend, append, doom }: Step): boolean {
+  return write.length + remove.length + prepend.length + append.length + doom.length === 0;
 }
 
 type Drafts = { readonly filter: Draft; readonly nat: Draft; readonly refusalsGone: Draft };

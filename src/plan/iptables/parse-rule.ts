@@ -100,6 +100,12 @@ function readModule(words: Words, protocol: string | null): Match | null {
       const states = words.value("--ctstate");
       return states === null ? null : { kind: "ctstate", states, not };
     }
+    case "state": {
+      const states = words.value("--state");
+      return states === null ? null : { kind: "state", states };
+    }
+    case "physdev":
+      return words.skip("!") && words.skip("--physdev-is-in") ? { kind: "notBridged" } : null;
     case "addrtype":
       if (words.value("--dst-type") === "LOCAL") return { kind: "localAddress", side: "dst" };
       return words.value("--src-type") === "LOCAL" ? { kind: "localAddress", side: "src" } : null;
@@ -151,6 +157,10 @@ function readTarget(words: Words): Target | null {
       return readMark(words);
     case "DNAT":
       return readDestination(words.value("--to-destination") ?? "");
+    case "REDIRECT": {
+      const port = Number(words.value("--to-ports"));
+      return port > 0 ? { kind: "redirect", port } : null;
+    }
     default:
       return /^[A-Z]+$/.test(name) ? null : { kind: "jump", chain: name };
   }

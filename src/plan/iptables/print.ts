@@ -41,14 +41,15 @@ export function inputLines(patch: IptablesPatch): InputLine[] {
 
 function tableLines(plan: IptablesPlan, table: TableName): string[] {
   const chains = chainsOf(plan, table);
-  const jumps = plan.foundation.jumps.filter((jump) => jump.table === table).reverse();
+  const { jumps, lastJumps = [] } = plan.foundation;
+  const placed = [...jumps.toReversed(), ...lastJumps].filter((jump) => jump.table === table);
   const saved = (chain: string, rule: Parameters<typeof savedRule>[0]) =>
     `-A ${chain} ${savedRule(rule, plan.family)}`;
   return [
     `*${table}`,
     ...chains.map(({ name }) => `:${name} - [0:0]`),
     ...builtInChains.flatMap((name) =>
-      jumps.filter(({ chain }) => chain === name).map(({ rule }) => saved(name, rule)),
+      placed.filter(({ chain }) => chain === name).map(({ rule }) => saved(name, rule)),
     ),
     ...chains.flatMap(({ name, rules }) => rules.map((rule) => saved(name, rule))),
     "COMMIT",
@@ -60,7 +61,7 @@ const builtInChains = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"
 type Emit = (line: string, owner: PortKey | null) => void;
 
 /** A chain line creates a chain, or empties it; no rule may lead to a chain that is not there yet. */
-function writeStep({ table, write, doom, remove, prepend }: Step, emit: Emit): void {
+function writeStep({ table, write, doom, remove, prepend, append }: Step, emit: Emit): void {
   const declare = ({ name, owner }: Pick<Owned<Chain>, "name" | "owner">) => emit(`:${name} - [0:0]`, owner);
   const fill = ({ name, rules, owner }: Owned<Chain>) => {
     for (const rule of rules) emit(`-A ${name} ${ruleInput(rule)}`, owner);
@@ -78,6 +79,7 @@ function writeStep({ table, write, doom, remove, prepend }: Step, emit: Emit): v
   if (!oneByOne) for (const chain of chains) fill(chain);
   for (const { chain, rule, owner } of remove) emit(`-D ${chain} ${ruleInput(rule)}`, owner);
   for (const { chain, rule, owner } of prepend) emit(`-I ${chain} ${ruleInput(rule)}`, owner);
+  for (const { chain, rule, owner } of append) emit(`-A ${chain} ${ruleInput(rule)}`, owner);
   for (const name of doomed) emit(`-X ${name}`, null);
   emit("COMMIT", null);
 }

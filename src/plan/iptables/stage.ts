@@ -23,7 +23,7 @@ function layersOf(step: Step): readonly Step[] {
   const entrances = step.write.filter((chain) => !staged.has(chain));
   const early = byLayer
     .flatMap(portions)
-    .map((write): Step => ({ table: "nat", write, remove: [], prepend: [], doom: [] }));
+    .map((write): Step => ({ table: "nat", write, remove: [], prepend: [], append: [], doom: [] }));
   return [...early, { ...step, write: entrances }];
 }
 

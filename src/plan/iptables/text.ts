@@ -42,6 +42,10 @@ function inputWords(match: Match): string {
       return `-m mark ${not(match)}--mark ${wideHex(match.mark)}/${wideHex(match.mark)}`;
     case "ctstate":
       return `-m conntrack ${not(match)}--ctstate ${match.states}`;
+    case "state":
+      return `-m state --state ${match.states}`;
+    case "notBridged":
+      return "-m physdev ! --physdev-is-in";
     case "localAddress":
       return `-m addrtype --${match.side}-type LOCAL`;
     case "random":
@@ -72,6 +76,8 @@ function inputTarget(target: Exclude<Target, { kind: "none" }>): string {
       return "-j MASQUERADE --random-fully";
     case "dnat":
       return `-j DNAT --to-destination ${joinHostPort(target.address, target.port)}`;
+    case "redirect":
+      return `-j REDIRECT --to-ports ${target.port}`;
   }
 }
 
@@ -117,6 +123,8 @@ function moduleWords(match: Match, rule: Rule, family: Family): string {
     case "counter":
       return `-m nfacct --nfacct-name  ${match.name}`;
     case "ctstate":
+    case "state":
+    case "notBridged":
     case "localAddress":
       return inputWords(match);
   }
@@ -136,6 +144,7 @@ function savedTarget(target: Exclude<Target, { kind: "none" }>, family: Family):
     case "return":
     case "masquerade":
     case "dnat":
+    case "redirect":
       return inputTarget(target);
   }
 }

@@ -24,6 +24,10 @@ export type Match =
   | { readonly kind: "destinationPort"; readonly port: number }
   | { readonly kind: "mark"; readonly mark: number; readonly not: boolean }
   | { readonly kind: "ctstate"; readonly states: string; readonly not: boolean }
+  /** The older spelling of `ctstate`, which old rules use. */
+  | { readonly kind: "state"; readonly states: string }
+  /** The packet did not come in through a port of a bridge. */
+  | { readonly kind: "notBridged" }
   /** The address is one of this node's own. */
   | { readonly kind: "localAddress"; readonly side: "src" | "dst" }
   /** Matches one packet in `oneIn`. */
@@ -42,6 +46,8 @@ export type Target =
   | { readonly kind: "flipMark"; readonly mark: number }
   | { readonly kind: "masquerade" }
   | { readonly kind: "dnat"; readonly address: Address; readonly port: number }
+  /** To a port of the node itself, at the address of the interface it came in through. */
+  | { readonly kind: "redirect"; readonly port: number }
   /** A rule that only counts, and carries a comment. */
   | { readonly kind: "none" };
 
@@ -67,6 +73,8 @@ export type IptablesPlan = {
 export type Foundation = {
   /** Jumps from built-in chains, each put on top when it is missing, in this order. */
   readonly jumps: readonly PlacedRule[];
+  /** Jumps put at the end of built-in chains when they are missing. */
+  readonly lastJumps?: readonly PlacedRule[];
   /** Chains that must exist, whatever they hold. */
   readonly present: readonly { readonly table: TableName; readonly name: ChainName }[];
   /** Chains with fixed content. */
@@ -105,6 +113,8 @@ export type Step = {
   readonly remove: readonly Owned<PlacedRule>[];
   /** Rules to put on top of such chains, one after the other: the last ends up first. */
   readonly prepend: readonly Owned<PlacedRule>[];
+  /** Rules to put at the end of such chains. */
+  readonly append: readonly Owned<PlacedRule>[];
   /** Chains that nothing refers to any more once the rest is done. */
   readonly doom: readonly ChainName[];
 };

@@ -1,0 +1,34 @@
+// Holds an address and port for a Frontend, so that no other program listens where rules take the traffic away.
+import { createSocket } from "node:dgram";
+import { createServer } from "node:net";
+import { cannotListen } from "./relay.ts";
+
+/** Gives the place back. */
+export type Hold = { readonly release: () => Promise<void> };
+
+/** Rejects with HostError when somebody else listens there. */
+export function hold(protocol: "tcp" | "udp", host: string, port: number): Promise<Hold> {
+  return protocol === "tcp" ? holdTcp(host, port) : holdUdp(host, port);
+}
+
+/** Who gets here all the same, past the rules, is sent away. */
+function holdTcp(host: string, port: number): Promise<Hold> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((client) => client.destroy());
+    server.once("error", (cause) => reject(cannotListen("TCP", { host, port }, cause)));
+    server.listen({ host, port, ipv6Only: host.includes(":") }, () =>
+      resolve({ release: () => new Promise((done) => server.close(() => done())) }),
+    );
+  });
+}
+
+function holdUdp(host: string, port: number): Promise<Hold> {
+  return new Promise((resolve, reject) => {
+    const isIPv6 = host.includes(":");
+    const socket = createSocket({ type: isIPv6 ? "udp6" : "udp4", ipv6Only: isIPv6 });
+    socket.once("error", (cause) => reject(cannotListen("UDP", { host, port }, cause)));
+    socket.bind({ address: host, port }, () =>
+      resolve({ release: () => new Promise((done) => socket.close(() => done())) }),
+    );
+  });
+}

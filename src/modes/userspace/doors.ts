@@ -1,0 +1,56 @@
+// Which relay each Frontend of a ServicePort leads to, and from which pool a client is served there.
+import type { FamilySettings } from "../../config/settings.ts";
+import { type Address, contains, isLoopback } from "../../model/address.ts";
+import type { ServicePort } from "../../model/snapshot.ts";
+import type { Pools } from "../../routing/pools.ts";
+import type { PortRoutes, Route } from "../../routing/routes.ts";
+
+/**
+ * A relay sees its client but not where the client went, so Frontends that treat clients differently need relays of
+ * their own. cluster, local: one pool for all. external: this node and its pods have the whole cluster, others what
+ * is on this node. guarded: the same, or the whole cluster, for allowed sources only.
+ */
+export type Door = "cluster" | "local" | "external" | "guarded";
+
+export type PoolName = Exclude<keyof Pools, "anyUsable">;
+
+/** The doors a ServicePort needs: mostly one. None where there are no relays for its protocol. */
+export function doorsOf({ port, routes }: PortRoutes): ReadonlySet<Door> {
+  return new Set(port.protocol === "sctp" ? [] : routes.map((route) => doorOf(port, route)));
+}
+
+/** Depends on policies only, so that a relay stays open while endpoints come and go. */
+export function doorOf(port: ServicePort, { frontend, allowed }: Route): Door {
+  if (allowed !== null) return "guarded";
+  if (frontend.kind === "clusterIP") return port.internalPolicy;
+  return port.externalPolicy === "local" ? "external" : "cluster";
+}
+
+/** The pool that serves a client; null: it is not let in. */
+export function poolBehind(
+  door: Door,
+  client: Address,
+  routed: PortRoutes,
+  settings: FamilySettings,
+): PoolName | null {
+  switch (door) {
+    case "cluster":
+    case "local":
+      return door;
+    case "external":
+      return startsHere(client, settings) ? "cluster" : "local";
+    case "guarded": {
+      const allowed = routed.routes.flatMap((route) => route.allowed ?? []);
+      if (!allowed.some((range) => contains(range, client))) return null;
+      return routed.port.externalPolicy === "local"
+        ? poolBehind("external", client, routed, settings)
+        : "cluster";
+    }
+  }
+}
+
+/** Of this node, or of one of its pods as far as an address can tell: a relay does not see interfaces. */
+function startsHere(client: Address, { detector, localAddresses }: FamilySettings): boolean {
+  if (isLoopback(client) || localAddresses.includes(client)) return true;
+  return detector.kind === "cidr" && contains(detector.cidr, client);
+}

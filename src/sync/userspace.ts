@@ -1,0 +1,142 @@
+// The userspace mode at work: relays first, then the rules that lead to them; rules go before relays close.
+import { HostError } from "../host/error.ts";
+import { type Start, starter } from "../host/iptables/command.ts";
+import { openIptablesHost } from "../host/iptables/host.ts";
+import { cleanFlows, type FlowQuery } from "../host/netlink/conntrack.ts";
+import { type Range, RelayPorts } from "../host/relay/ports.ts";
+import type { Address, Family } from "../model/address.ts";
+import type { Clock } from "../model/clock.ts";
+import type { PortKey } from "../model/snapshot.ts";
+import { compile } from "../modes/userspace/compile.ts";
+import type { Routes } from "../routing/routes.ts";
+import type { Applied, Driver, Verified } from "./driver.ts";
+import { Relays } from "./relays.ts";
+import { TablesDriver } from "./tables.ts";
+
+export type UserspaceOptions = {
+  readonly family: Family;
+  readonly clock: Clock;
+  /** The address relays listen on; null: every address. */
+  readonly bind: Address | null;
+  /** null: the kernel chooses ports. */
+  readonly portRange: Range | null;
+  readonly udpIdleMs: number;
+  readonly random?: () => number;
+  /** How programs are started; on this machine unless told. */
+  readonly start?: Start;
+  /** How tracked flows are deleted; in this machine's kernel unless told. */
+  readonly clean?: (query: FlowQuery) => Promise<unknown>;
+};
+
+export async function openUserspace(options: UserspaceOptions): Promise<Driver> {
+  const { family, bind, udpIdleMs, clock, random = Math.random } = options;
+  const host = await openIptablesHost(family, options.start ?? starter());
+  const ports = new RelayPorts(options.portRange, random);
+  const relays = new Relays({ family, bind, ports, udpIdleMs, random, now: () => clock.steady() });
+  const tables = new TablesDriver(host, {
+    place: {},
+    compile: (before, routes) => compile(before, routes, { bind, socketsOf: relays.socketsOf }),
+  });
+  return new UserspaceDriver(relays, tables, family, options.clean ?? ((query) => cleanFlows(query)));
+}
+
+const udp = 17;
+
+class UserspaceDriver implements Driver {
+  readonly #relays: Relays;
+  readonly #tables: TablesDriver;
+  readonly #family: Family;
+  readonly #clean: (query: FlowQuery) => Promise<unknown>;
+  /** Keys that were not brought to their end, besides those the next Routes name. */
+  readonly #pending = new Set<PortKey>();
+  /** Ports of UDP relays that flows may still lead to. */
+  readonly #gone = new Set<number>();
+  /** Whether a tracked flow may lead past the relay that is there now: always so after a start. */
+  #flowsInDoubt = true;
+
+  constructor(
+    relays: Relays,
+    tables: TablesDriver,
+    family: Family,
+    clean: (query: FlowQuery) => Promise<unknown>,
+  ) {
+    this.#relays = relays;
+    this.#tables = tables;
+    this.#family = family;
+    this.#clean = clean;
+  }
+
+  async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
+    for (const key of routes.changed) this.#pending.add(key);
+    const first = await this.#pass(routes, signal, retryRefused);
+    this.#pending.clear();
+    // Ports given back in this very Sync may be what others waited for.
+    const again = first.closed > 0 && this.#relays.unfinished.length > 0;
+    const applied = again
+      ? sum(first.applied, (await this.#pass(routes, signal, false)).applied)
+      : first.applied;
+    await this.#forgetFlows(routes);
+    return { ...applied, refused: [...applied.refused, ...this.#relays.problems()] };
+  }
+
+  verify(signal: AbortSignal): Promise<Verified> {
+    return this.#tables.verify(signal);
+  }
+
+  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+    return this.#tables.watch(onForeignChange, signal);
+  }
+
+  /** Rules stay, as those of kube-proxy did, and lead to closed ports: clients are told at once. */
+  close(): Promise<void> {
+    return this.#relays.close();
+  }
+
+  async #pass(
+    routes: Routes,
+    signal: AbortSignal,
+    retryRefused: boolean,
+  ): Promise<{ readonly applied: Applied; readonly closed: number }> {
+    const keys = new Set([...this.#pending, ...this.#relays.unfinished]);
+    const opened = await this.#relays.grow(routes, keys);
+    const applied = await this.#tables.sync({ ...routes, changed: keys }, signal, retryRefused);
+    const closed = await this.#relays.shrink(routes, keys);
+    for (const { port, protocol } of closed) if (protocol === "udp") this.#gone.add(port);
+    if ([...opened, ...closed].some(({ protocol }) => protocol === "udp")) this.#flowsInDoubt = true;
+    return { applied, closed: closed.length };
+  }
+
+  /** The kernel leads a UDP flow by what it tracked at the first datagram, to a port that is closed by now. */
+  async #forgetFlows(routes: Routes): Promise<void> {
+    if (!this.#flowsInDoubt) return;
+    const gone = new Set(this.#gone);
+    try {
+      await this.#clean({
+        family: this.#family,
+        protocol: udp,
+        select: (flow) => gone.has(flow.replySourcePort) || this.#leadsAstray(flow, routes),
+      });
+      this.#flowsInDoubt = false;
+      for (const port of gone) this.#gone.delete(port);
+    } catch (error) {
+      // Tried again behind the next Sync.
+      if (!(error instanceof HostError)) throw error;
+    }
+  }
+
+  #leadsAstray(flow: Parameters<FlowQuery["select"]>[0], routes: Routes): boolean {
+    const { destination, destinationPort: port, replySourcePort } = flow;
+    const claims = routes.claims.get(`${destination}/udp/${port}`) ?? routes.claims.get(`node/udp/${port}`);
+    if (claims?.[0] === undefined) return false;
+    return ![...this.#relays.socketsOf(claims[0].key).doors.values()].includes(replySourcePort);
+  }
+}
+
+function sum(a: Applied, b: Applied): Applied {
+  return {
+    ...b,
+    readBack: a.readBack || b.readBack,
+    operations: a.operations + b.operations,
+    bytes: a.bytes + b.bytes,
+  };
+}
