@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
 import { walkNftables } from "../src/explain/nftables.ts";
+import { decideRelayed } from "../src/explain/userspace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
 import { endpointKey } from "../src/model/snapshot.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
@@ -15,6 +16,7 @@ import {
   casesFor,
   caseText,
   type ExpectedOutcome,
+  type ModeName,
   type PacketCase,
   readScenario,
   type Scenario,
@@ -38,6 +40,22 @@ describe.each(["nftables", "iptables"] as const)("decide() in %s mode", (mode) =
           outcomeText(packet.outcome),
           decisionText(decide(routes, traits[mode], toPacket(packet)).outcome),
         ]);
+      expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
+    }
+  });
+});
+
+describe("decideRelayed() in userspace mode", () => {
+  it.each(titled("userspace"))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, "userspace", family);
+      const decided = packets
+        .filter((packet) => packet.family === family)
+        .map((packet) => {
+          const { outcome } = decideRelayed(routes, toPacket(packet));
+          const said = outcome.kind === "close" ? "close" : decisionText(outcome);
+          return [caseText(packet), outcomeText(packet.outcome), said];
+        });
       expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
     }
   });
@@ -85,9 +103,7 @@ describe("the iptables Plan", () => {
   });
 });
 
-function titled(
-  mode: "nftables" | "iptables",
-): { title: string; scenario: Scenario; packets: PacketCase[] }[] {
+function titled(mode: ModeName): { title: string; scenario: Scenario; packets: PacketCase[] }[] {
   return scenarios.flatMap((scenario) => {
     const packets = casesFor(scenario.packets, mode, "turnout")
       // The kernel, not the proxy, refuses what claims to go to loopback from outside.

@@ -6,12 +6,13 @@ import { type Address, type Family, families, joinHostPort } from "../src/model/
 import type { Protocol } from "../src/model/snapshot.ts";
 import { dualStack, type KubeObject, referenceObjects } from "./cluster.ts";
 import { inFamily } from "./places.ts";
+import { asRelayed } from "./relayed.ts";
 
 export type ModeName = "nftables" | "iptables" | "ipvs" | "userspace";
 
 export const modeNames: readonly ModeName[] = ["nftables", "iptables", "ipvs", "userspace"];
 
-/** Userspace mode knows neither policies nor source addresses: only lines that name it are about it. */
+/** A relay stands in the way in userspace mode: what a line says of the others, `relayed.ts` says of it. */
 export const commonModes: readonly ModeName[] = ["nftables", "iptables", "ipvs"];
 
 export type Scenario = {
@@ -64,7 +65,8 @@ export type PacketCase = {
 
 export type ExpectedOutcome =
   | { readonly kind: "forward"; readonly choices: readonly ExpectedChoice[] }
-  | { readonly kind: "reject" | "drop" | "pass" };
+  /** close: a relay of this node takes the packet and gives it to nobody. */
+  | { readonly kind: "reject" | "drop" | "pass" | "close" };
 
 export type ExpectedChoice = {
   /** `10.180.0.1:8080`. */
@@ -137,6 +139,13 @@ export function casesFor(
   mode: ModeName,
   program: "turnout" | "kube-proxy",
 ): PacketCase[] {
+  if (mode === "userspace") {
+    const named = packets.filter(({ modes }) => modes.includes(mode));
+    const others = casesFor(packets, "iptables", program).filter(
+      (packet) => !named.some((own) => isSame(own, packet)),
+    );
+    return [...others.map(asRelayed), ...named];
+  }
   const ofMode = packets.filter(({ modes }) => modes.includes(mode));
   const theirs = ofMode.filter(({ oursOnly }) => !oursOnly);
   if (program === "kube-proxy") return theirs;
@@ -192,7 +201,8 @@ export function parseTarget(text: string, family: Family): PacketCase["to"] {
 
 /** `forward LIST`, all kept; then `masquerade` for all or for a LIST, and `bypass LIST`. */
 function parseOutcome([kind, ...words]: readonly string[]): ExpectedOutcome | null {
-  if ((kind === "reject" || kind === "drop" || kind === "pass") && words.length === 0) return { kind };
+  if ((kind === "reject" || kind === "drop" || kind === "pass" || kind === "close") && words.length === 0)
+    return { kind };
   if (kind !== "forward" || words[0] === undefined) return null;
   const lists = new Map<string, readonly string[]>();
   for (let i = 1; i < words.length; i++) {

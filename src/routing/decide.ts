@@ -112,7 +112,7 @@ function nodePortScope(address: Address, settings: FamilySettings, traits: Trait
   const refusals = traits.refusesOnEveryLocalAddress ? "refusals" : null;
   if (isLoopback(address)) {
     if (traits.loopback === "nftLocalhost") return settings.nftLocalhost === "pass" ? null : "localhost";
-    if (!settings.localhostNodePorts) return refusals;
+    if (traits.loopback === "localhostNodePorts" && !settings.localhostNodePorts) return refusals;
   }
   const listed = places.kind === "all" || places.cidrs.some((cidr) => contains(cidr, address));
   return listed ? "everything" : refusals;

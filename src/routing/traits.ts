@@ -17,7 +17,7 @@ export type Traits = {
   /** Row 73: a pod elsewhere that reaches itself through this node is masqueraded. */
   readonly hairpinOfRemoteEndpoints: boolean;
   /** Rows 89–99: which setting rules NodePorts on loopback. */
-  readonly loopback: "localhostNodePorts" | "nftLocalhost";
+  readonly loopback: "localhostNodePorts" | "nftLocalhost" | "always";
 };
 
 export const nftablesTraits: Traits = {
@@ -29,6 +29,18 @@ export const nftablesTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: false,
   loopback: "nftLocalhost",
+};
+
+/** As far as rules and relays decide; what a relay adds to that, `explain/userspace.ts` knows. */
+export const userspaceTraits: Traits = {
+  undefinedPort: "pass",
+  unallocatedAddress: "pass",
+  refusesOnEveryLocalAddress: false,
+  nodeToExternalWithoutEndpoints: "reject",
+  firewallWithoutEndpoints: true,
+  firewallAtExternalIPs: true,
+  hairpinOfRemoteEndpoints: true,
+  loopback: "always",
 };
 
 export const iptablesTraits: Traits = {

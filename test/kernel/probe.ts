@@ -57,11 +57,17 @@ async function sendOne(world: World, probe: Probe): Promise<Seen> {
     case "icmp":
       return icmpSight(fate);
     case "errno":
+      if (isTcpEnd(fate.errno)) return "close";
       // A reset by the node's own stack: nobody stood in the way.
       return fate.errno === "ECONNREFUSED" && isNodeAddress(probe.to.address) ? "pass" : fateText(fate);
     case "silence":
       return silenceSight(world, fate.client, probe.to);
   }
+}
+
+/** Somebody accepted the connection, and ended it without a word. */
+function isTcpEnd(errno: string): boolean {
+  return errno === "EOF" || errno === "ECONNRESET";
 }
 
 /** Sends one packet, and tells the plain facts. */
@@ -93,6 +99,8 @@ function silenceSight(world: World, client: Endpoint, sentTo: Endpoint): Seen {
   const flow = readFlows(world.node).find(({ from, to }) => isSame(from, client) && isSame(to, sentTo));
   if (flow === undefined || flow.answerFrom.address === flow.to.address) return "drop";
   const { address, port } = flow.answerFrom;
+  // Nobody on the node lets a datagram be unanswered but a relay that has no endpoint for it.
+  if (isNodeAddress(address)) return "close";
   return sightOf(joinHostPort(address, port), sourceSeen(flow.answerTo, client), true);
 }
 

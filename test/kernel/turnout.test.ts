@@ -8,7 +8,7 @@ import { kubeProxyProgram } from "./program.ts";
 const root = join(import.meta.dirname, "..", "..");
 const isBuilt = existsSync(join(root, "dist"));
 
-for (const name of ["nftables", "iptables"] as const) {
+for (const name of ["nftables", "iptables", "userspace"] as const) {
   const candidate = {
     title: `turnout in ${name} mode`,
     program: "turnout",

@@ -7,7 +7,7 @@ import { ApiServer } from "../../src/playground/api/server.ts";
 import type { Foothold } from "./foothold.ts";
 import { type KubeObject, replaceObjects } from "./objects.ts";
 
-export type Mode = "nftables" | "iptables";
+export type Mode = "nftables" | "iptables" | "userspace";
 
 /** Fields of KubeProxyConfiguration that a case sets; the rest is filled in so that nothing machine-wide is touched. */
 export type Configuration<M extends string = Mode> = { readonly mode: M; readonly [field: string]: unknown };

@@ -12,6 +12,7 @@ export type Rules = Readonly<Record<string, string>>;
 const listings: Record<Mode, readonly string[]> = {
   nftables: ["nft list ruleset"],
   iptables: ["iptables-save", "ip6tables-save"],
+  userspace: ["iptables-save", "ip6tables-save"],
 };
 
 export async function recordRules(

@@ -31,10 +31,14 @@ export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
   };
 }
 
+/** Connections that wait to be accepted; the kernel takes no more than net.core.somaxconn, 4096 unless changed. */
+const backlog = 4096;
+
 function listening(server: Server, options: TcpRelayOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause) => reject(cannotListen("TCP", options, cause)));
-    server.listen({ host: options.host, port: options.port, ipv6Only: options.host.includes(":") }, () => {
+    const { host, port } = options;
+    server.listen({ host, port, backlog, ipv6Only: host.includes(":") }, () => {
       server.removeAllListeners("error");
       // Running out of descriptors is no reason to end: the kernel keeps the queue, and we go on accepting.
       server.on("error", () => {});

@@ -18,7 +18,7 @@ type Flow = {
 /** Rejects with HostError when the address cannot be listened on. */
 export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   const type = options.host.includes(":") ? "udp6" : "udp4";
-  const server = createSocket({ type, ipv6Only: type === "udp6" });
+  const server = createSocket({ type, ipv6Only: type === "udp6", recvBufferSize });
   const flows = new Map<string, Flow>();
   await bound(server, options);
   const forget = (key: string) => {
@@ -100,3 +100,6 @@ function sender(socket: Socket): (data: Uint8Array) => void {
 }
 
 const mostWaiting = 16;
+
+/** For bursts of many clients; the kernel takes no more than net.core.rmem_max. */
+const recvBufferSize = 4 * 1024 * 1024;
