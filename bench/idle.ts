@@ -13,7 +13,7 @@ import { cpuSeconds, residentMiB } from "./lib/usage.ts";
 const seconds = Number(process.env.TURNOUT_IDLE_SECONDS ?? 15);
 const sizes: readonly Size[] = [
   { services: 100, endpoints: 2 },
-  { services: 1000, endpoints: 10 },
+  { services: 500, endpoints: 2 },
 ];
 
 main().catch((error: unknown) => {

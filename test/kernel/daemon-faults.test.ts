@@ -80,6 +80,17 @@ describe("a machine that refuses", () => {
     },
   );
 
+  it("--cleanup without CAP_NET_ADMIN: it ends with 1, tells of every mode, and removes nothing", async () => {
+    const daemon = site.start();
+    await daemon.ready();
+    daemon.kill("SIGKILL");
+    await daemon.ended();
+    const { code, log } = await site.finish({ args: ["--cleanup"], by: withoutNetAdmin });
+    expect({ code, log }).toMatchObject({ code: 1 });
+    expect(log.match(/^E.*"Cannot clean up".*mode="\w+"/gm)?.length ?? 0).toBeGreaterThanOrEqual(2);
+    expect(rules()).toContain("172.30.0.10");
+  });
+
   it("slow, greedy and senseless clients: health still answers", async () => {
     const daemon = site.start();
     await daemon.ready();
