@@ -69,11 +69,23 @@ export function ownNamespaceNames(): string[] {
   return allNames().filter((name) => name.startsWith(`${prefix}${process.pid}-`));
 }
 
-/** Removes what processes that died left behind. */
+/** Removes what test processes that died left behind: their namespaces, and the programs they had started in them. */
 export function sweepNamespaces(): void {
   for (const name of allNames()) {
-    const pid = /^tt-(\d+)-/.exec(name)?.[1];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) execFileSync("ip", ["netns", "delete", name]);
+    const owner = /^tt-(\d+)-/.exec(name)?.[1];
+    if (owner === undefined || existsSync(`/proc/${owner}`)) continue;
+    for (const pid of execFileSync("ip", ["netns", "pids", name], { encoding: "utf8" }).split("\n")) {
+      if (pid !== "") killIfThere(Number(pid));
+    }
+    execFileSync("ip", ["netns", "delete", name]);
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
   }
 }
 

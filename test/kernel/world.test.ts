@@ -1,6 +1,8 @@
 // The world itself: packets arrive unchanged, the judge can tell fates apart, and nothing is left behind.
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { families, joinHostPort } from "../../src/model/address.ts";
 import { inFamily, type Place, places } from "../places.ts";
@@ -118,15 +120,21 @@ describe("after the world", () => {
     expect(openFiles()).toBe(home);
   });
 
-  it("namespaces of dead processes are swept away, those of living ones are not", ({ skip }) => {
+  it("namespaces of dead processes are swept away with what runs in them, those of living ones are not", async ({
+    skip,
+  }) => {
     if (reason !== null) return skip(reason);
     const { pid } = spawnSync("true");
-    const names = [`tt-${pid}-left`, `tt-${process.pid}-mine`];
-    for (const name of names) execFileSync("ip", ["netns", "add", name]);
+    const [left, mine] = [`tt-${pid}-left`, `tt-${process.pid}-mine`];
+    for (const name of [left, mine]) execFileSync("ip", ["netns", "add", name]);
+    const orphan = spawn("ip", ["netns", "exec", left, "sleep", "60"]);
+    const ended = once(orphan, "exit");
+    while (execFileSync("ip", ["netns", "pids", left]).length === 0) await sleep(10);
     sweepNamespaces();
-    const left = readdirSync("/run/netns").filter((name) => names.includes(name));
-    execFileSync("ip", ["netns", "delete", names[1]!]);
-    expect(left).toEqual([names[1]]);
+    const [, signal] = (await ended) as [number | null, string | null];
+    const remaining = readdirSync("/run/netns").filter((name) => name === left || name === mine);
+    execFileSync("ip", ["netns", "delete", mine]);
+    expect([remaining, signal]).toEqual([[mine], "SIGKILL"]);
   });
 });
 
