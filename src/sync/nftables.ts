@@ -88,17 +88,19 @@ export class NftablesDriver implements Driver {
   async #close(): Promise<void> {
     this.#lingering.stop();
     try {
-      if (this.owned && this.#applied !== null) await this.#handBack(this.#applied);
+      if (this.owned && this.#want !== null)
+        await this.#handBack(this.#applied ?? without(this.#want, this.#refused.keys()));
     } finally {
       await this.#host.close();
     }
   }
 
   /** No other program could even start over a table of ours: a plain one takes its place in one stroke. */
-  async #handBack(applied: NftPlan): Promise<void> {
-    const table = unfold(applied);
-    const { patch } = takeOver(await this.#host.find(table), table, false);
-    await this.#host.apply(patch, undefined, "plain");
+  async #handBack(plan: NftPlan): Promise<void> {
+    const table = unfold(plan);
+    const found = await this.#host.find(table);
+    if (found?.ownership !== "ours") return;
+    await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
   }
 
   /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
