@@ -7,6 +7,8 @@ import type { Writer } from "./writer.ts";
 export type Element = {
   /** Fields padded to four bytes each; empty for the element that catches everything. */
   readonly key: Bytes;
+  /** Written behind the key as four more bytes in the machine's order; when read, part of it. */
+  readonly slot?: number;
   /** Last key of a range, in sets of concatenated ranges. */
   readonly keyEnd?: Bytes;
   readonly data?: Datum;
@@ -37,7 +39,8 @@ const VALUE = 1;
 
 export function writeElement(out: Writer, element: Element): void {
   const item = out.nest(LIST_ITEM);
-  if (element.key !== "") writeKey(out, KEY, element.key);
+  if (element.slot !== undefined) writeSlotKey(out, element.key, element.slot);
+  else if (element.key !== "") writeKey(out, KEY, element.key);
   if (element.keyEnd !== undefined) writeKey(out, KEY_END, element.keyEnd);
   if (element.data !== undefined) writeData(out, element.data);
   if (element.flags !== undefined) {
@@ -66,6 +69,15 @@ function writeKey(out: Writer, type: number, key: Bytes): void {
   const nest = out.nest(type);
   const value = out.begin(VALUE);
   out.raw(key);
+  out.end(value);
+  out.end(nest);
+}
+
+function writeSlotKey(out: Writer, key: Bytes, slot: number): void {
+  const nest = out.nest(KEY);
+  const value = out.begin(VALUE);
+  out.raw(key);
+  out.u32(slot);
   out.end(value);
   out.end(nest);
 }

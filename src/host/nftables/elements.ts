@@ -35,16 +35,18 @@ export function* encodeItems(set: NftSet, items: readonly Item[]): Generator<Ker
   }
 }
 
-/** There may be a million, and all slots of one key stand together. */
+/** There may be a million: all slots of one key stand together, and the yielded object is always the same one. */
 function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElement> {
+  const element = { key: "", slot: 0, data: "" };
   let text = "";
-  let key: Bytes = "";
-  for (const item of items) {
-    if (item.key !== text) {
-      text = item.key;
-      key = encodeKey(set, text);
+  for (const { key, slot, data } of items) {
+    if (key !== text) {
+      text = key;
+      element.key = encodeKey(set, key);
     }
-    yield { key: key + hostU32Bytes(item.slot!), data: encodeData(item.data!) };
+    element.slot = slot!;
+    element.data = backendBytes(data as Backend);
+    yield element;
   }
 }
 
@@ -109,8 +111,16 @@ function encodePart(part: Part, text: string): Bytes {
 }
 
 function encodeData(data: string | Backend): Datum {
-  if (typeof data !== "string") return `${addressText(data.address)}${u16Bytes(data.port)}\0\0`;
+  if (typeof data !== "string") return backendBytes(data);
   return data === "drop" ? { kind: "drop" } : { kind: "goto", chain: data.slice("goto ".length) };
+}
+
+/** An address and a port, each filled up to whole registers. */
+function backendBytes({ address, port }: Backend): Bytes {
+  const bytes = addressBytes(address)!;
+  const [a, b] = [port >> 8, port & 255];
+  if (bytes.length === 4) return String.fromCharCode(bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!, a, b, 0, 0);
+  return String.fromCharCode(...bytes, a, b, 0, 0);
 }
 
 function decodeElement(set: NftSet, { key, keyEnd, data, userdata }: KernelElement): Element {
