@@ -1,9 +1,11 @@
 // Golden tests of the commands that only look: text and JSON on the bundled example, and answers to mistakes.
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { CommandWorld } from "../src/cli/command.ts";
+import { commands, referencePage } from "../src/cli/commands.ts";
 import { diff } from "../src/cli/diff.ts";
 import { explain } from "../src/cli/explain.ts";
 import { render } from "../src/cli/render.ts";
@@ -165,5 +167,31 @@ describe("status", () => {
     const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
     expect(err).toContain("no Turnout runs here");
+  });
+});
+
+describe("the reference", () => {
+  it("is docs/commands.md", async () => {
+    await expect(referencePage()).toMatchFileSnapshot(join(root, "docs/commands.md"));
+  });
+
+  it.each(Object.entries(commands))("turnout %s --help prints its help", async (_, { run, help }) => {
+    expect(await said(run, "--help")).toEqual({ code: 0, out: help, err: "" });
+  });
+
+  it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {
+    const { code, out } = await said(commands.completion!.run, shell);
+    expect(code).toBe(0);
+    for (const word of ["playground", "explain", "live", "against"]) expect(out).toContain(word);
+  });
+
+  it("completes what bash asks for", () => {
+    const script = join(scratch, "completion.bash");
+    return said(commands.completion!.run, "bash").then(({ out }) => {
+      const ask = (words: string, at: number) =>
+        `COMP_WORDS=(${words}); COMP_CWORD=${at}; _turnout; echo "\${COMPREPLY[*]}"`;
+      writeFileSync(script, `${out}\n${ask("turnout ex", 1)}\n${ask("turnout diff --ag", 2)}\n`);
+      expect(execFileSync("bash", [script], { encoding: "utf8" })).toBe("explain\n--against\n");
+    });
   });
 });

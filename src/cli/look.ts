@@ -45,12 +45,13 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
   const source = given.source ?? "daemon";
   const clusterCIDR = given["cluster-cidr"] ?? "";
   const mode = modeOf(given.mode);
-  if (source === "playground") {
-    const home = statePath(playgroundPid());
+  if (isPlayground(source)) {
+    const pid = playgroundPid(source);
+    const home = statePath(pid);
     const node = given.node ?? preferredNode ?? "node-a";
     const status = await askStatus(join(home, `${node}.sock`)).catch(() => null);
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
-    const netns = namespacePath(namespaceName(node, playgroundPid()));
+    const netns = namespacePath(namespaceName(node, pid));
     return { spec, node, mode: mode ?? modeOf(status?.mode) ?? "nftables", clusterCIDR, netns };
   }
   const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
@@ -120,8 +121,14 @@ export async function askDaemon(socket: string): Promise<Status> {
   }
 }
 
-export function playgroundPid(): number {
-  const pid = livingPlaygrounds().at(-1);
+/** `playground`, or `playground:PID` where several run. */
+export function isPlayground(source: string): boolean {
+  return /^playground(:\d+)?$/.test(source);
+}
+
+export function playgroundPid(source: string): number {
+  const asked = source.split(":")[1];
+  const pid = livingPlaygrounds().findLast((each) => asked === undefined || each === Number(asked));
   if (pid === undefined) throw new Mistake("no playground runs here: start one with turnout playground");
   return pid;
 }

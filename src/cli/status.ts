@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { statePath } from "../playground/net/namespaces.ts";
 import type { CommandWorld } from "./command.ts";
-import { askDaemon, Mistake, playgroundPid, withMistakes } from "./look.ts";
+import { askDaemon, isPlayground, Mistake, playgroundPid, withMistakes } from "./look.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing
@@ -35,7 +35,7 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
 }
 
 function socketOf(source: string, node: string): string {
-  if (source === "playground") return join(statePath(playgroundPid()), `${node}.sock`);
+  if (isPlayground(source)) return join(statePath(playgroundPid(source)), `${node}.sock`);
   const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
   if (!source.startsWith("daemon")) throw new Mistake("--source must be daemon, daemon:SOCKET or playground");
   return socket ?? defaultStatusSocket;

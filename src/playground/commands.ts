@@ -88,10 +88,11 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   wait: {
-    usage: "wait SECONDS",
-    summary: "for scripts",
-    run: async (_, [seconds = "1"]) => {
-      await sleep(Math.min(60, Number(seconds) || 1) * 1000);
+    usage: "wait [SECONDS]",
+    summary: "so long, or until the kernels hold what is wanted",
+    run: async (playground, [seconds]) => {
+      if (seconds === undefined) await playground.settled();
+      else await sleep(Math.min(60, Number(seconds) || 1) * 1000);
       return [];
     },
   },
