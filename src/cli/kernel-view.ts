@@ -1,6 +1,7 @@
 // What the kernel of a node would do with a packet, walked through the rules it really holds, and what it does already.
 import { rulesetOf, rulesetOnHost, walkIptables } from "../explain/iptables.ts";
 import { walkNftables } from "../explain/nftables.ts";
+import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { readFlows } from "../host/netlink/conntrack.ts";
@@ -66,7 +67,11 @@ export async function lookAtKernel(
 
   async function iptablesWays(): Promise<{ want: Way[]; have: Way[] }> {
     const plan = compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
-    const host = await openIptablesHost(routes.settings.family, starter(placeOf(look)), signal);
+    const host = await openIptablesHost(
+      routes.settings.family,
+      await inUseHere(starter(placeOf(look))),
+      signal,
+    );
     const ways = (rules: Parameters<typeof walkIptables>[0]): Way[] =>
       walkIptables(rules, packet, around).map(({ outcome, steps }) => ({
         outcome,

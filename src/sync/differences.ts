@@ -1,4 +1,5 @@
 // How a host differs from what it should hold, a line for each difference; nothing is changed.
+import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { NftablesHost } from "../host/nftables/host.ts";
@@ -33,7 +34,7 @@ export async function differences(
 
 async function iptablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
   const plan = compileIptables(null, routes, await existingCounters(place));
-  const host = await openIptablesHost(routes.settings.family, starter(place), signal);
+  const host = await openIptablesHost(routes.settings.family, await inUseHere(starter(place)), signal);
   const patch = printPatch(adopt(await host.read(signal), plan));
   return patch.split("\n").filter((line) => /^[-:]/.test(line));
 }

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
+import { inUseHere } from "../host/iptables/back-end.ts";
 import { run, type Start, starter } from "../host/iptables/command.ts";
 import { readCounter } from "../host/iptables/counters.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
@@ -16,7 +17,8 @@ type Place = { readonly netns?: string };
 
 /** Families whose tables can be listed; throws when there is none. */
 export async function iptablesFamilies(): Promise<readonly Family[]> {
-  const answers = await usableFamilies(starter(), (file) => readFileSync(file, "utf8"));
+  const start = await inUseHere(starter());
+  const answers = await usableFamilies(start, (file) => readFileSync(file, "utf8"));
   const usable = answers.filter(({ reason }) => reason === null).map(({ family }) => family);
   if (usable.length > 0) return usable;
   const reasons = answers.map(({ family, reason }) => `${family}: ${reason}`).join("; ");
@@ -38,7 +40,8 @@ export async function prepareIptables(settings: FamilySettings, { netns }: Place
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */
 export async function cleanUpIptables(place: Place): Promise<void> {
-  for (const family of families) await cleanUpFamily(family, starter(place));
+  const start = await inUseHere(starter(place));
+  for (const family of families) await cleanUpFamily(family, start);
 }
 
 async function cleanUpFamily(family: Family, start: Start): Promise<void> {

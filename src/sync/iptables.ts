@@ -1,4 +1,5 @@
 // The iptables mode at work: the tables that kube-proxy writes, and a canary that tells when somebody flushed them.
+import { inUseHere } from "../host/iptables/back-end.ts";
 import { watchCanary } from "../host/iptables/canary.ts";
 import { type Start, starter } from "../host/iptables/command.ts";
 import { ensureCounter } from "../host/iptables/counters.ts";
@@ -22,7 +23,7 @@ export type IptablesOptions = {
 
 export async function openIptables(options: IptablesOptions): Promise<Driver> {
   const place = options.netns === undefined ? {} : { netns: options.netns };
-  const start = options.start ?? starter(place);
+  const start = await inUseHere(options.start ?? starter(place));
   const host = await openIptablesHost(options.family, start);
   const counters: Counters = {
     invalidDropped: await ensureCounter(counterNames.invalidDropped, place),

@@ -1,5 +1,6 @@
 // What userspace mode needs of a machine before it starts, and how every trace of it is removed.
 import { HostError } from "../host/error.ts";
+import { inUseHere } from "../host/iptables/back-end.ts";
 import { type Start, starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { type Address, type Family, families, familyOf, isLoopback } from "../model/address.ts";
@@ -18,7 +19,8 @@ export function bindAddressOf(family: Family, bindAddress: Address): Address | n
 
 /** Takes out the five chains and their jumps in every family that has tables; safe to repeat. */
 export async function cleanUpUserspace(place: { readonly netns?: string }): Promise<void> {
-  for (const family of families) await cleanUpFamily(family, starter(place));
+  const start = await inUseHere(starter(place));
+  for (const family of families) await cleanUpFamily(family, start);
 }
 
 async function cleanUpFamily(family: Family, start: Start): Promise<void> {

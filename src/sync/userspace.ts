@@ -1,5 +1,6 @@
 // The userspace mode at work: relays first, then the rules that lead to them; rules go before relays close.
 import { HostError } from "../host/error.ts";
+import { inUseHere } from "../host/iptables/back-end.ts";
 import { type Start, starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { cleanFlows, type FlowQuery } from "../host/netlink/conntrack.ts";
@@ -30,7 +31,7 @@ export type UserspaceOptions = {
 
 export async function openUserspace(options: UserspaceOptions): Promise<Driver> {
   const { family, bind, udpIdleMs, clock, random = Math.random } = options;
-  const host = await openIptablesHost(family, options.start ?? starter());
+  const host = await openIptablesHost(family, await inUseHere(options.start ?? starter()));
   const ports = new RelayPorts(options.portRange, random);
   const relays = new Relays({ family, bind, ports, udpIdleMs, random, now: () => clock.steady() });
   const tables = new TablesDriver(host, {

@@ -109,6 +109,23 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await driver.close();
   });
 
+  it.each(["legacy", "nft"])("works on the back end that the kubelet works on: %s", async (kubelet) => {
+    here.run(`iptables-${kubelet}`, "-t", "mangle", "-N", "KUBE-KUBELET-CANARY");
+    const other = kubelet === "legacy" ? "nft" : "legacy";
+    // An earlier proxy on the other back end counts less.
+    here.run(`iptables-${other}`, "-t", "mangle", "-N", "KUBE-PROXY-CANARY");
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: 30_000,
+      netns: here.path,
+    });
+    await driver.sync(routed([web]), never);
+    expect(here.run(`iptables-${kubelet}-save`)).toContain("shop/web:http cluster IP");
+    expect(here.run(`iptables-${other}-save`)).not.toContain("KUBE-SERVICES");
+    await driver.close();
+  });
+
   it("10/48 02/29 reads the host after a failure, and then gets there", async () => {
     const onMachine = starter({ netns: here.path });
     let fail: number | null = null;

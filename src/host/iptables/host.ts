@@ -6,10 +6,9 @@ import { inputLines, printPatch } from "../../plan/iptables/print.ts";
 import { stage } from "../../plan/iptables/stage.ts";
 import type { HostTables, IptablesPatch } from "../../plan/iptables/types.ts";
 import { HostError } from "../error.ts";
+import { type BackEnd, backEndOf } from "./back-end.ts";
 import { type Finished, programs, run, type Start, waitForLock } from "./command.ts";
 import { restoreFailure } from "./refusal.ts";
-
-export type BackEnd = "nf_tables" | "legacy";
 
 /** What one Patch cost. */
 export type Written = { readonly operations: number; readonly bytes: number };
@@ -32,9 +31,9 @@ export async function openIptablesHost(
   signal?: AbortSignal,
 ): Promise<IptablesHost> {
   const { edit } = programs[family];
-  const { code, stdout } = await run(start, edit, ["--version"], "", signal);
-  if (code !== 0) throw new HostError("unavailable", `Cannot use ${edit}: its --version exited with ${code}`);
-  return hostOf(family, start, stdout.includes("nf_tables") ? "nf_tables" : "legacy");
+  const backEnd = await backEndOf(start, edit, signal);
+  if (backEnd === null) throw new HostError("unavailable", `Cannot use ${edit}: it does not run`);
+  return hostOf(family, start, backEnd);
 }
 
 function hostOf(family: Family, start: Start, backEnd: BackEnd): IptablesHost {
