@@ -155,6 +155,7 @@ describe("status", () => {
         failures: 0,
         relists: 0,
         watchSince: 900_000,
+        heardAt: 1000,
       },
     },
   };

@@ -130,6 +130,7 @@ const watched = {
   failures: 0,
   relists: 0,
   watchSince: null,
+  heardAt: null,
 };
 
 describe("a proxy that is observed", () => {

@@ -160,8 +160,8 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     requested: (facts) => observeRequest(metrics, facts),
     swept: (sweep) => observeSweep(metrics, sweep),
     follow(source) {
-      const since = clock.wall();
-      health.askAges(() => watchAges(source.status(), since, clock.wall()));
+      const since = clock.steady();
+      health.askAges(() => watchAges(source.status(), since, clock.steady()));
     },
     synced(record: SyncRecord, snapshot: Snapshot) {
       const { family, outcome } = record;

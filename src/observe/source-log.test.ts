@@ -14,6 +14,7 @@ const fine: ResourceStatus = {
   failures: 0,
   relists: 0,
   watchSince: 1,
+  heardAt: 1,
 };
 
 it("tells a trouble once, again when it changes or lasts, and when it is over", () => {

@@ -12,14 +12,15 @@ const quiet: ResourceStatus = {
   failures: 0,
   relists: 0,
   watchSince: null,
+  heardAt: null,
 };
 
 it("counts from the last sign of life, or from the beginning", () => {
   const status = {
     synced: true,
     resources: {
-      Service: { ...quiet, lastEventAt: 5000, watchSince: 1000 },
-      EndpointSlice: { ...quiet, lastEventAt: 5000, watchSince: 8000 },
+      Service: { ...quiet, heardAt: 5000 },
+      EndpointSlice: { ...quiet, heardAt: 8000 },
       Node: quiet,
       ServiceCIDR: { ...quiet, refused: true },
     },
@@ -31,7 +32,7 @@ it("counts from the last sign of life, or from the beginning", () => {
   ]);
 });
 
-it("is never negative, though the clock be set back; a resource not watched yet has no age", () => {
-  const status = { synced: false, resources: { Service: { ...quiet, lastEventAt: 5000 } } };
-  expect([...watchAges(status, 2000, 4000)]).toEqual([["services", 0]]);
+it("has nothing to say of a resource that is not watched yet", () => {
+  const status = { synced: false, resources: { Service: { ...quiet, heardAt: 2000 } } };
+  expect([...watchAges(status, 1000, 4000)]).toEqual([["services", 2000]]);
 });

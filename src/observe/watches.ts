@@ -10,15 +10,14 @@ const resources = {
   ServiceCIDR: "servicecidrs",
 } as const satisfies Record<Kind, string>;
 
-/** Times in milliseconds since 1970; `since` is when watching began, for resources never heard of. */
+/** `since` is when watching began, for resources never heard of; both times are of the steady clock. */
 export function watchAges({ resources: known }: SourceStatus, since: number, now: number): WatchAges {
   const ages = new Map<string, number>();
   for (const kind of Object.keys(resources) as Kind[]) {
     const status = known[kind];
     // Clusters before 1.33 do not serve ServiceCIDRs: their silence says nothing.
     if (status === undefined || (status.refused && kind === "ServiceCIDR")) continue;
-    const heard = Math.max(status.lastEventAt ?? since, status.watchSince ?? since);
-    ages.set(resources[kind], Math.max(0, now - heard));
+    ages.set(resources[kind], now - (status.heardAt ?? since));
   }
   return ages;
 }

@@ -26,7 +26,7 @@ export type SourceStatus = {
   readonly resources: Readonly<Partial<Record<Kind, ResourceStatus>>>;
 };
 
-/** Times are milliseconds since 1970. */
+/** Times are milliseconds since 1970, unless it says otherwise. */
 export type ResourceStatus = {
   readonly synced: boolean;
   /** Whether the last answer was a refusal: forbidden, or not served. */
@@ -41,4 +41,6 @@ export type ResourceStatus = {
   readonly relists: number;
   /** Since when the stream that is open now has been open. */
   readonly watchSince: number | null;
+  /** The last sign of life, on the steady clock, which nobody can set: ages are measured with it. */
+  readonly heardAt: number | null;
 };

@@ -91,6 +91,26 @@ describe("a machine that refuses", () => {
     expect(rules()).toContain("172.30.0.10");
   });
 
+  it("ten thousand probes at once: all are answered, and Services are served on", async () => {
+    const daemon = site.start();
+    await daemon.ready();
+    const probe = "GET /healthz HTTP/1.1\r\nHost: node\r\n\r\n";
+    const sockets = Array.from({ length: 20 }, () => connectInside(site.netns, "127.0.0.1", 10256));
+    let answers = 0;
+    for (const socket of sockets) {
+      socket.on("error", () => {});
+      socket.setEncoding("utf8").on("data", (data: string) => {
+        answers += data.split("HTTP/1.1 200").length - 1;
+      });
+      socket.write(probe.repeat(500));
+    }
+    for (const object of shop({ clusterIP: "172.30.0.99" })) site.api.put(object);
+    await eventually(() => rules().includes("172.30.0.99"), "the new address");
+    // An answer that is cut in the middle of its first line is not counted.
+    await eventually(() => answers > 9_900, "answers");
+    for (const socket of sockets) socket.destroy();
+  });
+
   it("slow, greedy and senseless clients: health still answers", async () => {
     const daemon = site.start();
     await daemon.ready();

@@ -58,6 +58,7 @@ export class Reflector {
     failures: 0,
     relists: 0,
     watchSince: null,
+    heardAt: null,
   };
 
   constructor(parts: ReflectorParts) {
@@ -122,7 +123,7 @@ export class Reflector {
           clock: world.clock,
           resource,
           query: { ...query, allowWatchBookmarks: "true", timeoutSeconds: `${seconds}` },
-          onOpen: () => this.#note({ watchSince: world.clock.wall() }),
+          onOpen: () => this.#note({ watchSince: world.clock.wall(), heardAt: world.clock.steady() }),
           quietMs: () => this.#quietMs(follower, openedAt),
         },
         (event) => this.#take(follower, event),
@@ -146,7 +147,8 @@ export class Reflector {
   }
 
   #take(follower: Follower, event: WatchEvent): void {
-    this.#status = { ...this.#status, lastEventAt: this.#parts.world.clock.wall() };
+    const { clock } = this.#parts.world;
+    this.#status = { ...this.#status, lastEventAt: clock.wall(), heardAt: clock.steady() };
     this.#fruitless = 0;
     const complete = follower.take(event, this.#parts.sink);
     if (complete !== null) this.#replace(complete);

@@ -100,6 +100,7 @@ const nothingYet: ResourceStatus = {
   failures: 0,
   relists: 0,
   watchSince: null,
+  heardAt: null,
 };
 
 function statusAfter(before: ResourceStatus, problems: readonly Problem[], now: number): ResourceStatus {
