@@ -8,7 +8,7 @@ import type { KubeObject } from "../reference/objects.ts";
 import { eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
 
 const reason = reasonNotToRun();
-const seconds = Number(process.env.TURNOUT_SOAK_SECONDS ?? 20);
+const seconds = Number(process.env.TURNOUT_SOAK_SECONDS ?? 12);
 const services = 40;
 
 const faults: readonly Fault[] = [

@@ -40,7 +40,7 @@ export type Daemon = {
   readonly pid: number;
   log(): string;
   running(): boolean;
-  /** The exit code, or null for a signal; rejects after 20 seconds. */
+  /** The exit code, or null for a signal; rejects after a minute. */
   ended(): Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves after the first Sync of these families. */
@@ -134,7 +134,7 @@ export function nodeObject(
 export const nodeIPs = [places.host, twin(places.host)] as const;
 
 /** Tries until it is so. */
-export async function eventually(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 20_000) {
+export async function eventually(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 60_000) {
   for (const end = Date.now() + withinMs; !(await isSo()); await sleep(25))
     if (Date.now() > end) throw new Error(`Not within ${withinMs} ms: ${what}`);
 }
@@ -179,7 +179,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
     running: isRunning,
     async ended() {
       const stop = new AbortController();
-      const late = sleep(20_000, undefined, { signal: stop.signal }).then(() => {
+      const late = sleep(60_000, undefined, { signal: stop.signal }).then(() => {
         throw new Error(`Still running:\n${log()}`);
       });
       late.catch(() => {});
