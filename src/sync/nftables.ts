@@ -15,9 +15,10 @@ import { portions } from "../plan/nftables/portions.ts";
 import { takeOver } from "../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
+import { Backlog } from "./backlog.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
 import { LingeringChains } from "./lingering.ts";
-import { culpritsOf, refusal } from "./refusals.ts";
+import { culpritsOf } from "./refusals.ts";
 import { TableWatch } from "./tablewatch.ts";
 
 export async function openNftables(options: NftablesHostOptions): Promise<NftablesDriver> {
@@ -34,10 +35,7 @@ export class NftablesDriver implements Driver {
   #want: NftPlan | null = null;
   /** What the host holds; null: we do not know. */
   #applied: NftPlan | null = null;
-  /** Keys that differ between the two, besides those the next Routes name. */
-  #pending = new Set<PortKey>();
-  /** What the host refused, and why: left out until it changes or is tried again. */
-  #refused = new Map<PortKey, string>();
+  readonly #backlog = new Backlog();
   #closing: Promise<void> | null = null;
 
   constructor(host: TableHost, after: Clock["after"] = systemAfter) {
@@ -49,14 +47,7 @@ export class NftablesDriver implements Driver {
 
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
     this.#want = compile(this.#want, routes);
-    for (const key of this.#want.changed) {
-      this.#pending.add(key);
-      this.#refused.delete(key);
-    }
-    if (retryRefused) {
-      for (const key of this.#refused.keys()) this.#pending.add(key);
-      this.#refused.clear();
-    }
+    this.#backlog.add(this.#want.changed, retryRefused);
     if (this.#applied === null) await this.#watch.pause();
     const applied = await this.#reach(this.#want, signal);
     await this.#watch.resume();
@@ -89,7 +80,7 @@ export class NftablesDriver implements Driver {
     this.#lingering.stop();
     try {
       if (this.owned && this.#want !== null)
-        await this.#handBack(this.#applied ?? without(this.#want, this.#refused.keys()));
+        await this.#handBack(this.#applied ?? without(this.#want, this.#backlog.refused));
     } finally {
       await this.#host.close();
     }
@@ -103,23 +94,13 @@ export class NftablesDriver implements Driver {
     await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
   }
 
-  /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
-  async #reach(whole: NftPlan, signal: AbortSignal): Promise<Applied> {
-    for (;;) {
-      const want = this.#refused.size === 0 ? whole : without(whole, this.#refused.keys());
-      const wasKnown = this.#applied !== null;
-      try {
-        const applied = await this.#attempt(want, [...this.#pending, ...this.#refused.keys()], signal);
-        this.#pending.clear();
-        return { ...applied, refused: [...this.#refused].map(([key, reason]) => refusal(key, reason)) };
-      } catch (error) {
-        if (!(error instanceof PatchRefused)) throw error;
-        if (wasKnown) continue;
-        const culprits = culpritsOf(error.parts, want);
-        if (culprits.size === 0) throw error;
-        for (const [key, reason] of culprits) this.#refused.set(key, reason);
-      }
-    }
+  #reach(whole: NftPlan, signal: AbortSignal): Promise<Applied> {
+    return this.#backlog.reach(whole, {
+      isKnown: () => this.#applied !== null,
+      without,
+      attempt: (want, keys) => this.#attempt(want, keys, signal),
+      culprits: (error, want) => (error instanceof PatchRefused ? culpritsOf(error.parts, want) : null),
+    });
   }
 
   async #attempt(

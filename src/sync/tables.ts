@@ -9,8 +9,8 @@ import { countOperations, diff } from "../plan/iptables/diff.ts";
 import { ruleCount, withFragments } from "../plan/iptables/plan.ts";
 import type { IptablesPatch, IptablesPlan, Step } from "../plan/iptables/types.ts";
 import type { Routes } from "../routing/routes.ts";
+import { Backlog } from "./backlog.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
-import { refusal } from "./refusals.ts";
 
 export type TablesOptions = {
   readonly place: Place;
@@ -28,10 +28,7 @@ export class TablesDriver implements Driver {
   #want: IptablesPlan | null = null;
   /** What the host holds; null: we do not know. */
   #applied: IptablesPlan | null = null;
-  /** Keys that differ between the two, besides those the next Routes name. */
-  #pending = new Set<PortKey>();
-  /** What the host refused, and why: left out until it changes or is tried again. */
-  #refused = new Map<PortKey, string>();
+  readonly #backlog = new Backlog();
   /** Begins to listen to events; not before the first load, which would be thousands of them. */
   #listen: (() => Promise<void>) | null = null;
 
@@ -43,15 +40,13 @@ export class TablesDriver implements Driver {
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
     // Where everything is written again, comments follow the size that the cluster has now.
     this.#want = this.#options.compile(this.#applied === null ? null : this.#want, routes);
-    for (const key of this.#want.changed) {
-      this.#pending.add(key);
-      this.#refused.delete(key);
-    }
-    if (retryRefused) {
-      for (const key of this.#refused.keys()) this.#pending.add(key);
-      this.#refused.clear();
-    }
-    return this.#reach(this.#want, signal);
+    this.#backlog.add(this.#want.changed, retryRefused);
+    return this.#backlog.reach(this.#want, {
+      isKnown: () => this.#applied !== null,
+      without,
+      attempt: (want, keys) => this.#attempt(want, keys, signal),
+      culprits: culpritsOf,
+    });
   }
 
   async verify(signal: AbortSignal): Promise<Verified> {
@@ -77,24 +72,6 @@ export class TablesDriver implements Driver {
     return Promise.resolve();
   }
 
-  /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
-  async #reach(whole: IptablesPlan, signal: AbortSignal): Promise<Applied> {
-    for (;;) {
-      const want = this.#refused.size === 0 ? whole : without(whole, this.#refused.keys());
-      const wasKnown = this.#applied !== null;
-      try {
-        const applied = await this.#attempt(want, [...this.#pending, ...this.#refused.keys()], signal);
-        this.#pending.clear();
-        return { ...applied, refused: [...this.#refused].map(([key, reason]) => refusal(key, reason)) };
-      } catch (error) {
-        if (!(error instanceof RestoreFailed) || error.kind !== "refused") throw error;
-        if (wasKnown) continue;
-        if (error.owner === null || this.#refused.has(error.owner)) throw error;
-        this.#refused.set(error.owner, error.text);
-      }
-    }
-  }
-
   async #attempt(
     want: IptablesPlan,
     keys: readonly PortKey[],
@@ -118,6 +95,12 @@ export class TablesDriver implements Driver {
       throw error;
     }
   }
+}
+
+/** A restore names one line; where nobody owns it, no Service can be set aside. */
+function culpritsOf(error: unknown): readonly (readonly [PortKey, string])[] | null {
+  if (!(error instanceof RestoreFailed) || error.kind !== "refused") return null;
+  return error.owner === null ? [] : [[error.owner, error.text]];
 }
 
 function without(plan: IptablesPlan, keys: Iterable<PortKey>): IptablesPlan {
