@@ -23,7 +23,7 @@ describe("watching the table", () => {
     await watch.pause();
     others();
     await watch.resume();
-    expect(told).toEqual(["nf_tables changed while we did not watch"]);
+    await expect.poll(() => told).toEqual(["nf_tables changed while we did not watch"]);
     expect(listeners()).toBe(1);
   });
 

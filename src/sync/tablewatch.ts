@@ -1,4 +1,5 @@
 // Watches for foreign changes of the table, except while much is loaded: the kernel would tell us all of it once more.
+import { HostError } from "../host/error.ts";
 import type { Mark } from "../host/nftables/commits.ts";
 import type { TableHost } from "../host/nftables/host.ts";
 
@@ -26,6 +27,7 @@ export class TableWatch {
     this.#listening = null;
   }
 
+  /** Resolves when changes are heard of again; what happened meanwhile is looked up behind that. */
   async resume(): Promise<void> {
     if (this.#wanted === null || this.#listening !== null) return;
     const { tell, signal } = this.#wanted;
@@ -34,7 +36,16 @@ export class TableWatch {
     this.#listening = listening;
     const since = this.#since;
     this.#since = null;
-    if (since !== null && (await this.#host.changedByOthersSince(since.mark)))
-      tell("nf_tables changed while we did not watch");
+    if (since !== null) void this.#lookBack(since.mark, tell);
+  }
+
+  /** Not waited for: the other family may be in the middle of its own load. */
+  async #lookBack(mark: Mark | null, tell: (what: string) => void): Promise<void> {
+    try {
+      if (await this.#host.changedByOthersSince(mark)) tell("nf_tables changed while we did not watch");
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      tell(`nf_tables may have changed while we did not watch: ${error.message}`);
+    }
   }
 }
