@@ -13,6 +13,7 @@ import {
   shortestFloat32,
 } from "./numbers.ts";
 import type { Parsed } from "./parsed.ts";
+import { parsePortRange } from "./port-range.ts";
 import { parseQuantity, quantityValue } from "./quantity.ts";
 
 function readAs<T>(result: Parsed<T>): T | string {
@@ -192,8 +193,36 @@ describe("lists and addresses with ports", () => {
   });
 });
 
+describe("ranges of ports", () => {
+  it.each([
+    ["300-2000", { first: 300, last: 2000 }],
+    ["300+1700", { first: 300, last: 2000 }],
+    ["4000", { first: 4000, last: 4000 }],
+    ["", null],
+    ["0", null],
+    ["0-0", null],
+  ])("21/2 %j", (text, range) => {
+    expect(readAs(parsePortRange(text))).toEqual(range);
+  });
+
+  it("21/2 refuses what is no range", () => {
+    for (const text of ["70000", "20-10", "a-b", "1-2-3", "60000+6000", "-5"]) {
+      expect(readAs(parsePortRange(text))).toMatch(/^refused: /);
+    }
+  });
+});
+
 it("never throws, whatever the text", () => {
-  const parsers = [parseDuration, parseInt32, parseUint31, parseFloat32, parseBool, parseQuantity, parseCsv];
+  const parsers = [
+    parseDuration,
+    parseInt32,
+    parseUint31,
+    parseFloat32,
+    parseBool,
+    parseQuantity,
+    parseCsv,
+    parsePortRange,
+  ];
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.stringMatching(/^[-+0-9.xeEKMinsmhu_"',]{0,40}$/));
   fc.assert(
     fc.property(text, (sample) => {
