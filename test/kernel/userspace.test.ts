@@ -1,0 +1,146 @@
+// Userspace mode as users run it: the daemon's relays and rules on a node among pods, clients and other programs.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { families, joinHostPort } from "../../src/model/address.ts";
+import { inFamily, places } from "../places.ts";
+import { readScenario } from "../scenarios.ts";
+import { readFlows } from "./flows.ts";
+import { type Probe, send } from "./probe.ts";
+import { type Daemon, eventually, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { createWorld, type World } from "./world.ts";
+
+const reason = reasonNotToRun();
+const objects = ["node-port", "udp-flows"].flatMap((name) => readScenario(name).objects);
+const chains = /KUBE-(PORTALS|NODEPORT)-\w+/;
+
+describe("userspace mode", () => {
+  let world: World;
+  let site: Site;
+  beforeEach(async ({ skip }) => {
+    skip(reason !== null, reason ?? "");
+    world = await createWorld();
+    site = await openSite(world.node);
+    await site.openApi();
+    for (const object of objects) site.api.put(object);
+  });
+  afterEach(async () => {
+    await site?.close();
+    await world?.close();
+  });
+
+  async function started(more: Readonly<Record<string, unknown>> = {}): Promise<Daemon> {
+    const daemon = site.start({ config: { mode: "userspace", ...more } });
+    await daemon.ready();
+    return daemon;
+  }
+
+  async function stop(daemon: Daemon): Promise<void> {
+    daemon.kill("SIGTERM");
+    await daemon.ended();
+  }
+
+  const saved = () => ["iptables-save", "ip6tables-save"].map((tool) => site.netns.run(tool)).join("\n");
+
+  /** What a sender meets that goes there once, in each family. */
+  async function met(from: Probe["from"]["kind"], address: string, target: string): Promise<string[]> {
+    const [place, rest] = [
+      target.slice(0, target.lastIndexOf(":")),
+      target.slice(target.lastIndexOf(":") + 1),
+    ];
+    const [port, protocol] = rest.split("/") as [string, "tcp" | "udp"];
+    const probes = families.map(
+      (family): Probe => ({
+        from: { kind: from, address: inFamily(address, family) },
+        to: { address: inFamily(place, family), port: Number(port), protocol },
+      }),
+    );
+    return (await Promise.all(probes.map((probe) => send(world, probe, 1)))).flat();
+  }
+
+  it("21/8 serves ClusterIPs and NodePorts by TCP and UDP to pods, the node and the outside", async () => {
+    await started();
+    const senders = [
+      ["pod", places.L2],
+      ["node", places.host],
+      ["outside", places.X],
+    ] as const;
+    const targets = [
+      "172.30.0.25:80/tcp",
+      "172.30.0.85:80/udp",
+      "192.168.0.2:30025/tcp",
+      "192.168.0.2:30085/udp",
+    ];
+    for (const target of targets) {
+      for (const [kind, address] of senders) {
+        const seen = await met(kind, address, target);
+        expect(seen.map((sight) => `${target} ${kind} ${sight}`)).toEqual([
+          expect.stringMatching(/10\.180\.\d\.1:8080 masquerade$/),
+          expect.stringMatching(/fd00:180:.*:8080 masquerade$/),
+        ]);
+      }
+    }
+    expect((await met("node", "127.0.0.1", "127.0.0.1:30025/tcp")).join()).toMatch(/10\.180.* masquerade/);
+  });
+
+  it("21/6 puts back a rule and a jump that somebody deleted, once", async () => {
+    await started();
+    const whole = sorted(saved());
+    for (const chain of ["PREROUTING", "KUBE-PORTALS-CONTAINER"]) {
+      site.netns.run("iptables", "-t", "nat", "-D", chain, "1");
+      expect(sorted(saved())).not.toEqual(whole);
+      await eventually(() => sorted(saved()).join() === whole.join(), `the rules of ${chain}`);
+    }
+  });
+
+  it("21/7 21/4 starts over its own rules with other ports, and flows of the process before find them", async () => {
+    const daemon = await started({ portRange: "45000-45999" });
+    const ports = () => new Set([...saved().matchAll(/--to-ports (\d+)/g)].map(([, port]) => Number(port)));
+    expect([...ports()].every((port) => port >= 45_000 && port <= 45_999)).toBe(true);
+    await met("outside", places.X, "192.168.0.2:30085/udp");
+    await stop(daemon);
+    await started({ portRange: "46000-46999" });
+    expect([...ports()].every((port) => port >= 46_000 && port <= 46_999)).toBe(true);
+    const old = readFlows(world.node).filter(
+      ({ answerFrom }) => answerFrom.port >= 45_000 && answerFrom.port < 46_000,
+    );
+    expect(old.filter(({ to }) => to.port === 30_085)).toEqual([]);
+  });
+
+  it("21/19 deletes the flows of a UDP Service that is gone, and nobody else's", async () => {
+    await started();
+    await met("pod", places.L2, "172.30.0.85:80/udp");
+    await met("outside", places.X, "172.30.0.85:80/udp");
+    const flows = () =>
+      readFlows(world.node).filter(({ to }) => joinHostPort(to.address, to.port) === "172.30.0.85:80");
+    expect(flows().length).toBeGreaterThan(0);
+    site.api.remove("Service", "udp-flows", "web");
+    await eventually(() => !saved().includes("172.30.0.85"), "the rules to go");
+    await eventually(() => flows().length === 0, "the flows to go");
+  });
+
+  it("21/22 leaves nothing after --cleanup, twice, and nothing in other modes", async () => {
+    await stop(await started());
+    expect(saved()).toMatch(chains);
+    for (const _ of [1, 2]) {
+      expect(await site.finish({ args: ["--cleanup"] })).toMatchObject({ code: 0 });
+      expect(saved()).not.toMatch(chains);
+    }
+    await stop(await started());
+    const daemon = site.start({ config: { mode: "iptables" } });
+    await daemon.ready();
+    await eventually(() => !chains.test(saved()), "the rules of userspace mode to go");
+  });
+
+  it("21/1 refuses to listen on loopback", async () => {
+    const { code, log } = await site.finish({ config: { mode: "userspace", bindAddress: "127.0.0.1" } });
+    expect(code).toBe(1);
+    expect(log).toContain("cannot proxy on localhost");
+  });
+});
+
+/** Without counters and comments of the listing. */
+function sorted(listing: string): string[] {
+  return listing
+    .split("\n")
+    .filter((line) => line.startsWith("-A"))
+    .sort();
+}
