@@ -70,7 +70,7 @@ describe("relays", () => {
       servicePort(`shop/${name}`, { clusterIP: `172.30.0.${i + 1}` }),
     );
     await bench.sync(...services);
-    const ports = services.map((port) => bench.portOf(port)).sort();
+    const ports = services.map((port) => bench.portOf(port)).sort((a, b) => a - b);
     expect(ports).toEqual([0, first, first + 1, first + 2]);
     expect(bench.relays.problems().map(({ message }) => message)).toEqual([
       "port allocation failed; there are no remaining ports left to allocate in the accepted range",
