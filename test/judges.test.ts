@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
 import { walkNftables } from "../src/explain/nftables.ts";
+import { type Trace, trace } from "../src/explain/trace.ts";
 import { decideRelayed } from "../src/explain/userspace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
 import { endpointKey } from "../src/model/snapshot.ts";
@@ -29,7 +30,7 @@ const scenarios = scenarioNames()
   // What somebody else's firewall does is not ours to decide.
   .filter(({ settings }) => settings.forwardPolicy === "ACCEPT");
 
-describe.each(["nftables", "iptables"] as const)("decide() in %s mode", (mode) => {
+describe.each(["nftables", "iptables"] as const)("decide() and explain in %s mode", (mode) => {
   it.each(titled(mode))("$title", ({ scenario, packets }) => {
     for (const family of families) {
       const routes = routesFor(scenario.objects, scenario.settings, mode, family);
@@ -39,8 +40,11 @@ describe.each(["nftables", "iptables"] as const)("decide() in %s mode", (mode) =
           caseText(packet),
           outcomeText(packet.outcome),
           decisionText(decide(routes, traits[mode], toPacket(packet)).outcome),
+          traceText(trace(routes, traits[mode], toPacket(packet))),
         ]);
-      expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
+      expect(decided.filter(([, expected, said, told]) => expected !== said || expected !== told)).toEqual(
+        [],
+      );
     }
   });
 });
@@ -134,6 +138,10 @@ function decisionText(outcome: ReturnType<typeof decide>["outcome"]): string {
   return choicesText(
     outcome.choices.map(({ endpoint, masquerade }) => ({ endpoint: endpointKey(endpoint), masquerade })),
   );
+}
+
+function traceText({ outcome, candidates }: Trace): string {
+  return outcome === "forward" ? choicesText(candidates) : outcome;
 }
 
 function walksText(

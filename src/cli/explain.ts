@@ -1,9 +1,10 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
-import { type From, fromExamples, parseFrom, parseTo, toExamples } from "../explain/ask.ts";
+import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/ask.ts";
 import { traitsOf } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { trace } from "../explain/trace.ts";
+import { type Family, familyOf } from "../model/address.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
 import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp, Mistake, withMistakes } from "./look.ts";
@@ -45,7 +46,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     if (!to.ok) throw new Mistake(to.reason);
 
     const first = await lookFrom(given, world.version);
-    const { sender, node } = await senderOf(from.value, first, signal);
+    const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
       given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
     const { routes } = await lookAt(look, signal, live);
@@ -71,6 +72,7 @@ function outputOf(text = "text"): "text" | "json" {
 /** A name is looked up: a Node, or a Pod and the node it runs on. */
 async function senderOf(
   from: From,
+  family: Family | null,
   look: Look,
   signal: AbortSignal,
 ): Promise<{ sender: Sender; node: string | null }> {
@@ -90,7 +92,8 @@ async function senderOf(
     const places = found.map(({ metadata }) => `pod:${metadata?.namespace}/${name}`).join(" or ");
     throw new Mistake(`there are several pods ${name}: say ${places}`);
   }
-  const address = found[0]?.status?.podIP;
+  const { podIP, podIPs = [] } = found[0]?.status ?? {};
+  const address = podIPs.map(({ ip }) => ip).find((ip) => familyOf(ip) === family) ?? podIP;
   if (address === undefined) throw new Mistake(`there is no node and no running pod ${JSON.stringify(name)}`);
   return { sender: { kind: "pod", address }, node: found[0]?.spec?.nodeName ?? null };
 }
@@ -98,7 +101,7 @@ async function senderOf(
 type Item = {
   readonly metadata?: { readonly name?: string; readonly namespace?: string };
   readonly spec?: { readonly nodeName?: string };
-  readonly status?: { readonly podIP?: string };
+  readonly status?: { readonly podIP?: string; readonly podIPs?: readonly { readonly ip: string }[] };
 };
 
 function itemsOf(list: unknown): readonly Item[] | null {

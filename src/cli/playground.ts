@@ -10,12 +10,13 @@ import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
 
-Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifests=FILE] [--port=7443]
+Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifests=FILE] [--port=7443] [-o json]
 
   --mode       how the proxies work: nftables (default) or iptables
   --once       makes the tour without a terminal, and ends
   --script     runs the commands in a file, one a line, and ends; # begins a comment
   --manifests  YAML of the cluster to start with, instead of the shop that is built in
+  -o           text (default) or json: a JSON object for each line, without a terminal
   --port       of the Kubernetes API on 127.0.0.1; another free one when it is taken
 
 On a terminal it shows Services, nodes and packets live, and has a prompt: help lists its commands. Without one it makes a
@@ -27,7 +28,7 @@ While it runs, in another terminal:
   kubectl --kubeconfig=$(ls /run/turnout-playground/*/kubeconfig) get services
 `;
 
-const flags = ["mode", "script", "manifests", "port"];
+const flags = ["mode", "script", "manifests", "port", "o", "output"];
 
 export async function playground(
   argv: readonly string[],
@@ -100,7 +101,8 @@ async function asLines(
   { once, script }: Plain,
   signal: AbortSignal,
 ): Promise<number> {
-  const print = (line: string) => world.stdout(`${line}\n`);
+  const json = (given.o ?? given.output) === "json";
+  const print = (line: string) => world.stdout(json ? jsonLine(line) : `${line}\n`);
   const started = Date.now();
   print("Starting a playground: two nodes, their pods and the outside, in network namespaces of their own.");
   const options = await optionsOf(given);
@@ -120,6 +122,17 @@ async function asLines(
     await ground.close();
     print("Everything is removed.");
   }
+}
+
+/** `> ` begins a command, two spaces what came of it. */
+function jsonLine(line: string): string {
+  if (line.trim() === "") return "";
+  const [kind, text] = line.startsWith("> ")
+    ? ["command", line.slice(2)]
+    : line.startsWith("  ")
+      ? ["outcome", line.slice(2)]
+      : ["note", line.replace(/^# /, "").trim()];
+  return `${JSON.stringify({ [kind]: text })}\n`;
 }
 
 async function runScript(

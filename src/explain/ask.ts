@@ -1,6 +1,6 @@
 // Reads what a user asks about: who sends, and where to. A mistake is answered by an example.
 import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
-import { type Address, parseAddress } from "../model/address.ts";
+import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
 import type { Protocol } from "../model/snapshot.ts";
 
 /** Who sends. `named`: a pod or a node by its name, which somebody has to look up. */
@@ -33,6 +33,11 @@ export const toExamples =
 
 /** An address of the network that is set aside for examples. */
 const somebodyOutside = "203.0.113.9";
+
+/** The family of what was said, where it tells. */
+export function familyOfTo(to: To): Family | null {
+  return to.kind === "address" ? familyOf(to.address) : null;
+}
 
 export function parseFrom(text: string): Parsed<From> {
   const [, word, rest] = /^(pod|outside):(.*)$/.exec(text) ?? [];

@@ -2,19 +2,19 @@
 import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseFrom, parseTo } from "../explain/ask.ts";
+import { familyOfTo, parseFrom, parseTo } from "../explain/ask.ts";
 import { type KnownMode, nodeRoutes, traitsOf } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { trace } from "../explain/trace.ts";
 import { readAddresses } from "../host/netlink/route.ts";
-import type { Family } from "../model/address.ts";
+import { type Family, familyOf } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { parseSourceSpec } from "../sources/index.ts";
 import { differences } from "../sync/differences.ts";
-import { type ApiObject, dig } from "./api/object.ts";
+import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
@@ -80,6 +80,7 @@ export class Playground {
       );
       writeFileSync(playground.kubeconfig, kubeconfigText(api.url), { mode: 0o600 });
       await Promise.all([...playground.#daemons.values()].map((daemon) => daemon.ready()));
+      await playground.settled();
       return playground;
     } catch (error) {
       await api.close();
@@ -116,7 +117,7 @@ export class Playground {
 
   /** Sends one request and waits for what becomes of it. */
   async send(from: string, to: string): Promise<Sent> {
-    const place = this.#placeOf(from);
+    const place = this.#placeOf(from, to);
     const snapshot = await this.snapshot(place.node);
     const { packet } = this.#question(snapshot, place, to);
     if (packet.to.protocol !== "tcp" && packet.to.protocol !== "udp")
@@ -128,7 +129,7 @@ export class Playground {
 
   /** Why a packet meets the fate it meets, as the node it starts on (or arrives at) sees it. */
   async explain(from: string, to: string): Promise<string> {
-    const place = this.#placeOf(from);
+    const place = this.#placeOf(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
     return printTrace(trace(routes[family], traitsOf[this.#knownMode], packet));
@@ -239,7 +240,7 @@ export class Playground {
   }
 
   /** Where somebody stands, and which node sees the packet first. */
-  #placeOf(text: string): PlaceOf {
+  #placeOf(text: string, towards: string): PlaceOf {
     const parsed = parseFrom(text);
     if (!parsed.ok) throw new CannotDo(parsed.reason);
     const from = parsed.value;
@@ -247,7 +248,7 @@ export class Playground {
     if (from.kind === "outside") {
       if (!outsideAddresses.includes(from.address))
         throw new CannotDo(`the outside here has the addresses ${outsideAddresses.join(", ")}`);
-      return { label: "outside", node: first, sender: from };
+      return { label: "outside", node: nodeAt(towards) ?? first, sender: from };
     }
     if (from.kind === "node") return { label: first, node: first, sender: from };
     const node = nodePlaces.find(({ name }) => from.kind === "named" && name === from.name);
@@ -255,9 +256,14 @@ export class Playground {
     const pod =
       from.kind === "named"
         ? this.#find("Pod", from.name)
-        : this.api.list("Pod").find((each) => dig(each, "status.podIP") === from.address);
+        : this.api.list("Pod").find((each) => addressesOf(each).includes(from.address));
     if (pod === undefined) throw new CannotDo(`no pod has the address ${text}`);
-    const sender: Sender = { kind: "pod", address: String(dig(pod, "status.podIP")) };
+    const to = parseTo(towards);
+    const family =
+      (to.ok ? familyOfTo(to.value) : null) ?? (from.kind === "pod" ? familyOf(from.address) : "ipv4");
+    const address = addressesOf(pod).find((each) => familyOf(each) === family);
+    if (address === undefined) throw new CannotDo(`${text} is not running yet`);
+    const sender: Sender = { kind: "pod", address };
     return { label: labelOf(pod), node: String(dig(pod, "spec.nodeName")), sender };
   }
 
@@ -279,6 +285,19 @@ export class Playground {
 }
 
 type PlaceOf = { readonly label: string; readonly node: string; readonly sender: Sender };
+
+/** The node that has the address somebody calls: it sees the packet first. */
+function nodeAt(towards: string): string | null {
+  const to = parseTo(towards);
+  if (!to.ok || to.value.kind !== "address") return null;
+  const { address } = to.value;
+  return nodePlaces.find(({ addresses }) => Object.values(addresses).includes(address))?.name ?? null;
+}
+
+function addressesOf(pod: ApiObject): string[] {
+  const all = dig(pod, "status.podIPs");
+  return Array.isArray(all) ? all.filter(isMap).map(({ ip }) => scalar(ip)) : [];
+}
 
 /** The port that was asked for, or any. */
 async function listen(port: number): Promise<ApiServer> {

@@ -2,6 +2,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { createServer } from "node:http";
 import type { Server } from "node:net";
+import { type Family, familyOf, joinHostPort } from "../../model/address.ts";
 
 /** Code that must be synchronous runs in the pod's namespace. */
 export type Inside = <T>(action: () => T) => T;
@@ -18,13 +19,14 @@ export type Greeting = {
 
 /** Serves until the returned function is called. */
 export function startEcho(
-  who: { readonly pod: string; readonly node: string; readonly address: string },
+  who: { readonly pod: string; readonly node: string; readonly addresses: Readonly<Record<Family, string>> },
   ports: readonly EchoPort[],
   inside: Inside,
 ): () => void {
   const greet = (port: number, saw: string): string => {
-    const endpoint = `${who.address}:${port}`;
-    const greeting: Greeting = { pod: who.pod, node: who.node, endpoint, saw: plain(saw) };
+    const sender = plain(saw);
+    const endpoint = joinHostPort(who.addresses[familyOf(sender)], port);
+    const greeting: Greeting = { pod: who.pod, node: who.node, endpoint, saw: sender };
     return `${JSON.stringify(greeting)}\n`;
   };
   const servers = ports.map(({ protocol, port }) =>

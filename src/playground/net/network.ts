@@ -64,7 +64,7 @@ export class Network {
     addNamespaces([netns]);
     ip(podCommands(netns, node, `pod${++this.#links}`, index));
     const addresses = podAddresses(node, index);
-    const who = { pod, node: node.name, address: addresses.ipv4 };
+    const who = { pod, node: node.name, addresses };
     const attached = { node, addresses, index, netns, stop: startEcho(who, ports, this.inside(label)) };
     this.#pods.set(label, attached);
     return attached;
