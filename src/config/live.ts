@@ -20,25 +20,13 @@ export type Comparison = {
 };
 
 /** Everything that only settings, pace and log go by; servers, client, sysctls and the mode itself stay. */
-const liveFields = [
-  "clusterCIDR",
-  "detectLocal",
-  "detectLocalMode",
-  "iptables.masqueradeAll",
-  "iptables.minSyncPeriod",
-  "iptables.syncPeriod",
-  "logging.verbosity",
-  "nftables.masqueradeAll",
-  "nftables.minSyncPeriod",
-  "nftables.syncPeriod",
-  "nodePortAddresses",
-];
+const liveFields = /^(clusterCIDR|detectLocal(\..*)?|detectLocalMode|logging\.verbosity|nodePortAddresses|(ip|nf)\w+\.(masqueradeAll|minSyncPeriod|syncPeriod))$/;
 
 export function compareConfigs(running: ValidConfig, wanted: ValidConfig): Comparison {
   const changes = changesBetween(plainFile(unfold(running)), plainFile(unfold(wanted)), "");
   const isLive = (change: ConfigChange) =>
     running.mode === wanted.mode &&
-    liveFields.some((field) => covers(field, change.field)) &&
+    liveFields.test(change.field) &&
     !needsNode(change);
   const live = changes.filter(isLive);
   return { live, later: changes.filter((change) => !isLive(change)), next: merged(running, wanted, live) };
@@ -51,15 +39,16 @@ function needsNode({ field, from, to }: ConfigChange): boolean {
 
 function merged(running: ValidConfig, wanted: ValidConfig, live: readonly ConfigChange[]): ValidConfig {
   const has = (field: string) => live.some((change) => covers(field, change.field));
-  const block = `${running.mode}`;
+  // The file keeps these per mode, the configuration once.
+  const hasFolded = (name: string) => live.some((change) => change.field.endsWith(`.${name}`));
   return {
     ...running,
     ...(has("clusterCIDR") ? { clusterCIDRs: wanted.clusterCIDRs } : {}),
     ...(has("detectLocal") ? { detectLocal: wanted.detectLocal } : {}),
     ...(has("detectLocalMode") ? { detectLocalMode: wanted.detectLocalMode } : {}),
-    ...(has(`${block}.masqueradeAll`) ? { masqueradeAll: wanted.masqueradeAll } : {}),
-    ...(has(`${block}.minSyncPeriod`) ? { minSyncPeriod: wanted.minSyncPeriod } : {}),
-    ...(has(`${block}.syncPeriod`) ? { syncPeriod: wanted.syncPeriod } : {}),
+    ...(hasFolded("masqueradeAll") ? { masqueradeAll: wanted.masqueradeAll } : {}),
+    ...(hasFolded("minSyncPeriod") ? { minSyncPeriod: wanted.minSyncPeriod } : {}),
+    ...(hasFolded("syncPeriod") ? { syncPeriod: wanted.syncPeriod } : {}),
     ...(has("logging.verbosity")
       ? { logging: { ...running.logging, verbosity: wanted.logging.verbosity } }
       : {}),
