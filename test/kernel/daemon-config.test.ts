@@ -1,6 +1,7 @@
 // The configuration file changes under the running daemon: it ends as kube-proxy does, or applies what it can.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { httpGet } from "./http.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
 
@@ -36,7 +37,8 @@ describe("a changed configuration file", () => {
     await eventually(() => rules().includes("10.181.0.0/16"), "the new pod network in the rules");
     expect(rules()).not.toContain("10.180.0.0/16");
     expect(daemon.log()).toMatch(/"Changed setting is in force" field="clusterCIDR" from="10\.180/);
-    expect(site.netns.run("curl", "-s", "http://127.0.0.1:10249/configz")).toContain("10.181.0.0/16");
+    const shown = await httpGet(site.netns, "http://127.0.0.1:10249/configz");
+    expect(shown?.body).toContain("10.181.0.0/16");
     site.configure({ clusterCIDR: "nonsense" });
     await eventually(() => daemon.log().includes("the running one stays"), "word of the broken file");
     await sleep(500);

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nodeName, places, twin } from "../places.ts";
 import type { KubeObject } from "../reference/objects.ts";
+import { httpGet } from "./http.ts";
 import { shop, shopSlice } from "./shop.ts";
 import {
   type Configuration,
@@ -170,9 +171,8 @@ describe("the daemon", () => {
 
   it("02/36 a wildcard health address answers clients of both families", async () => {
     await started({ healthzBindAddress: "0.0.0.0:10256" });
-    expect(
-      site.netns.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://[::1]:10256/livez"),
-    ).toBe("200");
+    expect(await httpGet(site.netns, "http://[::1]:10256/livez")).toMatchObject({ status: 200 });
+    expect(await httpGet(site.netns, "http://127.0.0.1:10256/livez")).toMatchObject({ status: 200 });
   });
 
   it.each(["nftables", "iptables"])(
