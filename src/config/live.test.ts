@@ -50,6 +50,14 @@ logging: {verbosity: 4}
     expect(next).toEqual(running);
   });
 
+  it("is found where the file keeps it for the mode", () => {
+    const block = (seconds: number) =>
+      `mode: iptables\niptables: {minSyncPeriod: ${seconds}s, syncPeriod: 60s}`;
+    const { live, next } = compareConfigs(config(block(1)), config(block(3)));
+    expect(live.map(({ field }) => field)).toEqual(["iptables.minSyncPeriod"]);
+    expect(milliseconds(next.minSyncPeriod)).toBe(3000);
+  });
+
   it("of another mode changes nothing", () => {
     const running = config("");
     const { live, next } = compareConfigs(running, config("mode: iptables\nclusterCIDR: 10.0.0.0/8"));

@@ -20,14 +20,13 @@ export type Comparison = {
 };
 
 /** Everything that only settings, pace and log go by; servers, client, sysctls and the mode itself stay. */
-const liveFields = /^(clusterCIDR|detectLocal(\..*)?|detectLocalMode|logging\.verbosity|nodePortAddresses|(ip|nf)\w+\.(masqueradeAll|minSyncPeriod|syncPeriod))$/;
+const liveFields =
+  /^(clusterCIDR|detectLocal(\..*)?|detectLocalMode|logging\.verbosity|nodePortAddresses|(ip|nf)\w+\.(masqueradeAll|minSyncPeriod|syncPeriod))$/;
 
 export function compareConfigs(running: ValidConfig, wanted: ValidConfig): Comparison {
   const changes = changesBetween(plainFile(unfold(running)), plainFile(unfold(wanted)), "");
   const isLive = (change: ConfigChange) =>
-    running.mode === wanted.mode &&
-    liveFields.test(change.field) &&
-    !needsNode(change);
+    running.mode === wanted.mode && liveFields.test(change.field) && !needsNode(change);
   const live = changes.filter(isLive);
   return { live, later: changes.filter((change) => !isLive(change)), next: merged(running, wanted, live) };
 }
