@@ -134,5 +134,7 @@ function firstPackets(
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1] ?? Number.NaN;
+  const middle = sorted.length >> 1;
+  if (sorted.length % 2 === 1) return sorted[middle]!;
+  return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
