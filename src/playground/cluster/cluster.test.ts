@@ -1,0 +1,115 @@
+// Tests of the playground's controllers without a network: what Services are given, and which EndpointSlices they get.
+import { describe, expect, it } from "vitest";
+import type { ApiObject, Draft } from "../api/object.ts";
+import { resourceOfKind } from "../api/resources.ts";
+import { admission } from "./admission.ts";
+import { type PlacedPod, slicesOf } from "./slices.ts";
+
+const service = (name: string, spec: object): ApiObject => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name, namespace: "shop", uid: name, resourceVersion: "1", creationTimestamp: "" },
+  spec,
+});
+
+describe("admission", () => {
+  const others = [service("web", { clusterIPs: ["172.30.1.1"], ports: [{ port: 80, nodePort: 30100 }] })];
+  const admit = (spec: object, old: ApiObject | null = null): Draft =>
+    admission(() => others)(
+      resourceOfKind("Service")!,
+      { metadata: { name: "x", namespace: "shop" }, spec },
+      old,
+    );
+
+  it("gives a Service addresses and defaults", () => {
+    expect(admit({ ports: [{ port: 80 }] }).spec).toMatchObject({
+      type: "ClusterIP",
+      clusterIP: "172.30.1.2",
+      clusterIPs: ["172.30.1.2"],
+      ipFamilies: ["IPv4"],
+      ports: [{ port: 80, protocol: "TCP", targetPort: 80 }],
+    });
+  });
+
+  it("gives both families and a free node port where they are asked for", () => {
+    const spec = { type: "NodePort", ipFamilyPolicy: "PreferDualStack", ports: [{ port: 80 }] };
+    expect(admit(spec).spec).toMatchObject({
+      clusterIPs: ["172.30.1.2", "fd30::1:1"],
+      externalTrafficPolicy: "Cluster",
+      ports: [{ nodePort: 30101 }],
+    });
+  });
+
+  it("keeps the addresses of a Service that is written again without them", () => {
+    const old = service("x", { clusterIPs: ["172.30.0.77"], ipFamilies: ["IPv4"], ports: [{ port: 80 }] });
+    expect(admit({ ports: [{ port: 81 }] }, old).spec).toMatchObject({ clusterIP: "172.30.0.77" });
+  });
+
+  it("leaves headless Services alone, and refuses what cannot be", () => {
+    expect(admit({ clusterIP: "None", ports: [{ port: 80 }] }).spec).toEqual({
+      clusterIP: "None",
+      ports: [{ port: 80 }],
+    });
+    expect(() => admit({ ports: [] })).toThrow(/spec.ports: Required/);
+    expect(() => admit({ type: "NodePort", ports: [{ port: 80, nodePort: 30100 }] })).toThrow(
+      /allocated by shop\/web/,
+    );
+  });
+});
+
+describe("EndpointSlices", () => {
+  const pod = (name: string, zone: string, ready = true): PlacedPod => ({
+    object: {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        name,
+        namespace: "shop",
+        uid: name,
+        resourceVersion: "1",
+        creationTimestamp: "",
+        labels: { app: "web" },
+      },
+      spec: { containers: [{ ports: [{ name: "http", containerPort: 8080 }] }] },
+    },
+    node: `node-${zone}`,
+    zone,
+    addresses: { ipv4: `10.0.${zone === "a" ? 1 : 2}.1`, ipv6: `fd00:${zone === "a" ? 1 : 2}::1` },
+    ready,
+  });
+  const ports = [{ port: 80, targetPort: "http", protocol: "TCP" }];
+
+  it("hold the selected pods of each family, with named ports looked up", () => {
+    const web = service("web", { selector: { app: "web" }, ipFamilies: ["IPv4", "IPv6"], ports });
+    const slices = slicesOf(web, [pod("web-1", "a"), pod("web-2", "b", false)]);
+    expect(slices.map(({ metadata, addressType }) => [metadata?.name, addressType])).toEqual([
+      ["web-ipv4", "IPv4"],
+      ["web-ipv6", "IPv6"],
+    ]);
+    expect(slices[0]).toMatchObject({
+      ports: [{ name: "", port: 8080, protocol: "TCP" }],
+      endpoints: [
+        { addresses: ["10.0.1.1"], nodeName: "node-a", conditions: { ready: true } },
+        { addresses: ["10.0.2.1"], nodeName: "node-b", conditions: { ready: false } },
+      ],
+    });
+  });
+
+  it.each([
+    ["PreferClose", { forZones: [{ name: "a" }] }],
+    ["PreferSameNode", { forZones: [{ name: "a" }], forNodes: [{ name: "node-a" }] }],
+  ])("carry hints for %s", (trafficDistribution, hints) => {
+    const web = service("web", {
+      selector: { app: "web" },
+      ipFamilies: ["IPv4"],
+      ports,
+      trafficDistribution,
+    });
+    expect(slicesOf(web, [pod("web-1", "a")])[0]?.endpoints).toMatchObject([{ hints }]);
+  });
+
+  it("are nobody's business without a selector, and empty when nobody matches", () => {
+    expect(slicesOf(service("web", { ports }), [pod("web-1", "a")])).toEqual([]);
+    expect(slicesOf(service("web", { selector: { app: "other" }, ports }), [pod("web-1", "a")])).toEqual([]);
+  });
+});
