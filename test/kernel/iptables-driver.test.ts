@@ -169,7 +169,9 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const start: Start = (program, args, input, signal) => {
       const running = onMachine(program, args, input, signal);
       if (killAfterMs !== null && program === "iptables-restore") {
-        setTimeout(() => process.kill(running.pid!, "SIGKILL"), killAfterMs);
+        const timer = setTimeout(() => process.kill(running.pid!, "SIGKILL"), killAfterMs);
+        const ended = () => clearTimeout(timer);
+        void running.finished.then(ended, ended);
       }
       return running;
     };

@@ -1,5 +1,6 @@
 // Runs the programs of one family's tables, in our network namespace or another.
 import { spawn } from "node:child_process";
+import { Readable } from "node:stream";
 import type { Family } from "../../model/address.ts";
 import { HostError } from "../error.ts";
 
@@ -14,11 +15,11 @@ export type Finished = {
 /** A program that is running. */
 export type Running = { readonly pid: number | undefined; readonly finished: Promise<Finished> };
 
-/** Starts a program with this on its standard input. */
+/** Starts a program with this on its standard input; pieces are taken as the program reads them. */
 export type Start = (
   program: string,
   args: readonly string[],
-  input: string,
+  input: string | Iterable<string>,
   signal?: AbortSignal,
 ) => Running;
 
@@ -52,7 +53,12 @@ export function run(
   return startProgram(program, args, input, signal).finished;
 }
 
-function start(program: string, args: readonly string[], input: string, signal?: AbortSignal): Running {
+function start(
+  program: string,
+  args: readonly string[],
+  input: string | Iterable<string>,
+  signal?: AbortSignal,
+): Running {
   // Messages are read by us too, so they must come in English.
   const env = { ...process.env, LC_ALL: "C" };
   const child = spawn(program, args, { env, ...(signal === undefined ? {} : { signal }) });
@@ -67,7 +73,8 @@ function start(program: string, args: readonly string[], input: string, signal?:
     });
     // A program that ends early closes its input; its exit status tells more than the broken pipe.
     child.stdin.on("error", () => undefined);
-    child.stdin.end(input);
+    if (typeof input === "string") child.stdin.end(input);
+    else Readable.from(input).pipe(child.stdin);
   });
   return { pid: child.pid, finished };
 }

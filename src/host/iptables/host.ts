@@ -2,7 +2,7 @@
 import type { Family } from "../../model/address.ts";
 import { countOperations } from "../../plan/iptables/diff.ts";
 import { parseSave } from "../../plan/iptables/parse.ts";
-import { inputLines, printPatch } from "../../plan/iptables/print.ts";
+import { inputLines, patchTexts } from "../../plan/iptables/print.ts";
 import { stage } from "../../plan/iptables/stage.ts";
 import type { HostTables, IptablesPatch } from "../../plan/iptables/types.ts";
 import { HostError } from "../error.ts";
@@ -51,16 +51,33 @@ function hostOf(family: Family, start: Start, backEnd: BackEnd): IptablesHost {
     async apply(patch, signal) {
       const input = backEnd === "nf_tables" ? stage(patch) : patch;
       if (input.steps.length === 0) return { operations: 0, bytes: 0 };
-      const text = printPatch(input);
+      const texts = new Measured(patchTexts(input));
       // No signal: half a restore helps nobody, and it takes milliseconds or waits at most five seconds for a lock.
       signal?.throwIfAborted();
-      const { pid, finished } = start(restore, [...waitForLock, "--noflush", "--counters"], text);
+      const { pid, finished } = start(restore, [...waitForLock, "--noflush", "--counters"], texts);
       writers.add(pid);
       const end = await finished;
       if (end.code !== 0) throw restoreFailure(restore, end, () => inputLines(input));
-      return { operations: countOperations(input), bytes: text.length };
+      return { operations: countOperations(input), bytes: texts.length };
     },
   };
+}
+
+/** Texts that count what is taken of them. */
+class Measured implements Iterable<string> {
+  readonly #texts: Iterable<string>;
+  length = 0;
+
+  constructor(texts: Iterable<string>) {
+    this.#texts = texts;
+  }
+
+  *[Symbol.iterator](): Generator<string> {
+    for (const text of this.#texts) {
+      this.length += text.length;
+      yield text;
+    }
+  }
 }
 
 /** The last few processes: an event may arrive after its process is gone. */

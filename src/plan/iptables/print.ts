@@ -20,13 +20,18 @@ export function print(plan: IptablesPlan): string {
 
 /** A Patch as input of `iptables-restore --noflush`. */
 export function printPatch(patch: IptablesPatch): string {
-  let text = "";
+  return [...patchTexts(patch)].join("");
+}
+
+/** The same in pieces, each made when it is asked for: a huge load need not be in memory as a whole. */
+export function* patchTexts(patch: IptablesPatch): Generator<string> {
   for (const step of patch.steps) {
+    let text = "";
     writeStep(step, (line) => {
       text += `${line}\n`;
     });
+    yield text;
   }
-  return text;
 }
 
 /** One line of such an input, and the ServicePort it is for; null: for all. */
