@@ -57,23 +57,27 @@ describe("the daemon's rules", () => {
     expect(traffic.sent()).toBeGreaterThan(50);
   });
 
-  it("go with --cleanup, of every mode, as often as one likes; foreign rules and running pods stay", async () => {
-    site.netns.run("nft", "add", "table", "ip", foreign);
-    run("ipv4", "", "-t", "nat", "-N", foreign);
-    run("ipv4", "", "-t", "nat", "-A", "POSTROUTING", "-j", foreign);
-    await stop(await started("iptables"));
-    site.netns.run("nft", "add", "table", "ip6", "kube-proxy");
-    site.netns.run("nft", "add", "table", "ip", "kube-proxy");
-    for (const mode of ["nftables", "iptables", ""]) {
-      const { code, log } = await site.finish({ config: { mode }, args: ["--cleanup"] });
-      expect({ code, log }).toMatchObject({ code: 0 });
-      expect(hasIptables()).toBe(false);
-      expect(hasNftables()).toBe(false);
-    }
-    expect(iptables()).toContain(`-A POSTROUTING -j ${foreign}`);
-    expect(iptables()).not.toMatch(/KUBE-(SVC|SEP|EXT|NODEPORTS|POSTROUTING|PROXY)/);
-    expect(site.netns.run("nft", "list", "tables")).toContain(foreign);
-  });
+  it.each(["iptables", "userspace"])(
+    "go with --cleanup, also those of %s, as often as one likes; foreign rules stay",
+    async (used) => {
+      site.netns.run("nft", "add", "table", "ip", foreign);
+      run("ipv4", "", "-t", "nat", "-N", foreign);
+      run("ipv4", "", "-t", "nat", "-A", "POSTROUTING", "-j", foreign);
+      await stop(await started(used));
+      expect(iptables()).toMatch(/^:KUBE-\w+/m);
+      site.netns.run("nft", "add", "table", "ip6", "kube-proxy");
+      site.netns.run("nft", "add", "table", "ip", "kube-proxy");
+      for (const mode of ["nftables", ""]) {
+        const { code, log } = await site.finish({ config: { mode }, args: ["--cleanup"] });
+        expect({ code, log }).toMatchObject({ code: 0 });
+        expect(hasIptables()).toBe(false);
+        expect(hasNftables()).toBe(false);
+      }
+      expect(iptables()).toContain(`-A POSTROUTING -j ${foreign}`);
+      expect(iptables()).not.toMatch(/KUBE-(SVC|SEP|EXT|NODEPORT|PORTALS|POSTROUTING|PROXY)/);
+      expect(site.netns.run("nft", "list", "tables")).toContain(foreign);
+    },
+  );
 
   it("02/31 02/32 come back with the canaries when tables are flushed", async () => {
     const daemon = await started("iptables");
