@@ -15,7 +15,7 @@ export function drawCharts(charts: readonly Chart[], columns = 2): string {
       `<g transform="translate(${(i % columns) * width} ${Math.floor(i / columns) * height})">${draw(chart)}</g>`,
   );
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${columns * width} ${rows * height}" font-family="sans-serif" font-size="11">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${columns * width} ${rows * height}" font-family="sans-serif" font-size="11"><title>Turnout beside kube-proxy</title>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
     ...cells,
     "</svg>\n",
