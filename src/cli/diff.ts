@@ -2,7 +2,16 @@
 import { compareRoutes, printComparison } from "../explain/compare.ts";
 import { differences } from "../sync/differences.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, Mistake, placeOf, withMistakes } from "./look.ts";
+import {
+  lookAt,
+  lookFlags,
+  lookFrom,
+  lookHelp,
+  Mistake,
+  placeOf,
+  plannedMode,
+  withMistakes,
+} from "./look.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
@@ -40,7 +49,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
     if (live) {
-      const lines = await differences(seen.routes, look.mode, placeOf(look), signal);
+      const lines = await differences(seen.routes, plannedMode(look), placeOf(look), signal);
       if (output === "json")
         world.stdout(
           `${JSON.stringify({ node: look.node, mode: look.mode, differences: lines }, null, 2)}\n`,

@@ -1,9 +1,9 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
 import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/ask.ts";
-import { traitsOf } from "../explain/node-routes.ts";
+import { judges } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
-import { trace } from "../explain/trace.ts";
+import { traceOf } from "../explain/trace.ts";
 import { type Family, familyOf } from "../model/address.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
@@ -53,7 +53,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const question = questionOf(sender, to.value, routes);
     if (!question.ok) throw new Mistake(question.reason);
     const { family, packet } = question.value;
-    const told = trace(routes[family], traitsOf[look.mode], packet);
+    const told = traceOf(judges[look.mode](routes[family], packet), routes[family], packet);
     const kernel = live ? await lookAtKernel(look, routes[family], packet, signal) : null;
     if (output === "json")
       world.stdout(

@@ -12,7 +12,7 @@ import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { type Look, placeOf } from "./look.ts";
+import { type Look, placeOf, plannedMode } from "./look.ts";
 
 export type KernelView = {
   /** Whether every way through the rules the kernel holds is one we want, and the other way round. */
@@ -35,7 +35,7 @@ export async function lookAtKernel(
   signal: AbortSignal,
 ): Promise<KernelView> {
   const around = { localAddresses: routes.settings.localAddresses, podInterface: "pod0" };
-  const { want, have } = await (look.mode === "nftables" ? nftablesWays() : iptablesWays());
+  const { want, have } = await (plannedMode(look) === "nftables" ? nftablesWays() : iptablesWays());
   const texts = (walks: readonly Way[]) =>
     [...new Set(walks.map(({ outcome }) => outcomeText(outcome)))].sort();
   const [wanted, found] = [texts(want), texts(have)];

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
+import { type ExplainedMode, judges, type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
 import type { BothRoutes } from "../explain/resolve.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
@@ -22,7 +22,7 @@ export const lookFlags = ["source", "node", "mode", "cluster-cidr", "o", "output
 export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground (the one that runs here),
               or daemon[:SOCKET] (the one that runs here, default); what they say of node and mode counts
   --node      the node whose view it is; its Node object gives addresses, pod networks and zone
-  --mode      nftables (default) or iptables
+  --mode      nftables (default), iptables or userspace
   --cluster-cidr  network of all pods; without it the Node's podCIDRs tell which pods are its own
 `;
 
@@ -33,7 +33,7 @@ export class Mistake extends Error {}
 export type Look = {
   readonly spec: SourceSpec;
   readonly node: string;
-  readonly mode: KnownMode;
+  readonly mode: ExplainedMode;
   readonly clusterCIDR: string;
   /** Network namespace of the node; ours when absent. */
   readonly netns?: string;
@@ -148,10 +148,16 @@ export async function withMistakes(
   }
 }
 
-function modeOf(text: string | undefined): KnownMode | null {
+function modeOf(text: string | undefined): ExplainedMode | null {
   if (text === undefined || text === "") return null;
-  if (text === "nftables" || text === "iptables") return text;
-  throw new Mistake(`--mode must be nftables or iptables, not ${JSON.stringify(text)}`);
+  if (text in judges) return text as ExplainedMode;
+  throw new Mistake(`--mode must be nftables, iptables or userspace, not ${JSON.stringify(text)}`);
+}
+
+/** The mode, if what the kernel should hold follows from the cluster alone. */
+export function plannedMode({ mode }: Look): KnownMode {
+  if (mode !== "userspace") return mode;
+  throw new Mistake("--live cannot tell in userspace mode: rules lead to ports that only the daemon knows");
 }
 
 function specOf(source: string, version: string): SourceSpec {

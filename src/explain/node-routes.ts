@@ -3,11 +3,24 @@ import { completeConfig } from "../config/complete.ts";
 import { resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { route } from "../routing/routes.ts";
+import { decide, type Packet } from "../routing/decide.ts";
+import { type Routes, route } from "../routing/routes.ts";
 import { iptablesTraits, nftablesTraits, type Traits } from "../routing/traits.ts";
 import type { BothRoutes } from "./resolve.ts";
+import { decideRelayed, type RelayedDecision } from "./userspace.ts";
 
+/** Modes whose Plans can be made without a host. */
 export type KnownMode = "nftables" | "iptables";
+
+/** Modes whose packets can be explained. */
+export type ExplainedMode = KnownMode | "userspace";
+
+/** What each mode makes of a packet. */
+export const judges: Readonly<Record<ExplainedMode, (routes: Routes, packet: Packet) => RelayedDecision>> = {
+  nftables: (routes, packet) => decide(routes, nftablesTraits, packet),
+  iptables: (routes, packet) => decide(routes, iptablesTraits, packet),
+  userspace: decideRelayed,
+};
 
 export const traitsOf: Readonly<Record<KnownMode, Traits>> = {
   nftables: nftablesTraits,
@@ -21,7 +34,7 @@ export const traitsOf: Readonly<Record<KnownMode, Traits>> = {
 export function nodeRoutes(
   snapshot: Snapshot,
   nodeName: string,
-  mode: KnownMode,
+  mode: ExplainedMode,
   clusterCIDR: string,
   localAddresses?: Readonly<Record<Family, readonly Address[]>>,
 ): BothRoutes {

@@ -31,6 +31,8 @@ function outcomeText({ outcome, candidates, stickySeconds }: Trace): string {
       return "reject";
     case "drop":
       return "drop";
+    case "close":
+      return "close: a relay takes it and gives it to nobody";
     case "pass":
       return "pass, untouched";
   }

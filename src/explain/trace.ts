@@ -6,6 +6,7 @@ import { isLocal } from "../routing/pools.ts";
 import { printFrontend } from "../routing/print.ts";
 import type { PortRoutes, Route, Routes } from "../routing/routes.ts";
 import type { Traits } from "../routing/traits.ts";
+import type { RelayedDecision, RelayedOutcome } from "./userspace.ts";
 
 export type Candidate = {
   readonly endpoint: string;
@@ -26,7 +27,7 @@ export type Trace = {
   readonly service: string | null;
   readonly frontend: string | null;
   readonly because: readonly string[];
-  readonly outcome: Decision["outcome"]["kind"];
+  readonly outcome: RelayedOutcome["kind"];
   readonly candidates: readonly Candidate[];
   readonly leftOut: readonly { readonly endpoint: string; readonly node: string; readonly reason: string }[];
   /** Seconds a client stays with its endpoint; null: not at all. */
@@ -35,7 +36,11 @@ export type Trace = {
 };
 
 export function trace(routes: Routes, traits: Traits, packet: Packet): Trace {
-  const decision = decide(routes, traits, packet);
+  return traceOf(decide(routes, traits, packet), routes, packet);
+}
+
+/** In the words of a decision that somebody has made already. */
+export function traceOf(decision: RelayedDecision, routes: Routes, packet: Packet): Trace {
   const { outcome, hit, sender, because } = decision;
   const routed = hit === null ? null : routes.ports.get(hit.key)!;
   const choices = outcome.kind === "forward" ? outcome.choices : [];
@@ -57,7 +62,7 @@ export function trace(routes: Routes, traits: Traits, packet: Packet): Trace {
 function candidateOf(
   { endpoint, masquerade }: Choice,
   among: number,
-  decision: Decision,
+  decision: RelayedDecision,
   routes: Routes,
   packet: Packet,
 ): Candidate {
@@ -74,7 +79,7 @@ function candidateOf(
 
 function masqueradeReason(
   endpoint: Endpoint,
-  { hit, sender }: Decision,
+  { hit, sender }: Pick<Decision, "hit" | "sender">,
   { settings, ports }: Routes,
   packet: Packet,
 ): string {
@@ -82,7 +87,7 @@ function masqueradeReason(
   if (target.kind !== "forward" || !target.masquerade) {
     return endpoint.address === packet.from.address
       ? "a pod that calls itself would not accept its own answer"
-      : "the proxy itself calls, for a client on loopback";
+      : "the proxy itself calls, for its client";
   }
   if (settings.masqueradeAll) return "masqueradeAll is on";
   const { externalPolicy } = ports.get(hit!.key)!.port;
@@ -96,7 +101,7 @@ function masqueradeReason(
 function leftOut(
   { port }: PortRoutes,
   route: Route,
-  { sender, outcome }: Decision,
+  { sender, outcome }: Pick<RelayedDecision, "sender" | "outcome">,
   { settings }: Routes,
 ): Trace["leftOut"] {
   const chosen = new Set(outcome.kind === "forward" ? outcome.choices.map((choice) => choice.endpoint) : []);
@@ -138,6 +143,8 @@ function clientSees(outcome: Trace["outcome"], { to }: Packet): string {
       return to.protocol === "tcp" ? "connection refused, at once" : "port unreachable (ICMP), at once";
     case "drop":
       return "nothing: it waits until it gives up";
+    case "close":
+      return to.protocol === "tcp" ? "a connection that ends at once" : "nothing: datagrams are not answered";
     case "pass":
       return `what ${place} itself answers: Turnout does not touch this packet`;
   }
