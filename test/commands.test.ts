@@ -65,7 +65,7 @@ describe("explain", () => {
     [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x"], "--node=node-a"],
     [["outside", "nodeport:30080", "--source=nowhere", "--node=a"], "files:PATH"],
-    [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables or iptables"],
+    [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables, iptables or userspace"],
     [["outside", "nodeport:30080", ...shop, "-o", "yaml"], "text or json"],
     [["outside", "nodeport:30080", "--source=daemon:/nonexistent/sock"], "--source=playground"],
   ])("answers the mistake in %j", async (argv, answer) => {

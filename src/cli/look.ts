@@ -157,7 +157,9 @@ function modeOf(text: string | undefined): ExplainedMode | null {
 /** The mode, if what the kernel should hold follows from the cluster alone. */
 export function plannedMode({ mode }: Look): KnownMode {
   if (mode !== "userspace") return mode;
-  throw new Mistake("--live cannot tell in userspace mode: rules lead to ports that only the daemon knows");
+  throw new Mistake(
+    "no Plan can be made for userspace mode: its rules lead to ports that only the daemon knows",
+  );
 }
 
 function specOf(source: string, version: string): SourceSpec {

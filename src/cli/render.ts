@@ -11,7 +11,7 @@ import type { NftTable } from "../plan/nftables/types.ts";
 import { printRoutes } from "../routing/print.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, Mistake, withMistakes } from "./look.ts";
+import { lookAt, lookFlags, lookFrom, lookHelp, Mistake, plannedMode, withMistakes } from "./look.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything
@@ -38,6 +38,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     checkArguments(wanted, rest);
     const mode = wanted === "iptables" ? "iptables" : given.mode;
     const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
+    if (wanted === "json" && given.mode !== undefined) plannedMode(look);
     const { routes, snapshot } = await lookAt(look, signal);
     world.stdout(printAs(wanted, routes, given.mode));
     for (const { object, field, message } of snapshot.problems) {
