@@ -126,8 +126,11 @@ function attempt(
 ): Promise<Fate> {
   const fd = netns.inside(() => socket(domain, type, protocol));
   return new Promise((resolve) => {
+    let secondLook: NodeJS.Timeout | undefined;
     const settle = (fate: Fate): void => {
       stopWaiting();
+      // The number of a closed file is soon another file's.
+      clearTimeout(secondLook);
       poller.forget(fd);
       close(fd);
       resolve(fate);
@@ -147,7 +150,7 @@ function attempt(
     // A packet refused or dropped on its way out fails with EPERM; only the former also brings an ICMP error.
     if (unsent !== "" && unsent !== "EPERM") return settle(failure(fd, exchange, unsent));
     poller.watch(fd, POLLIN, look);
-    if (unsent === "EPERM") setTimeout(look, 100).unref();
+    if (unsent === "EPERM") secondLook = setTimeout(look, 100).unref();
   });
 }
 
