@@ -32,7 +32,7 @@ export default defineConfig({
         },
       },
       serial("kernel", 1, 240_000),
-      serial("differential", 2, 600_000),
+      serial("differential", 2, 120_000),
       serial("cluster", 3, 120_000),
     ],
   },

@@ -52,8 +52,13 @@ export async function createCluster(binaries: Binaries): Promise<Cluster> {
       await world.close();
     },
   };
-  await addNodes(cluster);
-  return cluster;
+  try {
+    await addNodes(cluster);
+    return cluster;
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
 }
 
 function accepted(method: string, path: string, { code, body }: Answer): Json {

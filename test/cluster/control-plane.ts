@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Namespace } from "../kernel/netns.ts";
 import { places, serviceNetwork, twin } from "../places.ts";
-import { enter } from "../reference/foothold.ts";
+import { enter, isAlive } from "../reference/foothold.ts";
 import { apiClient, type Client } from "./client.ts";
 import { createPki, type Pki } from "./pki.ts";
 
@@ -48,8 +48,16 @@ export async function startControlPlane(netns: Namespace, binaries: Binaries): P
     return child;
   };
 
+  const close = async (): Promise<void> => {
+    await foothold.leave();
+    rmSync(folder, { recursive: true, force: true });
+  };
+
   start("etcd", etcdArguments(folder));
-  let apiServer = await startApiServer();
+  let apiServer = await startApiServer().catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
   start("kube-controller-manager", controllerArguments(pki, controllerKubeconfig(folder, pki, url)));
   return {
     folder,
@@ -63,10 +71,7 @@ export async function startControlPlane(netns: Namespace, binaries: Binaries): P
       apiServer = await startApiServer();
     },
     compact: () => compact(netns),
-    async close() {
-      await foothold.leave();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    close,
   };
 }
 
@@ -154,7 +159,7 @@ async function untilReady(api: Client, child: ChildProcess, log: () => string): 
   for (;;) {
     const ready = await api("GET", "/readyz").catch(() => null);
     if (ready?.code === 200) return;
-    if (child.exitCode !== null || Date.now() > deadline)
+    if (!isAlive(child) || Date.now() > deadline)
       throw new Error(`kube-apiserver did not get ready:\n${log().slice(-4000)}`);
     await sleep(100);
   }

@@ -15,10 +15,11 @@ export type Side = { readonly world: World; readonly proxy: RunningProxy; readon
 export type Sides = readonly [reference: Side, ours: Side];
 
 export type Arena = {
-  /** Starts both programs on this configuration, in worlds without any rule. */
+  /** Starts both programs on this configuration, in worlds without any rule; what a history before has left is ended. */
   start(configuration: Configuration): Promise<Sides>;
   /** Changes the cluster on both sides and waits until packets meet the new state. */
   show(sides: Sides, objects: readonly KubeObject[]): Promise<void>;
+  /** Ends both programs, unless another history has started meanwhile. */
   stop(sides: Sides): Promise<void>;
   close(): Promise<void>;
 };
@@ -26,32 +27,58 @@ export type Arena = {
 export async function createArena(programs: readonly [reference: string, ours: string]): Promise<Arena> {
   const worlds = [await createWorld("a"), await createWorld("b")] as const;
   const footholds = worlds.map(({ node }) => enter(node));
+  let current: Sides | null = null;
   let step = 0;
-  const start = async (i: 0 | 1, configuration: Configuration): Promise<Side> => {
+  const startOn = async (i: 0 | 1, configuration: Configuration): Promise<Side> => {
     const foothold = footholds[i]!;
     const proxy = await startProxy(foothold, programs[i], configuration, nodeName, []);
     return { world: worlds[i], foothold, proxy };
   };
+  /** A history that failed, or that nobody waits for any more, must not be in the way of the next. */
+  const clear = async (): Promise<void> => {
+    const left = current;
+    current = null;
+    await Promise.all((left ?? []).map(({ proxy }) => proxy.stop()));
+    await Promise.all(footholds.map((foothold) => foothold.leave()));
+    for (const world of worlds) world.sweep();
+  };
   return {
-    start: (configuration) => Promise.all([start(0, configuration), start(1, configuration)]),
+    async start(configuration) {
+      await clear();
+      const [reference, ours] = await Promise.allSettled([
+        startOn(0, configuration),
+        startOn(1, configuration),
+      ]);
+      if (reference.status === "rejected") throw reference.reason;
+      if (ours.status === "rejected") throw ours.reason;
+      current = [reference.value, ours.value];
+      return current;
+    },
     async show(sides, objects) {
-      const sentinel = sentinelObjects(++step);
-      await Promise.all(sides.map((side) => showOn(side, [...objects, ...sentinel], step)));
+      const isCurrent = (): boolean => sides === current;
+      if (!isCurrent()) throw new Error(overtaken);
+      const now = ++step;
+      const all = [...objects, ...sentinelObjects(now)];
+      await Promise.all(sides.map((side) => showOn(side, all, now, isCurrent)));
     },
     async stop(sides) {
-      for (const { proxy, world } of sides) {
-        await proxy.stop();
-        world.sweep();
-      }
+      if (sides === current) await clear();
     },
     async close() {
-      await Promise.all(footholds.map((foothold) => foothold.leave()));
+      await clear();
       for (const world of worlds) await world.close();
     },
   };
 }
 
-async function showOn({ proxy, world }: Side, objects: readonly KubeObject[], step: number): Promise<void> {
+const overtaken = "Cannot show a cluster: another history has started";
+
+async function showOn(
+  { proxy, world }: Side,
+  objects: readonly KubeObject[],
+  step: number,
+  isCurrent: () => boolean,
+): Promise<void> {
   replaceObjects(proxy.api, objects);
   await proxy.ready();
   const sender = { netns: world.node, poller: world.poller, source: null };
@@ -59,6 +86,7 @@ async function showOn({ proxy, world }: Side, objects: readonly KubeObject[], st
   for (const family of families) {
     const to = { address: clusterIP(family, sentinelNumber), port: sentinelPort(step) };
     while ((await tryOnce(sender, "tcp", to)).kind !== "answered") {
+      if (!isCurrent()) throw new Error(overtaken);
       if (Date.now() > deadline)
         throw new Error(
           `The rules in ${world.node.name} did not follow the cluster:\n${proxy.log().slice(-4000)}`,
@@ -66,7 +94,7 @@ async function showOn({ proxy, world }: Side, objects: readonly KubeObject[], st
       await sleep(30);
     }
   }
-  world.forgetFlows();
+  if (isCurrent()) world.forgetFlows();
 }
 
 const sentinelNumber = 249;

@@ -19,10 +19,16 @@ export type Difference = { readonly service: string; readonly text: string };
 
 type Judged = { readonly cell: Cell; readonly met: readonly [Outcomes, Outcomes] };
 
-export async function judge(sides: Sides, mode: Mode, objects: readonly KubeObject[]): Promise<Verdict> {
+export async function judge(
+  sides: Sides,
+  mode: Mode,
+  objects: readonly KubeObject[],
+  signal: AbortSignal,
+): Promise<Verdict> {
   const judged: Judged[] = cellsOf(objects).map((cell) => ({ cell, met: [new Set(), new Set()] }));
   const tries = async (some: readonly Judged[], count: number): Promise<void> => {
-    for (let i = 0; i < some.length; i += wave)
+    for (let i = 0; i < some.length; i += wave) {
+      signal.throwIfAborted();
       await Promise.all(
         some
           .slice(i, i + wave)
@@ -30,6 +36,7 @@ export async function judge(sides: Sides, mode: Mode, objects: readonly KubeObje
             sides.map(({ world }, side) => observe(world, cell, count, met[side]!)),
           ),
       );
+    }
   };
   await tries(judged, 1);
   await tries(

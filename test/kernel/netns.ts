@@ -74,11 +74,14 @@ export function sweepNamespaces(): void {
   for (const name of allNames()) {
     const owner = /^tt-(\d+)-/.exec(name)?.[1];
     if (owner === undefined || existsSync(`/proc/${owner}`)) continue;
-    for (const pid of execFileSync("ip", ["netns", "pids", name], { encoding: "utf8" }).split("\n")) {
-      if (pid !== "") killIfThere(Number(pid));
-    }
+    for (const pid of processesIn(name)) killIfThere(pid);
     execFileSync("ip", ["netns", "delete", name]);
   }
+}
+
+/** The programs that run inside. */
+export function processesIn(name: string): number[] {
+  return (execFileSync("ip", ["netns", "pids", name], { encoding: "utf8" }).match(/\d+/g) ?? []).map(Number);
 }
 
 function killIfThere(pid: number): void {

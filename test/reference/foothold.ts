@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Server, Socket } from "node:net";
 import { httpGet } from "../kernel/http.ts";
-import { AF_INET, bind, connect, listen, SOCK_STREAM, setOption, socket } from "../kernel/libc.ts";
+import { AF_INET, bind, close, connect, listen, SOCK_STREAM, setOption, socket } from "../kernel/libc.ts";
 import type { Namespace } from "../kernel/netns.ts";
 
 export type Foothold = {
@@ -14,12 +14,13 @@ export type Foothold = {
   listen(host: string, port: number): Promise<Server>;
   /** The body of an HTTP GET made inside; null when nothing answers. */
   get(url: string): Promise<string | null>;
-  /** Kills what was started and still runs. */
+  /** Kills what was started and still runs, and closes what still listens; it can be used again after that. */
   leave(): Promise<void>;
 };
 
 export function enter(netns: Namespace): Foothold {
   const children = new Set<ChildProcess>();
+  const listeners = new Set<Server>();
   return {
     netns,
     start(command, args, output) {
@@ -29,9 +30,17 @@ export function enter(netns: Namespace): Foothold {
       child.once("exit", () => children.delete(child));
       return child;
     },
-    listen: (host, port) => listenInside(netns, host, port),
+    async listen(host, port) {
+      const server = await listenInside(netns, host, port);
+      listeners.add(server);
+      return server;
+    },
     get: async (url) => (await httpGet(netns, url))?.body ?? null,
-    leave: async () => void (await Promise.all([...children].map(kill))),
+    async leave() {
+      for (const server of listeners) server.close();
+      listeners.clear();
+      await Promise.all([...children].map(kill));
+    },
   };
 }
 
@@ -39,9 +48,14 @@ export function enter(netns: Namespace): Foothold {
 async function listenInside(netns: Namespace, address: string, port: number): Promise<Server> {
   const fd = netns.inside(() => socket(AF_INET, SOCK_STREAM, 0));
   const [SOL_SOCKET, SO_REUSEADDR] = [1, 2];
-  setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  bind(fd, { address, port });
-  listen(fd);
+  try {
+    setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    bind(fd, { address, port });
+    listen(fd);
+  } catch (error) {
+    close(fd);
+    throw error;
+  }
   const server = new Server();
   await new Promise<void>((resolve) => void server.listen({ fd }, resolve));
   return server;
@@ -54,8 +68,13 @@ export function connectInside(netns: Namespace, address: string, port: number): 
   return new Socket({ fd, readable: true, writable: true });
 }
 
+/** Whether it still runs. */
+export function isAlive(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null && child.pid !== undefined;
+}
+
 async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+  if (!isAlive(child)) return;
   const gone = once(child, "exit");
   child.kill("SIGKILL");
   await gone;

@@ -1,10 +1,12 @@
 // Runs one kube-proxy, the real one or ours, in a namespace of its own on cluster objects that the test supplies.
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiServer } from "../../src/playground/api/server.ts";
-import type { Foothold } from "./foothold.ts";
+import { type Foothold, isAlive } from "./foothold.ts";
 import { type KubeObject, replaceObjects } from "./objects.ts";
 
 export type Mode = "nftables" | "iptables" | "userspace";
@@ -39,34 +41,48 @@ export async function startProxy(
   const kubeconfig = file("kubeconfig.json", kubeconfigFor(`http://${apiAddress.host}:${apiAddress.port}`));
   const config = file("config.json", completed(configuration, kubeconfig, nodeName));
   const api = new ApiServer();
-  await api.listen(await foothold.listen(apiAddress.host, apiAddress.port));
-  replaceObjects(api, objects);
-  const output = openSync(join(folder, "log"), "a");
-  const child = foothold.start(program, [`--config=${config}`, "-v=2"], output);
-  closeSync(output);
-  const log = (): string => readFileSync(join(folder, "log"), "utf8");
-  return {
-    api,
-    pid: child.pid!,
-    log,
-    async ready({ patienceMs, everyMs } = { patienceMs: 60_000, everyMs: 20 }) {
-      const deadline = Date.now() + patienceMs;
-      while (!(await hasSynced(foothold))) {
-        if (child.exitCode !== null || Date.now() > deadline)
-          throw new Error(`${program} did not sync:\n${log().split("\n").slice(-30).join("\n")}`);
-        await sleep(everyMs);
-      }
-    },
-    async stop() {
-      if (child.exitCode === null && child.signalCode === null) {
-        const gone = new Promise((resolve) => child.once("exit", resolve));
-        child.kill("SIGTERM");
-        await gone;
-      }
-      await api.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
+  const clear = async (): Promise<void> => {
+    await api.close();
+    rmSync(folder, { recursive: true, force: true });
   };
+  try {
+    await api.listen(await foothold.listen(apiAddress.host, apiAddress.port));
+    replaceObjects(api, objects);
+    const output = openSync(join(folder, "log"), "a");
+    const child = foothold.start(program, [`--config=${config}`, "-v=2"], output);
+    closeSync(output);
+    const log = (): string => readFileSync(join(folder, "log"), "utf8");
+    return {
+      api,
+      pid: child.pid!,
+      log,
+      async ready({ patienceMs, everyMs } = { patienceMs: 60_000, everyMs: 20 }) {
+        const deadline = Date.now() + patienceMs;
+        while (!(await hasSynced(foothold))) {
+          if (!isAlive(child) || Date.now() > deadline)
+            throw new Error(`${program} did not sync:\n${log().split("\n").slice(-30).join("\n")}`);
+          await sleep(everyMs);
+        }
+      },
+      async stop() {
+        await ended(child);
+        await clear();
+      },
+    };
+  } catch (error) {
+    await clear();
+    throw error;
+  }
+}
+
+/** Asks it to end; what does not listen is killed. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (!isAlive(child)) return;
+  const gone = once(child, "exit");
+  const deaf = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  child.kill("SIGTERM");
+  await gone;
+  clearTimeout(deaf);
 }
 
 function completed(configuration: Configuration<string>, kubeconfig: string, nodeName: string): object {
