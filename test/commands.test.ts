@@ -64,6 +64,11 @@ describe("explain", () => {
     [["web-1", "svc/shop/web", ...shop], "say for example pod:10.0.1.5"],
     [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x"], "--node=node-a"],
+    [["outside", "nodeport:30080", "--source=files:/nonexistent/x", "--node=a"], "no such file or directory"],
+    [
+      ["outside", "nodeport:30080", "--source=kubeconfig:/nonexistent/x", "--node=a"],
+      "kubeconfig /nonexistent/x",
+    ],
     [["outside", "nodeport:30080", "--source=nowhere", "--node=a"], "files:PATH"],
     [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables, iptables or userspace"],
     [["outside", "nodeport:30080", ...shop, "-o", "yaml"], "text or json"],

@@ -11,6 +11,7 @@ import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { followSource } from "../observe/source-log.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
+import { CannotReach } from "../sources/source.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
 import { modesAtWork } from "../sync/modes.ts";
@@ -90,9 +91,8 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
   const source = await openSource(spec, nodeName, world, life.signal).catch((error: unknown) => {
-    throw new StartError(
-      `Cannot reach the cluster: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    if (!(error instanceof CannotReach)) throw error;
+    throw new StartError(`Cannot reach the cluster: ${error.message}`);
   });
   if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
   try {

@@ -11,6 +11,7 @@ import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
+import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import type { CommandWorld } from "./command.ts";
 import { readLocalAddresses } from "./node-settings.ts";
@@ -133,7 +134,7 @@ export function playgroundPid(source: string): number {
   return pid;
 }
 
-/** A command that ends with 1 and a sentence when the user made a mistake. */
+/** A command that ends with 1 and a sentence when the user made a mistake, or the cluster is not to be reached. */
 export async function withMistakes(
   name: string,
   world: CommandWorld,
@@ -142,7 +143,7 @@ export async function withMistakes(
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Mistake)) throw error;
+    if (!(error instanceof Mistake || error instanceof CannotReach)) throw error;
     world.stderr(`turnout ${name}: ${error.message}\n`);
     return 1;
   }

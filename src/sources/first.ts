@@ -2,8 +2,13 @@
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { openSource, type SourceSpec } from "./index.ts";
+import { CannotReach, type SourceStatus } from "./source.ts";
 import { realWorld } from "./world.ts";
 
+/** A cluster that is merely slow has answered by then. */
+const patienceMs = 20_000;
+
+/** Throws CannotReach when the cluster does not answer. */
 export async function firstSnapshot(
   spec: SourceSpec,
   nodeName: string,
@@ -14,9 +19,15 @@ export async function firstSnapshot(
   signal.addEventListener("abort", () => life.abort(), { once: true });
   try {
     const source = await openSource(spec, nodeName, realWorld(clock), life.signal);
+    clock.after(patienceMs, () => life.abort());
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;
-    throw new Error("Cannot read the cluster: the source ended before it said anything");
+    throw new CannotReach(`Cannot read the cluster: ${reasonIn(source.status())}`);
   } finally {
     life.abort();
   }
+}
+
+function reasonIn({ resources }: SourceStatus): string {
+  const errors = Object.values(resources).flatMap(({ lastError }) => lastError?.message ?? []);
+  return errors[0] ?? "it said nothing";
 }

@@ -5,7 +5,7 @@ import { type ConnectionOptions, resolveConnection } from "./api/connection.ts";
 import { apiSource } from "./api/source.ts";
 import { type Limit, throttle } from "./api/throttle.ts";
 import { filesSource } from "./files/source.ts";
-import type { Source } from "./source.ts";
+import { CannotReach, type Source } from "./source.ts";
 import type { World } from "./world.ts";
 
 export type SourceSpec =
@@ -17,7 +17,7 @@ export type SourceSpec =
     }
   | { readonly kind: "files"; readonly paths: readonly string[] };
 
-/** Works until `life` aborts. Rejects when the Source cannot be reached in principle, not when it is merely down. */
+/** Works until `life` aborts. Rejects with CannotReach when it cannot be reached in principle, not when it is merely down. */
 export async function openSource(
   spec: SourceSpec,
   nodeName: string,
@@ -28,11 +28,16 @@ export async function openSource(
   const alive = setInterval(() => {}, 1 << 30);
   life.addEventListener("abort", () => clearInterval(alive), { once: true });
   setMaxListeners(0, life);
-  switch (spec.kind) {
-    case "files":
-      return filesSource({ paths: spec.paths, nodeName, clock: world.clock }, life);
-    case "api":
-      return apiSource({ client: await openApi(spec, world), nodeName, world }, life);
+  try {
+    switch (spec.kind) {
+      case "files":
+        return await filesSource({ paths: spec.paths, nodeName, clock: world.clock }, life);
+      case "api":
+        return apiSource({ client: await openApi(spec, world), nodeName, world }, life);
+    }
+  } catch (error) {
+    clearInterval(alive);
+    throw new CannotReach(error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 

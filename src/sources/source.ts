@@ -13,6 +13,9 @@ export type Source = {
   status(): SourceStatus;
 };
 
+/** There is no such Source, or it did not answer; the text says why. */
+export class CannotReach extends Error {}
+
 export type NodeEvent =
   /** The cluster does not know this Node. */
   | { readonly kind: "absent" }
