@@ -2,6 +2,7 @@
 import { HostError } from "../host/error.ts";
 import { Balancer } from "../host/relay/balancer.ts";
 import type { Relay, RelayOptions } from "../host/relay/relay.ts";
+import { type Room, roomHere } from "../host/relay/room.ts";
 import { openTcpRelay } from "../host/relay/tcp.ts";
 import { openUdpRelay } from "../host/relay/udp.ts";
 import type { Family } from "../model/address.ts";
@@ -37,6 +38,7 @@ export class LocalhostNodePorts {
   readonly #report: LocalhostReport;
   readonly #open = new Map<PortKey, Open>();
   readonly #wanted = new Map<PortKey, Wanted>();
+  readonly #room: Room = roomHere();
   #last: Promise<void> = Promise.resolve();
 
   constructor(family: Family, clock: Clock, random: () => number, report: LocalhostReport) {
@@ -95,6 +97,7 @@ export class LocalhostNodePorts {
       port: wanted.port,
       choose: () => balancer.choose("localhost"),
       limit: connectionLimit,
+      room: this.#room,
       onOutcome: (outcome) => this.#report.outcome(this.#family, outcome),
     };
     try {

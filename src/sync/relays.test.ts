@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
 import { RelayPorts } from "../host/relay/ports.ts";
+import { Room } from "../host/relay/room.ts";
 import type { ServicePort } from "../model/snapshot.ts";
 import type { Routes } from "../routing/routes.ts";
 import { Relays } from "./relays.ts";
@@ -28,6 +29,7 @@ class Bench {
       family: "ipv4",
       bind: host,
       ports,
+      room: new Room(10_000),
       udpIdleMs: 30_000,
       now: () => this.#now,
       random: () => 0,

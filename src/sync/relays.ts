@@ -4,6 +4,7 @@ import { Balancer } from "../host/relay/balancer.ts";
 import { type Hold, hold } from "../host/relay/hold.ts";
 import type { RelayPorts } from "../host/relay/ports.ts";
 import type { Relay, RelayOptions } from "../host/relay/relay.ts";
+import type { Room } from "../host/relay/room.ts";
 import { openTcpRelay } from "../host/relay/tcp.ts";
 import { openUdpRelay } from "../host/relay/udp.ts";
 import type { Address, Family } from "../model/address.ts";
@@ -24,6 +25,7 @@ export type RelaysOptions = {
   /** null: every address. */
   readonly bind: Address | null;
   readonly ports: RelayPorts;
+  readonly room: Room;
   readonly udpIdleMs: number;
   /** Milliseconds that never go back. */
   readonly now: () => number;
@@ -58,6 +60,8 @@ export class Relays {
   /** Why something could not be opened; by ServicePort. */
   readonly #failures = new Map<PortKey, readonly string[]>();
   readonly #taken = new Set<FrontendId>();
+  /** Relays that no longer listen, but still carry connections. */
+  readonly #lingering = new Set<Relay>();
 
   constructor(options: RelaysOptions) {
     this.#options = options;
@@ -122,9 +126,11 @@ export class Relays {
     for (const { doors } of this.#served.values()) {
       await Promise.all([...doors.values()].map((relay) => relay.close(true)));
     }
+    await Promise.all([...this.#lingering].map((relay) => relay.close(true)));
     await Promise.all([...this.#holds.values()].map(({ release }) => release()));
     this.#served.clear();
     this.#holds.clear();
+    this.#lingering.clear();
   }
 
   #serve(routed: PortRoutes, settings: Routes["settings"]): Served {
@@ -156,6 +162,7 @@ export class Relays {
       try {
         const relay = await this.#options.ports.open((port) => this.#openRelay(door, served, port));
         served.doors.set(door, relay);
+        this.#options.room.take(1);
         opened.push({ protocol: served.routed.port.protocol, port: relay.port });
       } catch (error) {
         failures.push(messageOf(error));
@@ -165,11 +172,12 @@ export class Relays {
   }
 
   #openRelay(door: Door, served: Served, port: number): Promise<Relay> {
-    const { bind, family, udpIdleMs } = this.#options;
+    const { bind, family, room, udpIdleMs } = this.#options;
     const options: RelayOptions = {
       host: bind ?? everywhere[family],
       port,
       limit: clientLimit,
+      room,
       choose: (client, attempt) => {
         // A link-local address comes with its interface.
         const address = client.split("%")[0]!;
@@ -186,6 +194,9 @@ export class Relays {
   async #close(served: Served, relay: Relay): Promise<void> {
     await relay.close(served.routed.port.protocol === "udp");
     this.#options.ports.release(relay.port);
+    this.#options.room.give(1);
+    for (const earlier of this.#lingering) if (earlier.open() === 0) this.#lingering.delete(earlier);
+    if (relay.open() > 0) this.#lingering.add(relay);
   }
 
   async #holdPlaces({ routed, settings, held }: Served): Promise<string[]> {
@@ -201,6 +212,7 @@ export class Relays {
       if (this.#holds.has(id)) continue;
       try {
         this.#holds.set(id, await hold(protocol, host, frontend.port));
+        this.#options.room.take(1);
       } catch (error) {
         this.#taken.add(id);
         failures.push(messageOf(error));
@@ -223,9 +235,11 @@ export class Relays {
       if (route !== undefined && this.#placeOf(route.frontend, routes.settings) !== null) continue;
       held.delete(id);
       this.#taken.delete(id);
-      const { release } = this.#holds.get(id) ?? {};
+      const place = this.#holds.get(id);
+      if (place === undefined) continue;
       this.#holds.delete(id);
-      await release?.();
+      await place.release();
+      this.#options.room.give(1);
     }
   }
 }

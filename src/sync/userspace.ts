@@ -5,6 +5,7 @@ import { type Start, starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { cleanFlows, type FlowQuery } from "../host/netlink/conntrack.ts";
 import { type Range, RelayPorts } from "../host/relay/ports.ts";
+import { roomHere } from "../host/relay/room.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { PortKey } from "../model/snapshot.ts";
@@ -33,7 +34,8 @@ export async function openUserspace(options: UserspaceOptions): Promise<Driver> 
   const { family, bind, udpIdleMs, clock, random = Math.random } = options;
   const host = await openIptablesHost(family, await inUseHere(options.start ?? starter()));
   const ports = new RelayPorts(options.portRange, random);
-  const relays = new Relays({ family, bind, ports, udpIdleMs, random, now: () => clock.steady() });
+  const now = () => clock.steady();
+  const relays = new Relays({ family, bind, ports, room: roomHere(), udpIdleMs, random, now });
   const tables = new TablesDriver(host, {
     place: {},
     compile: (before, routes) => compile(before, routes, { bind, socketsOf: relays.socketsOf }),

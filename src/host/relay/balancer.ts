@@ -39,6 +39,11 @@ export class Balancer {
     for (const [client, { backend }] of this.#pins) if (!keys.has(keyOf(backend))) this.#pins.delete(client);
   }
 
+  /** Clients that are remembered. */
+  get remembered(): number {
+    return this.#pins.size;
+  }
+
   /** null: there is none. A client whose backend failed is pinned to another one. */
   choose(client: string, afterFailure = false): RelayBackend | null {
     const now = this.#options.now();
@@ -62,7 +67,10 @@ export class Balancer {
   #remember(client: string, backend: RelayBackend, usedAt: number): void {
     this.#pins.delete(client);
     this.#pins.set(client, { backend, usedAt });
-    if (this.#pins.size > mostPins) this.#pins.delete(this.#pins.keys().next().value!);
+    for (const [longest, pin] of this.#pins) {
+      if (this.#pins.size <= mostPins && usedAt - pin.usedAt <= this.#affinityMs!) break;
+      this.#pins.delete(longest);
+    }
   }
 
   #shuffled(backends: readonly RelayBackend[]): readonly RelayBackend[] {

@@ -16,6 +16,8 @@ function holdTcp(host: string, port: number): Promise<Hold> {
   return new Promise((resolve, reject) => {
     const server = createServer((client) => client.destroy());
     server.once("error", (cause) => reject(cannotListen("TCP", { host, port }, cause)));
+    // What goes wrong later, such as running out of descriptors, concerns nobody: the place is held all the same.
+    server.on("error", () => {});
     server.listen({ host, port, ipv6Only: host.includes(":") }, () =>
       resolve({ release: () => new Promise((done) => server.close(() => done())) }),
     );
@@ -27,6 +29,7 @@ function holdUdp(host: string, port: number): Promise<Hold> {
     const isIPv6 = host.includes(":");
     const socket = createSocket({ type: isIPv6 ? "udp6" : "udp4", ipv6Only: isIPv6 });
     socket.once("error", (cause) => reject(cannotListen("UDP", { host, port }, cause)));
+    socket.on("error", () => {});
     socket.bind({ address: host, port }, () =>
       resolve({ release: () => new Promise((done) => socket.close(() => done())) }),
     );

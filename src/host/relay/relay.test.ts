@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { HostError } from "../error.ts";
 import { Balancer } from "./balancer.ts";
 import type { Relay } from "./relay.ts";
+import { Room } from "./room.ts";
 import { openTcpRelay } from "./tcp.ts";
 import { openUdpRelay } from "./udp.ts";
 
@@ -75,7 +76,14 @@ describe("TCP relay", () => {
 
   it("21/27 says who cannot listen and why", async () => {
     const relay = await tcp(() => null);
-    const again = openTcpRelay({ host, port: relay.port, choose: () => null, limit: 1, dialMs: [1] });
+    const again = openTcpRelay({
+      host,
+      port: relay.port,
+      choose: () => null,
+      limit: 1,
+      room: new Room(50_000),
+      dialMs: [1],
+    });
     await expect(again).rejects.toThrow(HostError);
     await expect(again).rejects.toThrow(/another program listens there/);
   });
@@ -89,6 +97,7 @@ describe("UDP relay", () => {
       port: 0,
       choose: () => ({ address: host, port: backend }),
       limit: 1000,
+      room: new Room(50_000),
       idleMs: 5000,
     });
     closers.push(() => relay.close(true));
@@ -107,6 +116,7 @@ describe("UDP relay", () => {
       port: 0,
       choose: () => ({ address: host, port: backend }),
       limit: 1,
+      room: new Room(50_000),
       idleMs: 50,
     });
     closers.push(() => relay.close(true));
@@ -158,7 +168,15 @@ async function tcp(
   choose: (client: string, attempt: number) => { address: string; port: number } | null,
   more: { dialMs?: readonly number[]; onOutcome?: (outcome: "forwarded" | "failed") => void } = {},
 ): Promise<Relay> {
-  const relay = await openTcpRelay({ host, port: 0, choose, limit: 100, dialMs: [1000], ...more });
+  const relay = await openTcpRelay({
+    host,
+    port: 0,
+    choose,
+    limit: 100,
+    room: new Room(50_000),
+    dialMs: [1000],
+    ...more,
+  });
   closers.push(() => relay.close(true));
   return relay;
 }

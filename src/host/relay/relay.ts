@@ -1,6 +1,7 @@
 // What the TCP and UDP relays have in common: where they listen, how they choose, what they report.
 import { HostError } from "../error.ts";
 import type { RelayBackend } from "./balancer.ts";
+import type { Room } from "./room.ts";
 
 export type RelayOptions = {
   readonly host: string;
@@ -10,6 +11,8 @@ export type RelayOptions = {
   readonly choose: (client: string, attempt: number) => RelayBackend | null;
   /** Connections, or clients of a UDP relay, at the same time; more are turned away. */
   readonly limit: number;
+  /** What this relay and its siblings may use. */
+  readonly room: Room;
   readonly onOutcome?: (outcome: "forwarded" | "failed") => void;
 };
 
@@ -19,7 +22,7 @@ export type Relay = {
   readonly open: () => number;
   /** Clients of a UDP relay whose backend has left are forgotten: their next datagram goes to another. TCP runs on. */
   readonly retain: (isStill: (backend: RelayBackend) => boolean) => void;
-  /** Stops listening; with `cut` what is open is closed as well. */
+  /** Stops listening; with `cut` what is open is closed as well. UDP clients are forgotten in any case. */
   readonly close: (cut: boolean) => Promise<void>;
 };
 

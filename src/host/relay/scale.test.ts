@@ -2,6 +2,7 @@
 import { createSocket } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { Room } from "./room.ts";
 import { openTcpRelay } from "./tcp.ts";
 import { openUdpRelay } from "./udp.ts";
 
@@ -22,7 +23,14 @@ describe("relays at scale", () => {
       );
     });
     const choose = () => ({ address: host, port });
-    const relay = await openTcpRelay({ host, port: 0, limit: 1000, dialMs: [5000], choose });
+    const relay = await openTcpRelay({
+      host,
+      port: 0,
+      limit: 1000,
+      room: new Room(50_000),
+      dialMs: [5000],
+      choose,
+    });
     closers.push(() => relay.close(true));
     const before = process.memoryUsage().rss;
     const clients = await Promise.all(Array.from({ length: 1000 }, () => connected(relay.port)));
@@ -35,7 +43,7 @@ describe("relays at scale", () => {
     );
     expect(relay.open()).toBe(1000);
     // Client, relay and backend together: four sockets a connection.
-    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(300);
+    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(150);
   }, 60_000);
 
   it("remember 10,000 UDP clients at once, each with a socket of its own", async () => {
@@ -48,7 +56,14 @@ describe("relays at scale", () => {
     closers.push(() => backend.close());
     await new Promise<void>((resolve) => backend.bind(0, host, () => resolve()));
     const choose = () => ({ address: host, port: backend.address().port });
-    const relay = await openUdpRelay({ host, port: 0, limit: 16_384, idleMs: 300_000, choose });
+    const relay = await openUdpRelay({
+      host,
+      port: 0,
+      limit: 16_384,
+      room: new Room(50_000),
+      idleMs: 300_000,
+      choose,
+    });
     closers.push(() => relay.close(true));
     const before = process.memoryUsage().rss;
     const taken = new Set<number>();
@@ -58,7 +73,7 @@ describe("relays at scale", () => {
     }
     expect(relay.open()).toBe(taken.size);
     expect(sources.size).toBe(taken.size);
-    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(500);
+    expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(250);
   }, 120_000);
 });
 

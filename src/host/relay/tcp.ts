@@ -1,6 +1,5 @@
 // Forwards TCP connections: dials off the accept loop, keeps half-closed connections, and never buffers more than a window.
 import { createServer, type Server, Socket } from "node:net";
-import { pipeline } from "node:stream";
 import type { RelayBackend } from "./balancer.ts";
 import { cannotListen, type Relay, type RelayOptions } from "./relay.ts";
 
@@ -12,10 +11,11 @@ export type TcpRelayOptions = RelayOptions & {
 /** Rejects with HostError when the address cannot be listened on. */
 export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
   const open = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
-    void forward(client, options, open);
+  const server = createServer({ ...habits, pauseOnConnect: true }, (client) => {
+    if (options.room.has(2)) void forward(client, options, open);
+    else turnAway(client, options);
   });
-  server.maxConnections = options.limit;
+  server.maxConnections = Math.min(options.limit, options.room.share >> 1);
   await listening(server, options);
   const address = server.address();
   return {
@@ -30,6 +30,14 @@ export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
       }),
   };
 }
+
+/** Both ends: a peer that vanished without a word is found out, one that is merely silent may stay so. */
+const habits = {
+  allowHalfOpen: true,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: 15_000,
+} as const;
 
 /** Connections that wait to be accepted; the kernel takes no more than net.core.somaxconn, 4096 unless changed. */
 const backlog = 4096;
@@ -47,29 +55,42 @@ function listening(server: Server, options: TcpRelayOptions): Promise<void> {
   });
 }
 
+function turnAway(client: Socket, options: TcpRelayOptions): void {
+  client.destroy();
+  options.onOutcome?.("failed");
+}
+
 async function forward(client: Socket, options: TcpRelayOptions, open: Set<Socket>): Promise<void> {
   open.add(client);
-  client.once("close", () => open.delete(client));
+  options.room.take(2);
+  client.once("close", () => {
+    open.delete(client);
+    options.room.give(2);
+  });
   client.on("error", () => client.destroy());
   const backend = await dial(client, options);
   if (backend === null || client.destroyed) {
     backend?.destroy();
-    client.destroy();
-    options.onOutcome?.("failed");
-    return;
+    return turnAway(client, options);
   }
   options.onOutcome?.("forwarded");
-  join(client, backend);
+  carry(client, backend);
+  carry(backend, client);
 }
 
-/** The end of one direction is passed on; a break of either side breaks the other. */
-function join(client: Socket, backend: Socket): void {
-  pipeline(client, backend, () => {});
-  pipeline(backend, client, () => {});
+/** An end is passed on as an end and a break as a break: nobody must take half an answer for a whole one. */
+function carry(from: Socket, to: Socket): void {
+  from.on("error", () => to.resetAndDestroy());
+  from.once("close", () => {
+    if (!from.readableEnded) to.destroy();
+  });
+  from.pipe(to);
 }
 
 async function dial(client: Socket, { choose, dialMs }: TcpRelayOptions): Promise<Socket | null> {
-  const from = client.remoteAddress ?? "";
+  const from = client.remoteAddress;
+  // Gone before it was looked at.
+  if (from === undefined) return null;
   for (const [attempt, ms] of dialMs.entries()) {
     const backend = choose(from, attempt);
     if (backend === null) return null;
@@ -82,9 +103,13 @@ async function dial(client: Socket, { choose, dialMs }: TcpRelayOptions): Promis
 
 function connect({ address, port }: RelayBackend, ms: number): Promise<Socket | null> {
   return new Promise((resolve) => {
-    const socket = new Socket({ allowHalfOpen: true });
-    const timer = setTimeout(() => give(null), ms);
+    const socket = new Socket(habits);
+    // A busy loop looks at its timers before its sockets: whether there is a connection is asked once more after these.
+    const timer = setTimeout(() => setImmediate(() => give(null)), ms);
+    let isGiven = false;
     const give = (result: Socket | null) => {
+      if (isGiven) return;
+      isGiven = true;
       clearTimeout(timer);
       socket.removeAllListeners("error");
       if (result === null) {
@@ -94,6 +119,6 @@ function connect({ address, port }: RelayBackend, ms: number): Promise<Socket | 
       resolve(result);
     };
     socket.once("error", () => give(null));
-    socket.connect({ host: address, port, noDelay: true }, () => give(socket));
+    socket.connect({ host: address, port, ...habits }, () => give(socket));
   });
 }

@@ -20,14 +20,9 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   const type = options.host.includes(":") ? "udp6" : "udp4";
   const server = createSocket({ type, ipv6Only: type === "udp6", recvBufferSize });
   const flows = new Map<string, Flow>();
+  /** Clients that no backend ever answered, oldest first: they go when there is no room, as sources may be forged. */
+  const unanswered = new Set<string>();
   await bound(server, options);
-  const forget = (key: string) => {
-    const flow = flows.get(key);
-    flows.delete(key);
-    if (flow === undefined) return;
-    clearTimeout(flow.timer);
-    flow.socket.close();
-  };
   server.on("message", (data, from) => {
     const key = `${from.address} ${from.port}`;
     const flow = flows.get(key) ?? open(key, from);
@@ -37,37 +32,58 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   });
 
   function open(key: string, from: RemoteInfo): Flow | null {
-    const backend = flows.size < options.limit ? options.choose(from.address, 0) : null;
-    options.onOutcome?.(backend === null ? "failed" : "forwarded");
-    if (backend === null) return null;
+    const backend = options.choose(from.address, 0);
+    const isServed = backend !== null && makeRoom();
+    options.onOutcome?.(isServed ? "forwarded" : "failed");
+    if (!isServed) return null;
+    options.room.take(1);
     const socket = createSocket(backend.address.includes(":") ? "udp6" : "udp4");
-    const flow = {
-      backend,
-      socket,
-      timer: setTimeout(() => forget(key), options.idleMs).unref(),
-      send: sender(socket),
-    };
     // A refusal (ICMP) ends the flow: the client's next datagram gets another chance.
-    socket.on("error", () => forget(key));
+    const fail = () => forget(key, flow);
+    const timer = setTimeout(fail, options.idleMs).unref();
+    const flow: Flow = { backend, socket, timer, send: sender(socket, fail) };
+    socket.on("error", fail);
     socket.on("message", (data) => {
-      flow.timer.refresh();
-      server.send(data, from.port, from.address, () => {});
+      unanswered.delete(key);
+      timer.refresh();
+      if (server.getSendQueueSize() < mostQueued) server.send(data, from.port, from.address, () => {});
     });
     socket.connect(backend.port, backend.address);
     flows.set(key, flow);
+    unanswered.add(key);
     return flow;
+  }
+
+  function makeRoom(): boolean {
+    for (const key of unanswered) {
+      if (hasRoom()) break;
+      forget(key, flows.get(key));
+    }
+    return hasRoom();
+  }
+
+  function hasRoom(): boolean {
+    return flows.size < Math.min(options.limit, options.room.share) && options.room.has(1);
+  }
+
+  function forget(key: string, flow: Flow | undefined): void {
+    if (flow === undefined || flows.get(key) !== flow) return;
+    flows.delete(key);
+    unanswered.delete(key);
+    clearTimeout(flow.timer);
+    flow.socket.close();
+    options.room.give(1);
   }
 
   return {
     port: server.address().port,
     open: () => flows.size,
     retain: (isStill) => {
-      for (const [key, { backend }] of flows) if (!isStill(backend)) forget(key);
+      for (const [key, flow] of flows) if (!isStill(flow.backend)) forget(key, flow);
     },
-    close: (cut) =>
+    close: () =>
       new Promise((resolve) => {
-        if (cut) for (const key of [...flows.keys()]) forget(key);
-        else for (const { timer } of flows.values()) timer.ref();
+        for (const [key, flow] of flows) forget(key, flow);
         server.close(() => resolve());
       }),
   };
@@ -85,10 +101,15 @@ function bound(server: Socket, options: UdpRelayOptions): Promise<void> {
 }
 
 /** Datagrams that come before the socket is connected wait for it: a handful, not more. */
-function sender(socket: Socket): (data: Uint8Array) => void {
+function sender(socket: Socket, fail: () => void): (data: Uint8Array) => void {
   const waiting: Uint8Array[] = [];
   let isConnected = false;
-  const send = (data: Uint8Array) => socket.send(data, () => {});
+  const send = (data: Uint8Array) => {
+    if (socket.getSendQueueSize() >= mostQueued) return;
+    socket.send(data, (error) => {
+      if (error !== null) fail();
+    });
+  };
   socket.once("connect", () => {
     isConnected = true;
     for (const data of waiting.splice(0)) send(data);
@@ -100,6 +121,9 @@ function sender(socket: Socket): (data: Uint8Array) => void {
 }
 
 const mostWaiting = 16;
+
+/** Bytes that wait for a socket that cannot send; what comes on top is lost, as on any full link. */
+const mostQueued = 1024 * 1024;
 
 /** For bursts of many clients; the kernel takes no more than net.core.rmem_max. */
 const recvBufferSize = 4 * 1024 * 1024;
