@@ -1,117 +1,161 @@
-// Hours of trouble in little time: restarts, 410s, 429s, hung and cut watches, flushed rules, and a cluster in motion.
-import { readFileSync } from "node:fs";
+// Hours of trouble in little time: the daemon meets every fault of a bad hour again and again, and a cluster in motion.
+import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, it } from "vitest";
-import type { Fault, RequestMatch } from "../../src/playground/api/faults.ts";
-import { endpoint, service, slice } from "../objects.ts";
-import type { KubeObject } from "../reference/objects.ts";
-import { eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { describe, expect, it } from "vitest";
+import { twin } from "../places.ts";
+import { BadHours } from "./bad-hour.ts";
+import { Bustle } from "./bustle.ts";
+import type { Namespace } from "./netns.ts";
+import { reasonNotToShift, shiftedClock } from "./shifted-clock.ts";
+import { type Daemon, eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
 
 const reason = reasonNotToRun();
 const seconds = Number(process.env.TURNOUT_SOAK_SECONDS ?? 12);
-const services = 40;
+/** Trouble lasts so long; then it must be over within a few of the longest pauses that the daemon makes. */
+const spellMs = Math.min(45, seconds) * 1000;
+const patienceMs = 240_000;
 
-const faults: readonly Fault[] = [
-  { kind: "status", code: 410 },
-  { kind: "status", code: 429, retryAfter: 1 },
-  { kind: "status", code: 500 },
-  { kind: "status", code: 503 },
-  { kind: "hang" },
-  { kind: "drop" },
-  { kind: "body", contentType: "text/html", text: "<html>a proxy in between</html>" },
-  { kind: "prelude", text: '{"type":"ADDED","object":\n' },
-  { kind: "ignore-initial-events" },
-  { kind: "reset", afterBytes: 300 },
-  { kind: "truncate", afterBytes: 500 },
-  { kind: "silent" },
-  { kind: "drip", bytes: 40, everyMs: 5 },
-];
-const resources = ["services", "endpointslices", "nodes", "servicecidrs", "events"];
+type Rules = {
+  /** Everything in the kernel that must be the same in the end, whatever way led there. */
+  readonly list: (netns: Namespace) => readonly string[];
+  readonly flush: (netns: Namespace) => void;
+};
 
-it(`${seconds} s of faults: it lives on, stays small, and the kernel ends up right`, {
-  timeout: (seconds + 180) * 1000,
-}, async ({ skip }) => {
-  if (reason !== null) return skip(reason);
-  const site = await openSite();
-  try {
-    await site.openApi();
-    site.api.put(nodeObject());
-    const daemon = site.start({ args: ["-v=0"] });
-    await daemon.ready();
-    const early = residentMiB(daemon.pid);
-    for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(20 + Math.random() * 80))
-      await trouble(site);
-    site.api.faults.clear();
-    // Requests that hang are noticed after minutes: end them.
-    site.api.dropConnections();
-    for (let n = 0; n < services; n++) change(site, n);
-    site.api.put(numbered("Service", services, service({ clusterIP: "172.30.1.1" })));
-    const reached = () => site.netns.run("nft", "list", "ruleset").includes("172.30.1.1");
-    await eventually(reached, "the last Service", 120_000);
-    expect(wrongWords(daemon.log())).toEqual([]);
-    expect(daemon.running()).toBe(true);
-    expect(residentMiB(daemon.pid)).toBeLessThan(Math.max(2 * early, early + 100));
-    await settled(site);
-    const incremental = words(site);
-    daemon.kill("SIGKILL");
-    await daemon.ended();
-    site.netns.run("nft", "flush", "ruleset");
-    const fresh = site.start();
-    await fresh.ready();
-    expect(incremental).toEqual(words(site));
-  } finally {
-    await site.close();
-  }
+const tools = ["iptables", "ip6tables"];
+/** A table is emptied in one step: the daemon may repair at any moment. */
+const emptied = "*mangle\nCOMMIT\n*nat\nCOMMIT\n*filter\nCOMMIT\n";
+
+/** A new mode is a line here. */
+const modes: Readonly<Record<string, Rules>> = {
+  nftables: {
+    // Elements are listed in an order of their own.
+    list: (netns) =>
+      netns
+        .run("nft", "list", "ruleset")
+        .split(/[\s,]+/)
+        .sort(),
+    flush: (netns) => void netns.run("nft", "flush", "ruleset"),
+  },
+  iptables: {
+    list: (netns) => tools.flatMap((tool) => tablesOf(netns.run(`${tool}-save`))),
+    flush: (netns) => {
+      for (const tool of tools) netns.feed(emptied, `${tool}-restore`);
+    },
+  },
+};
+
+/** Without counters; the order of Services in the chains that they share is free. */
+function tablesOf(listing: string): readonly string[] {
+  const lines = listing
+    .split("\n")
+    .filter((line) => !line.startsWith("#"))
+    .map((line) => line.replace(/ \[\d+:\d+\]$/, ""));
+  const isShared = (line: string) => /^-A KUBE-(SERVICES|EXTERNAL-SERVICES|NODEPORTS) /.test(line);
+  return [...lines.filter((line) => !isShared(line)), ...lines.filter(isShared).sort()];
+}
+
+describe.each(Object.entries(modes))("mode %s", (mode, rules) => {
+  it(`${seconds} s of faults: it lives on, stays small, and the kernel ends up right`, {
+    timeout: (seconds + 300) * 1000 + 2 * patienceMs,
+  }, async ({ skip }) => {
+    if (reason !== null) return skip(reason);
+    const site = await openSite();
+    try {
+      await site.openApi();
+      site.api.put(nodeObject());
+      const clock = reasonNotToShift() === null ? shiftedClock(site.folder) : null;
+      const daemon = site.start({ config: { mode }, args: ["-v=0"], env: clock?.env ?? {} });
+      await daemon.ready();
+      const flush = () => rules.flush(site.netns);
+      const hours = new BadHours({ site, daemon, clock, flush });
+      const bustle = new Bustle(site.api);
+      const sizes: Size[] = [];
+      const waits: number[] = [];
+      for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
+        await spell(hours, bustle, Math.min(end, Date.now() + spellMs));
+        waits.push(await recovered(site, bustle, () => rules.list(site.netns)));
+        sizes.push(sizeOf(daemon));
+        if (seconds > 60) say(progress(mode, hours, sizes, waits));
+      }
+      say(`${mode}: ${bustle.changes} changes of the cluster; ${hours.report()}`);
+      expect(wrongWords(daemon.log())).toEqual([]);
+      expect(daemon.running()).toBe(true);
+      clock?.set(0);
+      expect(await daemon.health()).toMatchObject({ status: 200 });
+      expectBounded(sizes);
+      await settled(() => rules.list(site.netns));
+      const incremental = rules.list(site.netns);
+      daemon.kill("SIGKILL");
+      await daemon.ended();
+      flush();
+      const fresh = site.start({ config: { mode } });
+      await fresh.ready();
+      expect(incremental).toEqual(rules.list(site.netns));
+    } finally {
+      await site.close();
+    }
+  });
 });
 
-async function trouble(site: Site): Promise<void> {
-  for (let i = 0; i < 3; i++) change(site, any(services));
-  const dice = any(100);
-  if (dice < 25) {
-    const match: RequestMatch = { resource: resources[any(resources.length)]! };
-    site.api.faults.arm(match, faults[any(faults.length)]!, 1 + any(3));
-  } else if (dice < 35) site.api.dropConnections();
-  else if (dice < 37) {
-    await site.api.close();
-    await sleep(any(300));
-    await site.openApi();
-  } else if (dice < 39) site.netns.run("nft", "flush", "ruleset");
-}
-
-/** Adds, changes or removes a Service or its endpoints. */
-function change(site: Site, n: number): void {
-  const { api } = site;
-  const exists = api.list("Service").some(({ metadata }) => metadata.name === `web-${n}`);
-  if (exists && any(4) === 0) {
-    api.remove("Service", "shop", `web-${n}`);
-    return;
+/** The cluster changes all the time, and about every second something goes wrong. */
+async function spell(hours: BadHours, bustle: Bustle, end: number): Promise<void> {
+  for (let dealAt = Date.now(); Date.now() < end; await sleep(20 + Math.random() * 80)) {
+    for (let i = 0; i < 3; i++) bustle.change();
+    if (Date.now() < dealAt) continue;
+    await hours.deal();
+    dealAt = Date.now() + Math.random() * 1000;
   }
-  if (!exists) api.put(numbered("Service", n, service({ clusterIP: `172.30.0.${n + 1}` })));
-  const endpoints = Array.from({ length: any(5) }, () => endpoint(`10.180.${any(4)}.${1 + any(200)}`));
-  api.put(numbered("EndpointSlice", n, slice(endpoints)));
 }
 
-function numbered(kind: "Service" | "EndpointSlice", n: number, fields: object): KubeObject {
-  const metadata = {
-    namespace: "shop",
-    name: `web-${n}`,
-    labels: kind === "Service" ? {} : { "kubernetes.io/service-name": `web-${n}` },
+/** Trouble ends: how long until the kernel shows what the cluster is now, in both families. */
+async function recovered(site: Site, bustle: Bustle, list: () => readonly string[]): Promise<number> {
+  site.api.faults.clear();
+  // Requests that hang are noticed after minutes: end them.
+  site.api.dropConnections();
+  const since = Date.now();
+  const mark = bustle.mark();
+  const isThere = () => {
+    const text = list().join(" ");
+    return text.includes(mark) && text.includes(twin(mark));
   };
-  const apiVersion = kind === "Service" ? "v1" : "discovery.k8s.io/v1";
-  return { apiVersion, kind, ...fields, metadata } as unknown as KubeObject;
+  await eventually(isThere, `the last Service, ${mark}`, patienceMs);
+  return Date.now() - since;
 }
 
-/** Everything in the kernel, whatever the order of elements. */
-function words(site: Site): readonly string[] {
-  return site.netns
-    .run("nft", "list", "ruleset")
-    .split(/[\s,]+/)
-    .sort();
+type Size = { readonly at: number; readonly mib: number; readonly files: number };
+
+function sizeOf({ pid }: Daemon): Size {
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return { at: Date.now(), mib: Number(kib) / 1024, files: readdirSync(`/proc/${pid}/fd`).length };
 }
 
-async function settled(site: Site): Promise<void> {
+function progress(mode: string, hours: BadHours, sizes: readonly Size[], waits: readonly number[]): string {
+  const { at, mib, files } = sizes.at(-1)!;
+  const minutes = ((at - sizes[0]!.at) / 60_000).toFixed(1);
+  return `${mode} ${minutes} min: ${mib.toFixed(0)} MiB, ${files} files, ${hours.hours.toFixed(1)} bad hours, right again after ${waits.at(-1)} ms`;
+}
+
+/** Once warm it does not grow: the later half is as small as the earlier one. */
+function expectBounded(sizes: readonly Size[]): void {
+  const first = sizes[0]!;
+  expect(sizes.at(-1)!.mib).toBeLessThan(Math.max(2 * first.mib, first.mib + 100));
+  const warm = sizes.filter(({ at }) => at - first.at > 300_000);
+  if (warm.length < 6) return;
+  const half = Math.floor(warm.length / 2);
+  const [early, late] = [warm.slice(0, half), warm.slice(half)];
+  expect(median(late.map(({ mib }) => mib))).toBeLessThan(1.15 * median(early.map(({ mib }) => mib)));
+  expect(median(late.map(({ files }) => files))).toBeLessThanOrEqual(
+    median(early.map(({ files }) => files)) + 2,
+  );
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}
+
+async function settled(list: () => readonly string[]): Promise<void> {
   for (let last = ""; ; ) {
-    const now = words(site).join(" ");
+    const now = list().join(" ");
     if (now === last) return;
     last = now;
     await sleep(1500);
@@ -122,11 +166,6 @@ function wrongWords(log: string): readonly string[] {
   return log.split("\n").filter((line) => /command failed|unhandled|TypeError|at .*\.cjs/i.test(line));
 }
 
-function residentMiB(pid: number): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kib) / 1024;
-}
-
-function any(below: number): number {
-  return Math.floor(Math.random() * below);
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
 }

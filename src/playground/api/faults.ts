@@ -43,6 +43,13 @@ export class Faults {
   #armed: { readonly match: RequestMatch; readonly fault: Fault; times: number }[] = [];
   /** Whether streaming lists are refused with 422, as by a server whose gate is off. */
   refuseStreamingLists = false;
+  /** Called for every request that meets a fault. */
+  onMet: (fault: Fault) => void = () => {};
+
+  /** How many requests are still to meet one. */
+  get armed(): number {
+    return this.#armed.reduce((sum, { times }) => sum + times, 0);
+  }
 
   /** The next `times` matching requests meet this fault; the one armed first comes first. */
   arm(match: RequestMatch, fault: Fault, times = 1): void {
@@ -59,6 +66,7 @@ export class Faults {
     const armed = this.#armed.find(({ match }) => matches(match, verb, resource));
     if (!armed) return null;
     if (--armed.times === 0) this.#armed = this.#armed.filter((other) => other !== armed);
+    this.onMet(armed.fault);
     return armed.fault;
   }
 }

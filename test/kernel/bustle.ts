@@ -1,0 +1,63 @@
+// A dual-stack cluster in motion: Services come, change their endpoints in both families, and go.
+import type { ApiServer } from "../../src/playground/api/server.ts";
+import { endpoint, service, slice } from "../objects.ts";
+import { twin } from "../places.ts";
+import type { KubeObject } from "../reference/objects.ts";
+
+const services = 40;
+
+export class Bustle {
+  readonly #api: ApiServer;
+  #marks = 0;
+  changes = 0;
+
+  constructor(api: ApiServer) {
+    this.#api = api;
+  }
+
+  /** Adds, changes or removes some Service or its endpoints. */
+  change(): void {
+    const n = any(services);
+    const exists = this.#api.list("Service").some(({ metadata }) => metadata.name === `web-${n}`);
+    this.changes++;
+    if (exists && any(4) === 0) {
+      this.#api.remove("Service", "shop", `web-${n}`);
+      return;
+    }
+    if (!exists) this.#put("Service", `web-${n}`, dualStack(`172.30.0.${n + 1}`));
+    const addresses = Array.from({ length: any(5) }, () => `10.180.${any(4)}.${1 + any(200)}`);
+    this.#put("EndpointSlice", `web-${n}`, slice(addresses.map((each) => endpoint(each))));
+    const twins = addresses.map((each) => endpoint(twin(each)));
+    this.#put("EndpointSlice", `web-${n}`, slice(twins, { addressType: "IPv6" }), "-v6");
+  }
+
+  /** Gives a Service that is always there another address, never had before; returns it. */
+  mark(): string {
+    const address = `172.30.${1 + Math.floor(this.#marks / 250)}.${1 + (this.#marks++ % 250)}`;
+    this.#put("Service", "mark", dualStack(address));
+    return address;
+  }
+
+  #put(kind: "Service" | "EndpointSlice", serviceName: string, fields: object, suffix = ""): void {
+    const metadata = {
+      namespace: "shop",
+      name: `${serviceName}${suffix}`,
+      labels: kind === "Service" ? {} : { "kubernetes.io/service-name": serviceName },
+    };
+    const apiVersion = kind === "Service" ? "v1" : "discovery.k8s.io/v1";
+    this.#api.put({ apiVersion, kind, ...fields, metadata } as unknown as KubeObject);
+  }
+}
+
+function dualStack(address: string): object {
+  return service({
+    clusterIP: address,
+    clusterIPs: [address, twin(address)],
+    ipFamilies: ["IPv4", "IPv6"],
+    ipFamilyPolicy: "RequireDualStack",
+  });
+}
+
+function any(below: number): number {
+  return Math.floor(Math.random() * below);
+}
