@@ -144,6 +144,7 @@ describe("a proxy that is observed", () => {
     observation.serve();
     observation.started("ipv4");
     observation.arrived(snapshot);
+    observation.taken("ipv4", snapshot);
     observation.queued("ipv4");
     observation.synced(synced, snapshot);
     observation.follow({ status: () => ({ synced: true, resources: { Service: watched } }) });
@@ -189,6 +190,7 @@ describe("a proxy that is observed", () => {
     cluster.upsert("Service", loadBalancer(blocker.port));
     const snapshot = cluster.take();
     observation.arrived(snapshot);
+    observation.taken("ipv4", snapshot);
     observation.synced(synced, snapshot);
     for (let i = 0; i < 200 && sent.length === 0; i++) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(JSON.parse(sent[0]!.body)).toMatchObject({

@@ -52,18 +52,27 @@ export function keepStatus(facts: StatusFacts, source: () => SourceStatus, now: 
   let syncs: readonly SyncRecord[] = [];
   let drift: readonly Drift[] = [];
   let problems: readonly Problem[] = [];
+  const refused = new Map<Family, readonly Problem[]>();
   const lastSuccess: Partial<Record<Family, number>> = {};
   return {
     synced(record, snapshot) {
       syncs = [record, ...syncs].slice(0, remembered);
-      const refused = record.outcome.kind === "ok" ? record.outcome.refused : [];
-      problems = [...snapshot.problems, ...refused];
-      if (record.outcome.kind === "ok") lastSuccess[record.family] = record.finishedAt;
+      problems = snapshot.problems;
+      if (record.outcome.kind !== "ok") return;
+      refused.set(record.family, record.outcome.refused);
+      lastSuccess[record.family] = record.finishedAt;
     },
     readBack(family, differences, what) {
       if (differences > 0) drift = [{ at: now(), family, differences, what }, ...drift].slice(0, remembered);
     },
-    status: () => ({ ...facts, syncs, lastSuccess, problems, drift, watches: source().resources }),
+    status: () => ({
+      ...facts,
+      syncs,
+      lastSuccess,
+      problems: [...problems, ...[...refused.values()].flat()],
+      drift,
+      watches: source().resources,
+    }),
   };
 }
 

@@ -44,6 +44,7 @@ function setUp(mode: ModeName = "nftables") {
     arrive: () => {
       snapshot = cluster.take();
       observer.arrived(snapshot);
+      for (const family of ["ipv4", "ipv6"] as const) observer.taken(family, snapshot);
     },
     sync: (given: Partial<SyncRecord> = {}) =>
       observer.synced({ ...ok, startedAt: clock.wall() - 30, finishedAt: clock.wall(), ...given }, snapshot),

@@ -21,9 +21,6 @@ export type SyncObserverSettings = {
   readonly nodeName: string;
 };
 
-/** Should Syncs hang, samples of latency must not fill the memory. */
-const mostTriggers = 10_000;
-
 export function openSyncObserver(
   { mode, families, nodeName }: SyncObserverSettings,
   metrics: Metrics,
@@ -51,14 +48,14 @@ export function openSyncObserver(
       metrics.endpointChanges.add(arrivals.sliceEvents);
       metrics.serviceChangesPending.add(arrivals.serviceChanges);
       metrics.endpointChangesPending.add(arrivals.sliceChanges);
-      for (const [family, one] of perFamily) {
-        const room = mostTriggers - one.triggers.length;
-        one.triggers.push(...arrivals.triggeredAt[family].filter((at) => at > openedAt).slice(0, room));
-        for (const key of snapshot[family].changed) one.changed.add(key);
-      }
       if (snapshot.problems !== problems) tellProblems(metrics, snapshot.problems);
       problems = snapshot.problems;
       health.setNode(snapshot.node);
+    },
+    taken(family, { arrivals, [family]: { changed } }) {
+      const one = of(family);
+      one.triggers.push(...arrivals.triggeredAt[family].filter((at) => at > openedAt));
+      for (const key of changed) one.changed.add(key);
     },
     synced(record, snapshot) {
       const { family, outcome, finishedAt } = record;

@@ -112,6 +112,21 @@ describe("loop", () => {
     });
   });
 
+  it("news are not kept waiting by a host that somebody changes all the time", async () => {
+    const { run, advance, drift, records } = setUp();
+    await run()(async ({ change }) => {
+      change();
+      await advance(0);
+      change();
+      for (let i = 0; i < 30; i++) {
+        drift();
+        await advance(100);
+      }
+      expect(records.filter(({ trigger }) => trigger === "change")).toHaveLength(1);
+      expect(records.filter(({ trigger }) => trigger === "drift").length).toBeGreaterThan(20);
+    });
+  });
+
   it("a change is queued; a retry, a resync and a repair are not", async () => {
     const { run, advance, drift, fail, syncs, queued } = setUp({
       minGapMs: 1000,
@@ -180,6 +195,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
         asked++;
       },
       arrived: () => {},
+      taken: () => {},
       synced: (record) => records.push(record),
       readBack: () => {},
     },

@@ -1,0 +1,158 @@
+// Families turn side by side: one that is slow or refused keeps no other waiting, and misses nothing meanwhile.
+import { describe, expect, it } from "vitest";
+import { manualClock } from "../../test/support/manual-clock.ts";
+import type { FamilySettings } from "../config/settings.ts";
+import { HostError } from "../host/error.ts";
+import type { Family } from "../model/address.ts";
+import { keyed } from "../model/keyed.ts";
+import { noArrivals, type Snapshot } from "../model/snapshot.ts";
+import { Bell } from "../sources/bell.ts";
+import type { Applied, Driver } from "./driver.ts";
+import { openLoop } from "./loop.ts";
+
+const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };
+const pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_000 };
+
+describe("10/60 two families", () => {
+  it("sync independently: one that hangs does not delay the other", async () => {
+    await running(async ({ drivers, offer, pass }) => {
+      drivers.ipv4.hold();
+      offer(1);
+      await pass(0);
+      for (const at of [2, 3]) {
+        offer(at);
+        await pass(1000);
+      }
+      expect(drivers.ipv4.syncs).toBe(1);
+      expect(drivers.ipv6.syncs).toBe(3);
+    });
+  });
+
+  it("what came while one was busy reaches it as one change, with nothing missing", async () => {
+    await running(async ({ drivers, offer, pass, taken }) => {
+      drivers.ipv4.hold();
+      offer(1);
+      await pass(0);
+      for (const at of [2, 3]) {
+        offer(at);
+        await pass(1000);
+      }
+      drivers.ipv4.release();
+      await pass(0);
+      await pass(1000);
+      const seen = taken.filter(({ family }) => family === "ipv4").map(({ snapshot }) => snapshot);
+      expect(seen).toHaveLength(2);
+      expect([...seen[1]!.ipv4.changed]).toEqual(["key-2", "key-3"]);
+      expect([...seen[1]!.udpEndpointsChanged]).toEqual(["shop/web-2", "shop/web-3"]);
+      expect(seen[1]!.arrivals.triggeredAt.ipv4).toEqual([2, 3]);
+    });
+  });
+
+  it("one that is refused is tried again alone", async () => {
+    await running(async ({ drivers, offer, pass }) => {
+      drivers.ipv4.refuse();
+      offer(1);
+      await pass(0);
+      await pass(30_000);
+      expect([drivers.ipv4.syncs, drivers.ipv6.syncs]).toEqual([2, 1]);
+    });
+  });
+});
+
+type Rig = {
+  readonly drivers: Readonly<Record<Family, TestDriver>>;
+  readonly taken: { readonly family: Family; readonly snapshot: Snapshot }[];
+  readonly offer: (n: number) => void;
+  readonly pass: (ms: number) => Promise<void>;
+};
+
+/** A driver that can be made to hang, or to refuse once. */
+class TestDriver implements Driver {
+  syncs = 0;
+  #held: Promise<void> = Promise.resolve();
+  #refuses = false;
+  release = () => {};
+
+  hold(): void {
+    this.#held = new Promise((resolve) => {
+      this.release = resolve;
+    });
+  }
+
+  refuse(): void {
+    this.#refuses = true;
+  }
+
+  async sync(): Promise<Applied> {
+    this.syncs++;
+    await this.#held;
+    if (!this.#refuses) return applied;
+    this.#refuses = false;
+    throw new HostError("refused", "Cannot apply: no");
+  }
+
+  verify = () => Promise.resolve({ differences: 0 });
+  watch = () => Promise.resolve();
+  close = () => Promise.resolve();
+}
+
+async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
+  const clock = manualClock();
+  const drivers = { ipv4: new TestDriver(), ipv6: new TestDriver() };
+  const taken: Rig["taken"] = [];
+  const [waiting, bell, stop]: [Snapshot[], Bell, AbortController] = [[], new Bell(), new AbortController()];
+  const loop = openLoop({
+    snapshots: offered(waiting, bell, stop.signal),
+    drivers: new Map(Object.entries(drivers) as [Family, Driver][]),
+    settings: (family) => ({ family }) as unknown as FamilySettings,
+    pace: () => pace,
+    clock,
+    observer: {
+      started: () => {},
+      queued: () => {},
+      arrived: () => {},
+      taken: (family, snapshot) => taken.push({ family, snapshot }),
+      synced: () => {},
+      readBack: () => {},
+    },
+  });
+  const ended = loop.run(stop.signal);
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await steps({
+    drivers,
+    taken,
+    offer(n) {
+      waiting.push(snapshotOf(n));
+      bell.ring();
+    },
+    async pass(ms) {
+      await settle();
+      clock.advance(ms);
+      await settle();
+    },
+  });
+  stop.abort();
+  drivers.ipv4.release();
+  await ended;
+}
+
+async function* offered(waiting: Snapshot[], bell: Bell, signal: AbortSignal): AsyncGenerator<Snapshot> {
+  for (;;) {
+    await bell.heard(signal);
+    while (waiting.length > 0) yield waiting.shift()!;
+  }
+}
+
+function snapshotOf(n: number): Snapshot {
+  const family = { ports: keyed<never>(), changed: new Set([`key-${n}`]), serviceCIDRs: [] };
+  return {
+    ipv4: family,
+    ipv6: family,
+    node: null,
+    udpEndpointsChanged: new Set([`shop/web-${n}`]),
+    arrivals: { ...noArrivals, triggeredAt: { ipv4: [n], ipv6: [n] } },
+    problems: [],
+  };
+}

@@ -1,0 +1,108 @@
+// One stream of Snapshots for families of different pace: what came while one was busy reaches it as one Snapshot.
+import type { Family } from "../model/address.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { Bell } from "../sources/bell.ts";
+
+type FeedObserver = {
+  arrived(snapshot: Snapshot): void;
+  queued(family: Family): void;
+};
+
+export class Feed {
+  readonly #snapshots: AsyncIterable<Snapshot>;
+  readonly #observer: FeedObserver;
+  readonly #trays: Tray[] = [];
+  readonly #wanted = new Bell();
+
+  constructor(snapshots: AsyncIterable<Snapshot>, observer: FeedObserver) {
+    this.#snapshots = snapshots;
+    this.#observer = observer;
+  }
+
+  trayOf(family: Family): Tray {
+    const tray = new Tray(family, () => this.#wanted.ring());
+    this.#trays.push(tray);
+    return tray;
+  }
+
+  /** Until the Snapshots end. They are asked for only while a family wants one, so that changes gather meanwhile. */
+  async run(signal: AbortSignal): Promise<void> {
+    const snapshots = this.#snapshots[Symbol.asyncIterator]();
+    for (;;) {
+      await this.#wanted.heard(signal);
+      const next = await snapshots.next();
+      if (next.done === true) break;
+      this.#observer.arrived(next.value);
+      for (const tray of this.#trays) {
+        this.#observer.queued(tray.family);
+        tray.put(next.value);
+      }
+    }
+    for (const tray of this.#trays) tray.end();
+  }
+}
+
+/** What one family has not taken yet. */
+export class Tray {
+  readonly family: Family;
+  readonly #ask: () => void;
+  #content: Snapshot | null = null;
+  #ended = false;
+  /** Called when something is put in, or nothing more will come. */
+  onNews: () => void = () => {};
+
+  constructor(family: Family, ask: () => void) {
+    this.family = family;
+    this.#ask = ask;
+  }
+
+  get isEmpty(): boolean {
+    return this.#content === null;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Wants a Snapshot as soon as there is one. */
+  ask(): void {
+    if (this.isEmpty && !this.#ended) this.#ask();
+  }
+
+  put(snapshot: Snapshot): void {
+    this.#content = this.#content === null ? snapshot : merged(this.#content, snapshot, this.family);
+    this.onNews();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.onNews();
+  }
+
+  take(): Snapshot | null {
+    const content = this.#content;
+    this.#content = null;
+    return content;
+  }
+}
+
+/** Should a Sync hang, samples of latency must not fill the memory. */
+const mostTriggers = 10_000;
+
+/** The later one, as it looks to a family that has not seen the earlier one. */
+function merged(earlier: Snapshot, later: Snapshot, family: Family): Snapshot {
+  const triggers = [...earlier.arrivals.triggeredAt[family], ...later.arrivals.triggeredAt[family]];
+  return {
+    ...later,
+    [family]: { ...later[family], changed: union(earlier[family].changed, later[family].changed) },
+    udpEndpointsChanged: union(earlier.udpEndpointsChanged, later.udpEndpointsChanged),
+    arrivals: {
+      ...later.arrivals,
+      triggeredAt: { ...later.arrivals.triggeredAt, [family]: triggers.slice(0, mostTriggers) },
+    },
+  };
+}
+
+function union<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): ReadonlySet<T> {
+  return others.size === 0 ? some : new Set([...some, ...others]);
+}
