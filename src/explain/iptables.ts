@@ -181,6 +181,7 @@ function holds(state: State, match: Match): boolean {
     case "notBridged":
       return true;
     case "protocol":
+    case "bareProtocol":
       return to.protocol === match.protocol;
     case "source":
       return inNetwork(match.cidr, from.address) !== match.not;
@@ -200,7 +201,11 @@ function holds(state: State, match: Match): boolean {
     case "state":
       return match.states.split(",").includes("NEW");
     case "localAddress":
-      return isLocal(state, match.side === "src" ? from.address : state.destination.address);
+      return isLocal(state, match.side === "src" ? from.address : state.destination.address) !== match.not;
+    // Only ipvs mode knows sets and virtual servers.
+    case "set":
+    case "ipvs":
+      return false;
     case "random":
       return state.answers[state.asked++] ?? true;
     case "recentlySeen":

@@ -136,7 +136,7 @@ function masquerading({ masqueradeMark }: FamilySettings): Rule[] {
   return [
     rule(unmarked(masqueradeMark), backToCaller),
     rule({ kind: "flipMark", mark: masqueradeMark }),
-    rule(comment("kubernetes service traffic requiring SNAT"), { kind: "masquerade" }),
+    rule(comment("kubernetes service traffic requiring SNAT"), { kind: "masquerade", randomPorts: true }),
   ];
 }
 

@@ -28,8 +28,8 @@ export const marked = (mark: number): Match => ({ kind: "mark", mark, not: false
 export const unmarked = (mark: number): Match => ({ kind: "mark", mark, not: true });
 export const tracked = (states: string): Match => ({ kind: "ctstate", states, not: false });
 export const notTracked = (states: string): Match => ({ kind: "ctstate", states, not: true });
-export const fromThisNode: Match = { kind: "localAddress", side: "src" };
-export const toThisNode: Match = { kind: "localAddress", side: "dst" };
+export const fromThisNode: Match = { kind: "localAddress", side: "src", not: false };
+export const toThisNode: Match = { kind: "localAddress", side: "dst", not: false };
 export const counted = (name: string): Match => ({ kind: "counter", name });
 
 export const jump = (chain: ChainName): Target => ({ kind: "jump", chain });

@@ -1,29 +1,42 @@
 // Reads one rule as any version of `iptables-save` prints it.
 import { networkAddress, parseAddress, parseCidr, prefixLength } from "../../model/address.ts";
-import { protocols } from "../../model/snapshot.ts";
+import { type Protocol, protocols } from "../../model/snapshot.ts";
+import { protocolNumbers } from "./text.ts";
 import type { Match, Rule, Target } from "./types.ts";
 
 /** A rule without its chain; null: it says something that our rules never say. */
 export function parseRule(text: string): Rule | null {
   const words = new Words(text);
   const match: Match[] = [];
-  let protocol: string | null = null;
+  let protocol: Protocol | null = null;
   while (!words.atEnd) {
     if (words.skip("-j")) {
       const target = readTarget(words);
-      return target === null || !words.atEnd ? null : { match, target };
+      return target === null || !words.atEnd ? null : { match: withProtocol(match, protocol), target };
     }
     const not = words.skip("!");
     const option = words.next();
     if (option === "-p" && !not) {
-      protocol = words.next();
+      protocol = protocolOf(words.next());
+      if (protocol === null) return null;
       continue;
     }
     const read = option === "-m" ? readModule(words, protocol) : readPlain(option, not, words);
     if (read === null) return null;
     match.push(read);
   }
-  return { match, target: { kind: "none" } };
+  return { match: withProtocol(match, protocol), target: { kind: "none" } };
+}
+
+/** A protocol that no module looked into stands for itself. */
+function withProtocol(match: readonly Match[], protocol: Protocol | null): readonly Match[] {
+  if (protocol === null || match.some(({ kind }) => kind === "protocol")) return match;
+  return [{ kind: "bareProtocol", protocol }, ...match];
+}
+
+/** By its name, or by the number that some modules print. */
+function protocolOf(text: string): Protocol | null {
+  return protocols.find((name) => name === text || protocolNumbers[name] === Number(text)) ?? null;
 }
 
 /** The words of a rule, read from left to right. */
@@ -83,7 +96,7 @@ function readNetwork(text: string): string | null {
   return prefixLength(cidr) === (cidr.includes(":") ? 128 : 32) ? networkAddress(cidr) : cidr;
 }
 
-function readModule(words: Words, protocol: string | null): Match | null {
+function readModule(words: Words, protocol: Protocol | null): Match | null {
   const module = words.next();
   switch (module) {
     case "comment": {
@@ -107,8 +120,13 @@ function readModule(words: Words, protocol: string | null): Match | null {
     case "physdev":
       return words.skip("!") && words.skip("--physdev-is-in") ? { kind: "notBridged" } : null;
     case "addrtype":
-      if (words.value("--dst-type") === "LOCAL") return { kind: "localAddress", side: "dst" };
-      return words.value("--src-type") === "LOCAL" ? { kind: "localAddress", side: "src" } : null;
+      return readAddressType(words);
+    case "set": {
+      const name = words.value("--match-set");
+      return name === null ? null : { kind: "set", name, sides: words.next() };
+    }
+    case "ipvs":
+      return readIpvs(words);
     case "statistic": {
       const random = words.value("--mode") === "random";
       const chance = Number(words.value("--probability"));
@@ -125,9 +143,23 @@ function readModule(words: Words, protocol: string | null): Match | null {
   }
 }
 
-function readProtocol(module: string, protocol: string | null): Match | null {
-  const known = protocols.find((name) => name === module && name === protocol);
-  return known === undefined ? null : { kind: "protocol", protocol: known };
+function readAddressType(words: Words): Match | null {
+  const not = words.skip("!");
+  if (words.value("--dst-type") === "LOCAL") return { kind: "localAddress", side: "dst", not };
+  return words.value("--src-type") === "LOCAL" ? { kind: "localAddress", side: "src", not } : null;
+}
+
+function readIpvs(words: Words): Match | null {
+  const protocol = protocolOf(words.value("--vproto") ?? "");
+  const address = parseAddress((words.value("--vaddr") ?? "").replace(/\/(32|128)$/, ""));
+  const port = Number(words.value("--vport"));
+  return protocol === null || address === null || !(port > 0)
+    ? null
+    : { kind: "ipvs", address, protocol, port };
+}
+
+function readProtocol(module: string, protocol: Protocol | null): Match | null {
+  return protocol === null || module !== protocol ? null : { kind: "protocol", protocol };
 }
 
 function readRecent(words: Words): Match | null {
@@ -152,7 +184,7 @@ function readTarget(words: Words): Target | null {
     case "REJECT":
       return /^icmp6?-port-unreachable$/.test(words.value("--reject-with") ?? "") ? { kind: "reject" } : null;
     case "MASQUERADE":
-      return words.skip("--random-fully") ? { kind: "masquerade" } : null;
+      return { kind: "masquerade", randomPorts: words.skip("--random-fully") };
     case "MARK":
       return readMark(words);
     case "DNAT":

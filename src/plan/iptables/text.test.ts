@@ -73,14 +73,44 @@ const forms: readonly (readonly [Rule, Family, string, string])[] = [
       target: { kind: "none" },
     },
     "ipv4",
-    '-m comment --comment "a \\"b\\" \\\'c\\\' \\\\d" -m conntrack ! --ctstate NEW',
+    '-m comment --comment "a \\"b\\" \'c\' \\\\d" -m conntrack ! --ctstate NEW',
     '-m comment --comment "a \\"b\\" \\\'c\\\' \\\\d" -m conntrack ! --ctstate NEW',
   ],
   [
-    { match: [{ kind: "localAddress", side: "src" }], target: { kind: "masquerade" } },
+    {
+      match: [{ kind: "localAddress", side: "src", not: false }],
+      target: { kind: "masquerade", randomPorts: true },
+    },
     "ipv4",
     "-m addrtype --src-type LOCAL -j MASQUERADE --random-fully",
     "-m addrtype --src-type LOCAL -j MASQUERADE --random-fully",
+  ],
+  [
+    {
+      match: [
+        { kind: "bareProtocol", protocol: "sctp" },
+        { kind: "comment", text: "with type 'hash ip:port'" },
+        { kind: "set", name: "KUBE-X", sides: "dst,dst" },
+        { kind: "notBridged" },
+        { kind: "localAddress", side: "src", not: true },
+      ],
+      target: { kind: "masquerade", randomPorts: false },
+    },
+    "ipv4",
+    `-p sctp -m comment --comment "with type 'hash ip:port'" -m set --match-set KUBE-X dst,dst -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j MASQUERADE`,
+    `-p sctp -m comment --comment "with type \\'hash ip:port\\'" -m set --match-set KUBE-X dst,dst -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j MASQUERADE`,
+  ],
+  [
+    {
+      match: [
+        { kind: "source", cidr: "fd00::1", not: false },
+        { kind: "ipvs", address: "fd00::1", protocol: "udp", port: 53 },
+      ],
+      target: { kind: "drop" },
+    },
+    "ipv6",
+    "-s fd00::1 -m ipvs --vaddr fd00::1 --vproto udp --vport 53 -j DROP",
+    "-s fd00::1/128 -m ipvs --vproto 17 --vaddr fd00::1 --vport 53 -j DROP",
   ],
 ];
 

@@ -1,5 +1,6 @@
 // The text of one rule: as kube-proxy feeds it to `iptables-restore`, and as `iptables-save` prints it back.
 import { type Address, type Family, hostCidr, joinHostPort } from "../../model/address.ts";
+import type { Protocol } from "../../model/snapshot.ts";
 import { savedProbability, writtenProbability } from "./probability.ts";
 import type { Match, Rule, Target } from "./types.ts";
 
@@ -27,9 +28,11 @@ export function savedRule(rule: Rule, family: Family): string {
 function inputWords(match: Match): string {
   switch (match.kind) {
     case "comment":
-      return `-m comment --comment ${/[\s"'\\]/.test(match.text) ? inQuotes(match.text) : match.text}`;
+      return `-m comment --comment ${/[\s"'\\]/.test(match.text) ? inQuotes(match.text, /["\\]/g) : match.text}`;
     case "protocol":
       return `-m ${match.protocol} -p ${match.protocol}`;
+    case "bareProtocol":
+      return `-p ${match.protocol}`;
     case "source":
       return `${not(match)}-s ${match.cidr}`;
     case "destination":
@@ -47,7 +50,11 @@ function inputWords(match: Match): string {
     case "notBridged":
       return "-m physdev ! --physdev-is-in";
     case "localAddress":
-      return `-m addrtype --${match.side}-type LOCAL`;
+      return `-m addrtype ${not(match)}--${match.side}-type LOCAL`;
+    case "set":
+      return `-m set --match-set ${match.name} ${match.sides}`;
+    case "ipvs":
+      return `-m ipvs --vaddr ${match.address} --vproto ${match.protocol} --vport ${match.port}`;
     case "random":
       return `-m statistic --mode random --probability ${writtenProbability(match.oneIn)}`;
     case "recentlySeen":
@@ -73,7 +80,7 @@ function inputTarget(target: Exclude<Target, { kind: "none" }>): string {
     case "flipMark":
       return `-j MARK --xor-mark ${wideHex(target.mark)}`;
     case "masquerade":
-      return "-j MASQUERADE --random-fully";
+      return `-j MASQUERADE${target.randomPorts ? " --random-fully" : ""}`;
     case "dnat":
       return `-j DNAT --to-destination ${joinHostPort(target.address, target.port)}`;
     case "redirect":
@@ -82,7 +89,7 @@ function inputTarget(target: Exclude<Target, { kind: "none" }>): string {
 }
 
 /** What `iptables-save` moves to the front of a rule, in its order. */
-const headKinds = ["source", "destination", "inInterface", "protocol"] as const;
+const headKinds = ["source", "destination", "inInterface", "protocol", "bareProtocol"] as const;
 
 function headWords(match: Extract<Match, { kind: (typeof headKinds)[number] }>): string {
   switch (match.kind) {
@@ -93,6 +100,7 @@ function headWords(match: Extract<Match, { kind: (typeof headKinds)[number] }>):
     case "inInterface":
       return `${not(match)}-i ${match.name}`;
     case "protocol":
+    case "bareProtocol":
       return `-p ${match.protocol}`;
   }
 }
@@ -103,6 +111,7 @@ function moduleWords(match: Match, rule: Rule, family: Family): string {
     case "destination":
     case "inInterface":
     case "destinationPort":
+    case "bareProtocol":
       return "";
     case "comment":
       return `-m comment --comment ${savedString(match.text)}`;
@@ -126,7 +135,10 @@ function moduleWords(match: Match, rule: Rule, family: Family): string {
     case "state":
     case "notBridged":
     case "localAddress":
+    case "set":
       return inputWords(match);
+    case "ipvs":
+      return `-m ipvs --vproto ${protocolNumbers[match.protocol]} --vaddr ${match.address} --vport ${match.port}`;
   }
 }
 
@@ -149,17 +161,20 @@ function savedTarget(target: Exclude<Target, { kind: "none" }>, family: Family):
   }
 }
 
+export const protocolNumbers = { tcp: 6, udp: 17, sctp: 132 } as const satisfies Record<Protocol, number>;
+
 const recentScope = {
   ipv4: "--mask 255.255.255.255 --rsource",
   ipv6: "--mask ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff --rsource",
 } as const satisfies Record<Family, string>;
 
 function savedString(text: string): string {
-  return /^[\w-]+$/.test(text) ? text : inQuotes(text);
+  return /^[\w-]+$/.test(text) ? text : inQuotes(text, /["'\\]/g);
 }
 
-function inQuotes(text: string): string {
-  return `"${text.replace(/["'\\]/g, "\\$&")}"`;
+/** `special`: what needs a backslash there. */
+function inQuotes(text: string, special: RegExp): string {
+  return `"${text.replace(special, "\\$&")}"`;
 }
 
 function not(match: { readonly not: boolean }): string {

@@ -17,6 +17,8 @@ export type Place = string;
 export type Match =
   | { readonly kind: "comment"; readonly text: string }
   | { readonly kind: "protocol"; readonly protocol: Protocol }
+  /** The same without the protocol's own module, for rules that look at a set instead of a port. */
+  | { readonly kind: "bareProtocol"; readonly protocol: Protocol }
   | { readonly kind: "source"; readonly cidr: Place; readonly not: boolean }
   | { readonly kind: "destination"; readonly cidr: Place; readonly not: boolean }
   /** A trailing `+` matches every interface whose name starts so. */
@@ -29,7 +31,16 @@ export type Match =
   /** The packet did not come in through a port of a bridge. */
   | { readonly kind: "notBridged" }
   /** The address is one of this node's own. */
-  | { readonly kind: "localAddress"; readonly side: "src" | "dst" }
+  | { readonly kind: "localAddress"; readonly side: "src" | "dst"; readonly not: boolean }
+  /** Addresses and ports of the packet, taken from these sides (`dst,dst,src`), are an entry of an IP set. */
+  | { readonly kind: "set"; readonly name: string; readonly sides: string }
+  /** The packet belongs to a connection through this virtual server. */
+  | {
+      readonly kind: "ipvs";
+      readonly address: Address;
+      readonly protocol: Protocol;
+      readonly port: number;
+    }
   /** Matches one packet in `oneIn`. */
   | { readonly kind: "random"; readonly oneIn: number }
   | { readonly kind: "recentlySeen"; readonly list: string; readonly seconds: number }
@@ -44,7 +55,8 @@ export type Target =
   | { readonly kind: "return" }
   | { readonly kind: "setMark"; readonly mark: number }
   | { readonly kind: "flipMark"; readonly mark: number }
-  | { readonly kind: "masquerade" }
+  /** `randomPorts`: so that flows of many clients rarely meet at one source port. */
+  | { readonly kind: "masquerade"; readonly randomPorts: boolean }
   | { readonly kind: "dnat"; readonly address: Address; readonly port: number }
   /** To a port of the node itself, at the address of the interface it came in through. */
   | { readonly kind: "redirect"; readonly port: number }
