@@ -73,7 +73,7 @@ const table = {
 
 export type Role = keyof typeof table;
 
-const roles = Object.keys(table) as readonly Role[];
+export const roles = Object.keys(table) as readonly Role[];
 
 /** All sets of a family, in the order in which entries are added; they are taken out in the opposite one. */
 export function setsOf(family: Family): readonly IpSet[] {

@@ -1,7 +1,6 @@
 // Names of servers and destinations are those that kube-proxy and ipvsadm use.
 import { describe, expect, it } from "vitest";
 import { destinationKey, entryKey, serverKey } from "./names.ts";
-import { freshState, isEmptyPatch, serverCount } from "./state.ts";
 import { linkName, serverFlag } from "./types.ts";
 
 describe("names", () => {
@@ -11,11 +10,5 @@ describe("names", () => {
     expect(destinationKey({ address: "10.0.1.1", port: 8080 })).toBe("10.0.1.1:8080");
     expect(entryKey("KUBE-IPVS-IPS", "172.30.0.1")).toBe("KUBE-IPVS-IPS 172.30.0.1");
     expect([linkName, serverFlag.persistent, serverFlag.hashSourcePort]).toEqual(["kube-ipvs0", 1, 16]);
-  });
-
-  it("of nothing are none", () => {
-    expect(freshState("ipv4").link).toBe("absent");
-    expect(isEmptyPatch({ family: "ipv4", grow: [], shrink: [] })).toBe(true);
-    expect(serverCount).toBeTypeOf("function");
   });
 });

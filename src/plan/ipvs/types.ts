@@ -1,5 +1,5 @@
 // IPVS as data: virtual and real servers, addresses of the link they answer at, IP sets; and what changes them.
-import type { Address, Family } from "../../model/address.ts";
+import type { Address, Cidr, Family } from "../../model/address.ts";
 import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
 import type { IptablesPlan } from "../iptables/types.ts";
@@ -124,7 +124,10 @@ export type IpvsPatch = {
 /** The complete state this proxy wants in one family. */
 export type IpvsPlan = {
   readonly family: Family;
+  /** In the order in which entries are added; they are taken out in the opposite one. */
   readonly sets: readonly IpSet[];
+  /** Networks whose virtual servers are never deleted, whoever made them. */
+  readonly excluded: readonly Cidr[];
   readonly fragments: Keyed<Fragment>;
   /** Who asks for each virtual server, the holder first. */
   readonly servers: Keyed<readonly Claim[]>;

@@ -1,0 +1,37 @@
+// Graceful termination: a real server that is no longer wanted keeps its connections, and is deleted when it has none.
+import { destinationKey, serverKey } from "./names.ts";
+import type { DestinationId, DestinationKey, HeldServer, Operation, ServerId, ServerKey } from "./types.ts";
+
+/** Real servers on their way out, by `drainKey`. */
+export type Draining = ReadonlyMap<string, Drain>;
+
+export type Drain = { readonly server: ServerId; readonly destination: DestinationId };
+
+export function drainKey(server: ServerId, destination: DestinationId): string {
+  return `${serverKey(server)}/${destinationKey(destination)}`;
+}
+
+/** Datagrams have no end that one could wait for: such a server is deleted at once, and its clients move on. */
+export function isDrained({ protocol }: ServerId): boolean {
+  return protocol === "tcp";
+}
+
+/**
+ * After a look at what the kernel counts: a server without connections is deleted, and one that somebody else deleted,
+ * or whose virtual server is gone, is forgotten.
+ */
+export function settle(
+  draining: Draining,
+  seen: ReadonlyMap<ServerKey, HeldServer["destinations"]>,
+): { readonly draining: Draining; readonly operations: readonly Operation[] } {
+  const rest = new Map<string, Drain>();
+  const operations: Operation[] = [];
+  for (const [key, drain] of draining) {
+    const { server, destination } = drain;
+    const held = seen.get(serverKey(server))?.get(destinationKey(destination) satisfies DestinationKey);
+    if (held === undefined) continue;
+    if (held.active + held.inactive > 0) rest.set(key, drain);
+    else operations.push({ kind: "delete destination", server, destination });
+  }
+  return { draining: rest, operations };
+}
