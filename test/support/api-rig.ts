@@ -4,7 +4,9 @@ import { kinds } from "../../src/manifests/objects.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { ApiServer, type ApiServerOptions } from "../../src/playground/api/server.ts";
 import { apiClient } from "../../src/sources/api/client.ts";
-import { resolveConnection } from "../../src/sources/api/connection.ts";
+import { type Connection, resolveConnection } from "../../src/sources/api/connection.ts";
+import { credentialsOf } from "../../src/sources/api/credentials.ts";
+import { nobody } from "../../src/sources/api/kubeconfig.ts";
 import type { ReflectorFigures } from "../../src/sources/api/reflector.ts";
 import { apiSource } from "../../src/sources/api/source.ts";
 import { throttle } from "../../src/sources/api/throttle.ts";
@@ -30,6 +32,8 @@ export async function apiRig(
     readonly server?: ApiServerOptions;
     readonly figures?: ReflectorFigures;
     readonly random?: () => number;
+    /** Where the Source finds its token. */
+    readonly tokenFile?: string;
     /** Called before the first request. */
     readonly prepare?: (server: ApiServer) => void;
     /** What the consumer does with each Snapshot before it asks for the next. */
@@ -41,7 +45,7 @@ export async function apiRig(
   options.prepare?.(server);
   const world: World = { clock, random: options.random ?? Math.random, env: {}, run: async () => "" };
   const life = new AbortController();
-  const connection = await resolveConnection({ master: server.url }, world);
+  const connection = await connectionTo(server, options.tokenFile ?? "", world);
   const client = apiClient(connection, world, throttle({ qps: -1, burst: 0 }, clock), "kube-proxy/test");
   const figures = options.figures ? { figures: options.figures } : {};
   const source = apiSource({ client, nodeName, world, ...figures }, life.signal);
@@ -65,6 +69,12 @@ export async function apiRig(
       await server.close();
     },
   };
+}
+
+async function connectionTo({ url }: ApiServer, tokenFile: string, world: World): Promise<Connection> {
+  const connection = await resolveConnection({ master: url }, world);
+  const cluster = { server: url, ca: null, insecure: false, tlsServerName: "", proxyUrl: "", raw: {} };
+  return { ...connection, credentials: credentialsOf({ ...nobody, tokenFile }, cluster, world) };
 }
 
 /** The parts of a Snapshot that do not depend on how it was reached. */

@@ -1,7 +1,8 @@
-// How long to wait after a failure: doubling with jitter, forgotten after a quiet while; the figures of the Go client.
+// How long to wait after a failure: doubling with jitter, forgotten after a quiet while or once a watch held.
 import type { World } from "../world.ts";
 
-export const backoffFigures = { startMs: 800, factor: 2, capMs: 30_000, resetMs: 120_000 };
+/** Those of the Go client, but for `heldMs`: so long a watch must hold to count as a recovery. */
+export const backoffFigures = { startMs: 800, factor: 2, capMs: 30_000, resetMs: 120_000, heldMs: 10_000 };
 
 export type BackoffFigures = typeof backoffFigures;
 
@@ -9,6 +10,7 @@ export class Backoff {
   readonly #world: Pick<World, "clock" | "random">;
   readonly #figures: BackoffFigures;
   #delay = 0;
+  #pause = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
 
   constructor(world: Pick<World, "clock" | "random">, figures: BackoffFigures = backoffFigures) {
@@ -23,6 +25,12 @@ export class Backoff {
     const rested = now - this.#failedAt > resetMs;
     this.#delay = rested ? startMs : Math.min(capMs, this.#delay * factor);
     this.#failedAt = now;
-    return this.#delay * (1 + this.#world.random());
+    this.#pause = this.#delay * (1 + this.#world.random());
+    return this.#pause;
+  }
+
+  /** A watch that held for longer than we paused before it was a recovery: the next failure is a first one. */
+  held(ms: number): void {
+    if (ms >= Math.max(this.#figures.heldMs, this.#pause)) this.#failedAt = Number.NEGATIVE_INFINITY;
   }
 }

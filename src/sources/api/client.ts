@@ -1,9 +1,11 @@
 // One request to the API at a time: throttled, authenticated, unzipped, and every failure sorted.
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { pipeline, type Readable } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
 import { createGunzip } from "node:zlib";
 import type { World } from "../world.ts";
 import type { Connection } from "./connection.ts";
+import type { Presented } from "./credentials.ts";
 import { ApiFailure, failureOf } from "./failure.ts";
 import { bareHost } from "./proxy.ts";
 import type { Throttle } from "./throttle.ts";
@@ -41,7 +43,7 @@ export function apiClient(
 ): ApiClient {
   const wire = transport(connection, world.clock);
   const stream = async (ask: Ask, signal: AbortSignal): Promise<Readable> => {
-    const answer = await told(ask, signal);
+    const answer = await accepted(ask, signal);
     const code = answer.statusCode ?? 0;
     if (code < 200 || code > 299) throw await refusal(answer, code);
     if (isJson(answer)) return unzipped(answer);
@@ -55,8 +57,38 @@ export function apiClient(
     close: () => wire.close(),
   };
 
+  /** Credentials that were refused and have changed since, as rotated ones do, are shown at once. */
+  async function accepted(ask: Ask, signal: AbortSignal): Promise<IncomingMessage> {
+    const shown = await presented(connection, signal);
+    const answer = await told(ask, shown, signal);
+    if (answer.statusCode !== 401) return answer;
+    const renewed = await renewedSince(shown, signal);
+    if (renewed === null) return answer;
+    answer.resume();
+    return told(ask, renewed, signal);
+  }
+
+  /** Other credentials than these; null when there are none to be had. */
+  async function renewedSince(shown: Presented, signal: AbortSignal): Promise<Presented | null> {
+    const { credentials } = connection;
+    const other = async () => {
+      const now = await credentials.current(signal);
+      return isDeepStrictEqual(now, shown) ? null : now;
+    };
+    try {
+      // Another request may have renewed them already.
+      const known = await other();
+      if (known !== null) return known;
+      credentials.renew();
+      return await other();
+    } catch {
+      signal.throwIfAborted();
+      return null;
+    }
+  }
+
   /** Sends when the speed limit allows it, and tells what came of it. */
-  async function told(ask: Ask, signal: AbortSignal): Promise<IncomingMessage> {
+  async function told(ask: Ask, shown: Presented, signal: AbortSignal): Promise<IncomingMessage> {
     const { clock, onRequest } = world;
     const askedAt = clock.steady();
     await throttle(signal);
@@ -78,7 +110,7 @@ export function apiClient(
         resent,
       });
     try {
-      const options = await requestOptions(connection, userAgent, ask, signal);
+      const options = await requestOptions(connection, shown, userAgent, ask, signal);
       const answer = await wire.send({ options, body, headMs: ask.headMs ?? headMs, onResend }, signal);
       tell(answer);
       return answer;
@@ -89,7 +121,6 @@ export function apiClient(
   }
 
   async function refusal(answer: IncomingMessage, code: number): Promise<ApiFailure> {
-    if (code === 401) connection.credentials.renew();
     const text = await readBody(unzipped(answer), largestFailure).catch(() => "");
     return failureOf(code, parsedOrNull(text), answer.headers["retry-after"] ?? "", world.clock.wall());
   }
@@ -120,42 +151,53 @@ export function apiClient(
   }
 }
 
+async function presented({ credentials }: Connection, signal: AbortSignal): Promise<Presented> {
+  try {
+    return await credentials.current(signal);
+  } catch (error) {
+    throw unready(error, signal);
+  }
+}
+
 async function requestOptions(
-  { server, ca, insecure, tlsServerName, credentials }: Connection,
+  { server, ca, insecure, tlsServerName }: Connection,
+  { headers, cert, key }: Presented,
   userAgent: string,
   ask: Ask,
   signal: AbortSignal,
 ): Promise<RequestOptions> {
-  try {
-    const { headers, cert, key } = await credentials.current(signal);
-    const authorities = await ca();
-    const body = ask.body
-      ? { "content-type": ask.body.contentType, "content-length": Buffer.byteLength(ask.body.text) }
-      : {};
-    const tls = {
-      rejectUnauthorized: !insecure,
-      ...(authorities === "" ? {} : { ca: authorities }),
-      ...(cert === "" ? {} : { cert, key }),
-      ...(tlsServerName === "" ? {} : { servername: tlsServerName }),
-    };
-    return {
-      host: bareHost(server),
-      port: server.port,
-      method: ask.method ?? "GET",
-      path: pathOf(server, ask),
-      headers: {
-        accept: "application/json",
-        "accept-encoding": "gzip",
-        "user-agent": userAgent,
-        ...body,
-        ...(headers as Record<string, string | string[]>),
-      },
-      ...(server.protocol === "https:" ? tls : {}),
-    };
-  } catch (error) {
-    signal.throwIfAborted();
-    throw new ApiFailure("lost", (error as Error).message, { cause: error });
-  }
+  const authorities = await ca().catch((error: unknown) => {
+    throw unready(error, signal);
+  });
+  const body = ask.body
+    ? { "content-type": ask.body.contentType, "content-length": Buffer.byteLength(ask.body.text) }
+    : {};
+  const tls = {
+    rejectUnauthorized: !insecure,
+    ...(authorities === "" ? {} : { ca: authorities }),
+    ...(cert === "" ? {} : { cert, key }),
+    ...(tlsServerName === "" ? {} : { servername: tlsServerName }),
+  };
+  return {
+    host: bareHost(server),
+    port: server.port,
+    method: ask.method ?? "GET",
+    path: pathOf(server, ask),
+    headers: {
+      accept: "application/json",
+      "accept-encoding": "gzip",
+      "user-agent": userAgent,
+      ...body,
+      ...(headers as Record<string, string | string[]>),
+    },
+    ...(server.protocol === "https:" ? tls : {}),
+  };
+}
+
+/** What a request needs is not to be had: perhaps its file is just being replaced. */
+function unready(error: unknown, signal: AbortSignal): Error {
+  if (signal.aborted) return signal.reason as Error;
+  return new ApiFailure("lost", (error as Error).message, { cause: error });
 }
 
 function pathOf(server: URL, { path, query = {} }: Ask): string {

@@ -114,9 +114,9 @@ describe("tokens", () => {
     const get = () => made.json({ path: "/api/v1/services" }, signal());
     expect(await get()).toEqual(list);
     token = "two";
-    await writeFile(join(folder, "token"), "two\n");
     await expect(get()).rejects.toThrow("Unauthorized");
-    expect(await get()).toEqual(list);
+    await writeFile(join(folder, "token"), "two\n");
+    expect(await Promise.all([get(), get()])).toEqual([list, list]);
     token = "three";
     await writeFile(join(folder, "token"), "three\n");
     clock.advance(60_000);
@@ -172,9 +172,12 @@ describe("exec plugins", () => {
     await Promise.all([get(), get()]);
     expect(await get()).toEqual(list);
     token = "t2";
-    await expect(get()).rejects.toThrow("Unauthorized");
     expect(await get()).toEqual(list);
+    token = "t4";
+    await expect(get()).rejects.toThrow("Unauthorized");
     token = "t3";
+    expect(await get()).toEqual(list);
+    token = "t4";
     clock.advance(600_000);
     expect(await get()).toEqual(list);
   });

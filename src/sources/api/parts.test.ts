@@ -49,6 +49,20 @@ describe("back-off", () => {
     clock.advance(120_001);
     expect(backoff.next()).toBe(1200);
   });
+
+  it("starts over after a watch that held for ten seconds and for longer than the last pause", () => {
+    const backoff = new Backoff({ clock: manualClock(), random: () => 0 });
+    expect([backoff.next(), backoff.next()]).toEqual([800, 1600]);
+    backoff.held(9_999);
+    expect(backoff.next()).toBe(3200);
+    backoff.held(10_000);
+    expect(backoff.next()).toBe(800);
+    expect([1, 2, 3, 4, 5].map(() => backoff.next())).toEqual([1600, 3200, 6400, 12_800, 25_600]);
+    backoff.held(25_599);
+    expect(backoff.next()).toBe(30_000);
+    backoff.held(30_000);
+    expect(backoff.next()).toBe(800);
+  });
 });
 
 describe("speed limit", () => {

@@ -115,7 +115,8 @@ export class Reflector {
     const { client, resource, world } = this.#parts;
     const { least, most } = this.#figures.watchMs;
     const seconds = Math.round((least + world.random() * (most - least)) / 1000);
-    const openedAt = world.clock.steady();
+    const askedAt = world.clock.steady();
+    let openedAt: number | null = null;
     try {
       await watchEvents(
         {
@@ -123,26 +124,31 @@ export class Reflector {
           clock: world.clock,
           resource,
           query: { ...query, allowWatchBookmarks: "true", timeoutSeconds: `${seconds}` },
-          onOpen: () => this.#note({ watchSince: world.clock.wall(), heardAt: world.clock.steady() }),
-          quietMs: () => this.#quietMs(follower, openedAt),
+          onOpen: () => {
+            openedAt = world.clock.steady();
+            this.#note({ watchSince: world.clock.wall(), heardAt: openedAt });
+          },
+          quietMs: () => this.#quietMs(follower, askedAt),
         },
         (event) => this.#take(follower, event),
         signal,
       );
     } finally {
-      const { watchSince, reconnects } = this.#status;
-      if (watchSince !== null) this.#note({ watchSince: null, reconnects: reconnects + 1 });
+      if (openedAt !== null) {
+        this.#backoff.held(world.clock.steady() - openedAt);
+        this.#note({ watchSince: null, reconnects: this.#status.reconnects + 1 });
+      }
     }
     if (follower.collecting !== null)
       throw new ApiFailure("lost", "Lost the list: it ended before it was complete");
-    if (!follower.heard && world.clock.steady() - openedAt < this.#figures.shortMs) {
+    if (!follower.heard && world.clock.steady() - askedAt < this.#figures.shortMs) {
       throw new ApiFailure("lost", "Lost the watch: it ended at once without an event");
     }
   }
 
-  #quietMs(follower: Follower, openedAt: number): number {
+  #quietMs(follower: Follower, askedAt: number): number {
     if (follower.collecting === null) return this.#figures.quietMs;
-    const left = openedAt + this.#figures.initialMs - this.#parts.world.clock.steady();
+    const left = askedAt + this.#figures.initialMs - this.#parts.world.clock.steady();
     return Math.max(0, Math.min(left, this.#figures.initialQuietMs));
   }
 

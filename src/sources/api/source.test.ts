@@ -1,4 +1,7 @@
 // The API source against a real server on loopback: every fault, and the final Snapshot equals the server's state.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
 import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "../../../test/support/api-rig.ts";
 import { type ManualClock, manualClock } from "../../../test/support/manual-clock.ts";
@@ -136,6 +139,34 @@ it("22/2 a server that refuses connections is tried 0.8 s·2ⁿ apart, then resu
   clock.advance(60_000);
   await agrees();
   expect(rig.server.seen.slice(before).every((seen) => kindOf(seen).startsWith("watch"))).toBe(true);
+});
+
+it("restarts of the server that lie apart are waited for anew each time, and a rotated token is shown at once", async () => {
+  let token = "one";
+  const file = join(await mkdtemp(join(tmpdir(), "turnout-source-")), "token");
+  await writeFile(file, token);
+  await synced({ server: { token: () => token }, tokenFile: file });
+  for (const next of ["two", "three", "four", "five"]) {
+    await rig.server.close();
+    for (const [i, pause] of [1200, 2400].entries()) {
+      await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+      await failed(1 + i);
+      clock.advance(pause);
+    }
+    await failed(3);
+    token = next;
+    await writeFile(file, token);
+    rig.server.put(service(next, "172.30.0.9"));
+    await rig.server.listen();
+    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+    clock.advance(4800);
+    await watching();
+    await agrees();
+    expect(status().failures - failuresBefore).toBe(3);
+    failuresBefore = status().failures;
+    clock.advance(10_000);
+  }
+  await rm(dirname(file), { recursive: true });
 });
 
 it("22/3 an ERROR 410 in a stream that stays open leads to exactly one list, at once", async () => {
