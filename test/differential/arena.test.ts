@@ -1,7 +1,7 @@
 // The arena itself: a history that failed, hung or never began is not in the way of the next.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { processesIn, reasonToSkip } from "../kernel/netns.ts";
-import { surroundings } from "../reference/cases.ts";
+import { surroundings } from "../reference/case-surroundings.ts";
 import { clusterCIDRs } from "../reference/places.ts";
 import { type Arena, createArena } from "./arena.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
@@ -18,9 +18,9 @@ describe("the arena", () => {
   beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
 
   it("starts again after a history that was given up", async () => {
-    const abandoned = await arena.start(configuration);
+    const abandoned = await arena.start(configuration, []);
     await arena.show(abandoned, surroundings(1));
-    const sides = await arena.start(configuration);
+    const sides = await arena.start(configuration, []);
     await expect(arena.show(abandoned, surroundings(1))).rejects.toThrow("another history has started");
     await arena.stop(abandoned);
     await arena.show(sides, surroundings(1));
@@ -30,9 +30,9 @@ describe("the arena", () => {
 
   it("starts again after a program that could not start", async () => {
     const broken = { ...configuration, nodePortAddresses: ["nonsense"] };
-    const sides = await arena.start(broken);
+    const sides = await arena.start(broken, []);
     await expect(arena.show(sides, surroundings(1))).rejects.toThrow("did not sync");
-    const healthy = await arena.start(configuration);
+    const healthy = await arena.start(configuration, []);
     await arena.show(healthy, surroundings(1));
     await arena.stop(healthy);
   });

@@ -15,8 +15,8 @@ export type Side = { readonly world: World; readonly proxy: RunningProxy; readon
 export type Sides = readonly [reference: Side, ours: Side];
 
 export type Arena = {
-  /** Starts both programs on this configuration, in worlds without any rule; what a history before has left is ended. */
-  start(configuration: Configuration): Promise<Sides>;
+  /** Starts both programs on a cluster, in worlds without any rule; what a history before has left is ended. */
+  start(configuration: Configuration, objects: readonly KubeObject[]): Promise<Sides>;
   /** Changes the cluster on both sides and waits until packets meet the new state. */
   show(sides: Sides, objects: readonly KubeObject[]): Promise<void>;
   /** Ends both programs, unless another history has started meanwhile. */
@@ -29,9 +29,13 @@ export async function createArena(programs: readonly [reference: string, ours: s
   const footholds = worlds.map(({ node }) => enter(node));
   let current: Sides | null = null;
   let step = 0;
-  const startOn = async (i: 0 | 1, configuration: Configuration): Promise<Side> => {
+  const startOn = async (
+    i: 0 | 1,
+    ...how: readonly [Configuration, readonly KubeObject[]]
+  ): Promise<Side> => {
+    const [configuration, objects] = how;
     const foothold = footholds[i]!;
-    const proxy = await startProxy(foothold, programs[i], configuration, nodeName, []);
+    const proxy = await startProxy(foothold, programs[i], configuration, nodeName, objects);
     return { world: worlds[i], foothold, proxy };
   };
   /** A history that failed, or that nobody waits for any more, must not be in the way of the next. */
@@ -43,12 +47,9 @@ export async function createArena(programs: readonly [reference: string, ours: s
     for (const world of worlds) world.sweep();
   };
   return {
-    async start(configuration) {
+    async start(...how) {
       await clear();
-      const [reference, ours] = await Promise.allSettled([
-        startOn(0, configuration),
-        startOn(1, configuration),
-      ]);
+      const [reference, ours] = await Promise.allSettled([startOn(0, ...how), startOn(1, ...how)]);
       if (reference.status === "rejected") throw reference.reason;
       if (ours.status === "rejected") throw ours.reason;
       current = [reference.value, ours.value];
@@ -58,8 +59,7 @@ export async function createArena(programs: readonly [reference: string, ours: s
       const isCurrent = (): boolean => sides === current;
       if (!isCurrent()) throw new Error(overtaken);
       const now = ++step;
-      const all = [...objects, ...sentinelObjects(now)];
-      await Promise.all(sides.map((side) => showOn(side, all, now, isCurrent)));
+      await Promise.all(sides.map((side) => showOn(side, objects, now, isCurrent)));
     },
     async stop(sides) {
       if (sides === current) await clear();
@@ -79,8 +79,11 @@ async function showOn(
   step: number,
   isCurrent: () => boolean,
 ): Promise<void> {
-  replaceObjects(proxy.api, objects);
+  replaceObjects(proxy.api, [...objects, ...sentinelObjects(step - 1)]);
   await proxy.ready();
+  // Each kind of object comes over a connection of its own: the sentinel must not overtake the others.
+  await sleep(100);
+  for (const object of sentinelObjects(step)) proxy.api.put(object);
   const sender = { netns: world.node, poller: world.poller, source: null };
   const deadline = Date.now() + 30_000;
   for (const family of families) {
@@ -94,7 +97,6 @@ async function showOn(
       await sleep(30);
     }
   }
-  if (isCurrent()) world.forgetFlows();
 }
 
 const sentinelNumber = 249;

@@ -75,7 +75,8 @@ type Frontend = Omit<Cell, "from"> & { readonly senders: readonly Sender[] };
 type Service = {
   readonly metadata: { readonly name: string; readonly namespace: string };
   readonly spec: {
-    readonly clusterIPs: readonly Address[];
+    /** "None" in headless Services; absent in those of type ExternalName. */
+    readonly clusterIPs?: readonly Address[];
     readonly externalIPs?: readonly Address[];
     readonly ports: readonly {
       readonly protocol: string;
@@ -93,9 +94,10 @@ const pick = (...who: readonly Place[]): readonly Sender[] =>
 function frontendsOf({ metadata, spec, status }: Service): readonly Frontend[] {
   const service = `${metadata.namespace}/${metadata.name}`;
   const sticky = spec.sessionAffinity === "ClientIP";
+  const clusterIPs = (spec.clusterIPs ?? []).filter((address) => address !== "None");
   const balanced = (status.loadBalancer.ingress ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
   const addressed: readonly (readonly [FrontendKind, readonly Address[]])[] = [
-    ["cluster IP", spec.clusterIPs],
+    ["cluster IP", clusterIPs],
     ["external IP", spec.externalIPs ?? []],
     ["load-balancer IP", balanced],
   ];
@@ -113,7 +115,7 @@ function frontendsOf({ metadata, spec, status }: Service): readonly Frontend[] {
     to: { address, port },
     senders: who,
   });
-  const ownFamilies = new Set(spec.clusterIPs.map(familyOf));
+  const ownFamilies = new Set(clusterIPs.map(familyOf));
   const ofPorts = spec.ports.flatMap(({ protocol, port, nodePort }) => [
     ...addressed.flatMap(([kind, addresses]) =>
       addresses.map((address) => frontend(kind, protocol, address, port)),
@@ -141,7 +143,7 @@ function frontendsOf({ metadata, spec, status }: Service): readonly Frontend[] {
     ),
   ]);
   const other = spec.ports.every(({ protocol }) => protocol !== "UDP") ? "udp" : null;
-  const wrong = spec.clusterIPs.flatMap((address) => [
+  const wrong = clusterIPs.flatMap((address) => [
     frontend("undefined port", "tcp", address, 9999, pick("L2", "host", "X")),
     ...(other
       ? [frontend("other protocol", other, address, spec.ports[0]!.port, pick("L2", "host", "X"))]

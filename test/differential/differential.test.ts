@@ -2,12 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { reasonToSkip } from "../kernel/netns.ts";
-import { generateConfiguration, generateServices, generateState, surroundings } from "../reference/cases.ts";
-import type { KubeObject } from "../reference/objects.ts";
+import { generateConfiguration } from "../reference/case-configuration.ts";
+import { surroundings } from "../reference/case-surroundings.ts";
+import { type Draft, generateHistory, objectsOf, servicesOf } from "../reference/cases.ts";
 import type { Mode } from "../reference/proxy.ts";
 import { seeded } from "../reference/random.ts";
 import { type Arena, createArena, type Sides } from "./arena.ts";
-import { judge, type Verdict } from "./judge.ts";
+import { compareHeld, type Held, hold, release } from "./held.ts";
+import { type Difference, judge, type Verdict } from "./judge.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
 
 const number = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise);
@@ -38,41 +40,62 @@ describe("kube-proxy and Turnout, side by side", () => {
   for (const mode of modes)
     it.for(seeds)(`${mode}: history %i meets the same fates`, { timeout }, async (seed, { skip, signal }) => {
       if (reason !== null) return skip(reason);
-      const sides = await arena.start(generateConfiguration(seeded(seed), mode));
+      const history = generateHistory(seed, statesPerHistory);
+      const configuration = generateConfiguration(seeded(seed), mode);
+      const sides = await arena.start(configuration, surroundings(history[0]!.surroundings));
+      let held: readonly Held[] = [];
       try {
-        for (let step = 0; step < statesPerHistory; step++)
-          verdicts.push(await compareState(sides, mode, seed * 1000 + step, signal));
+        for (const [step, draft] of history.entries()) {
+          await arena.show(sides, objectsOf(draft));
+          report(await compareHeld(held), draft);
+          release(held);
+          const verdict = await compareState(sides, mode, draft, signal);
+          verdicts.push(verdict);
+          held = await hold(sides, verdict.answered, seeded(seed * 1000 + step));
+        }
       } finally {
+        release(held);
         await arena.stop(sides);
       }
     });
 
-  async function compareState(sides: Sides, mode: Mode, seed: number, signal: AbortSignal): Promise<Verdict> {
-    const objects = generateState(seed);
-    await arena.show(sides, objects);
-    const verdict = await judge(sides, mode, objects, signal);
-    if (verdict.unexplained.length === 0) return verdict;
-    const { texts, minimal } = await minimise(sides, mode, seed, verdict.unexplained, signal);
-    expect.fail(`state ${seed}, ${mode}:\n${texts.join("\n")}\nminimal state: ${JSON.stringify(minimal)}`);
+  async function compareState(sides: Sides, mode: Mode, draft: Draft, signal: AbortSignal): Promise<Verdict> {
+    for (const { world } of sides) world.forgetFlows();
+    const verdict = await judge(sides, mode, objectsOf(draft), signal);
+    if (verdict.unexplained.length > 0)
+      report(
+        verdict.unexplained,
+        await minimise(sides, mode, draft, verdict.unexplained[0]!.service, signal),
+      );
+    return verdict;
   }
 
-  /** Tries whether the Service of the first difference shows it alone. */
+  /** The Service of the first difference alone, when it shows a difference alone. */
   async function minimise(
     sides: Sides,
     mode: Mode,
-    seed: number,
-    found: Verdict["unexplained"],
+    draft: Draft,
+    service: string,
     signal: AbortSignal,
-  ): Promise<{ texts: string[]; minimal: readonly KubeObject[] }> {
-    const alone = generateServices(seed).find(({ name }) => name === found[0]!.service);
-    const texts = found.map(({ text }) => text);
-    if (alone === undefined) return { texts, minimal: generateState(seed) };
-    const minimal = [...surroundings(seed), ...alone.objects];
-    await arena.show(sides, minimal);
-    const { unexplained } = await judge(sides, mode, minimal, signal);
-    return { texts, minimal: unexplained.length > 0 ? minimal : generateState(seed) };
+  ): Promise<Draft> {
+    const alone = servicesOf(draft).findIndex(({ name }) => name === service);
+    if (alone === -1) return draft;
+    const minimal = { ...draft, slots: [draft.slots[alone]!] };
+    await arena.show(sides, objectsOf(minimal));
+    for (const { world } of sides) world.forgetFlows();
+    const { unexplained } = await judge(sides, mode, objectsOf(minimal), signal);
+    return unexplained.length > 0 ? minimal : draft;
   }
 });
+
+/** Fails when there are differences, with the state that shows them. */
+function report(differences: readonly Difference[], draft: Draft): void {
+  if (differences.length === 0) return;
+  const texts = differences.map(({ text }) => text).join("\n");
+  expect.fail(
+    `${differences.length} differences:\n${texts}\nin this state: ${JSON.stringify(objectsOf(draft))}`,
+  );
+}
 
 /** `8 states, 3120 cells compared, 4 of them explained`: what the states that passed amount to. */
 function summary(verdicts: readonly Verdict[]): string {

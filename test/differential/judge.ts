@@ -5,6 +5,7 @@ import { forgetAffinity } from "./affinity.ts";
 import type { Sides } from "./arena.ts";
 import { type Cell, cellsOf, cellText, hasManyAddresses } from "./cells.ts";
 import { agree, isAnswer } from "./compare.ts";
+import { compareHealth } from "./health.ts";
 import { reasonFor } from "./known.ts";
 import { type Outcomes, observe } from "./observe.ts";
 import { differingLines } from "./saves.ts";
@@ -14,6 +15,8 @@ export type Verdict = {
   /** Cells that differ for a reason we know, by reason. */
   readonly explained: ReadonlyMap<string, number>;
   readonly unexplained: readonly Difference[];
+  /** Cells in which somebody answers. */
+  readonly answered: readonly Cell[];
 };
 
 export type Difference = { readonly service: string; readonly text: string };
@@ -40,10 +43,7 @@ export async function judge(
     }
   };
   await tries(judged, 1);
-  await tries(
-    judged.filter(({ met }) => met.some((outcomes) => [...outcomes].some(isAnswer))),
-    5,
-  );
+  await tries(judged.filter(answers), 5);
   const open = (): Judged[] =>
     judged.filter(({ cell, met: [reference, ours] }) => !agree(cell, reference, ours));
   // With five endpoints and 60 tries, one is missed once in a hundred thousand cells.
@@ -68,7 +68,13 @@ export async function judge(
     else unexplained.push({ service: cell.service, text: `${cellText(cell)}\n${textOf(met)}` });
   }
   if (mode === "iptables") unexplained.push(...differingSaves(sides));
-  return { cells: judged.length, explained, unexplained };
+  unexplained.push(...(await compareHealth(sides)));
+  const answered = judged.filter(answers).map(({ cell }) => cell);
+  return { cells: judged.length, explained, unexplained, answered };
+}
+
+function answers({ met }: Judged): boolean {
+  return met.some((outcomes) => [...outcomes].some(isAnswer));
 }
 
 /** Cells tried at the same time: enough to wait for silence only once, few enough for two cores. */

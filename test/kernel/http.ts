@@ -1,14 +1,17 @@
 // HTTP requests made inside a namespace.
-import { get } from "node:http";
+import { get, type IncomingHttpHeaders } from "node:http";
 import { Socket } from "node:net";
 import { connect, domainOf, SOCK_STREAM, socket } from "./libc.ts";
 import type { Namespace } from "./netns.ts";
 
+export type HttpAnswer = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+};
+
 /** The answer to a GET of a URL with a plain address; null when none comes within two seconds. */
-export function httpGet(
-  netns: Namespace,
-  url: string,
-): Promise<{ readonly status: number; readonly body: string } | null> {
+export function httpGet(netns: Namespace, url: string): Promise<HttpAnswer | null> {
   const { hostname, port } = new URL(url);
   const address = hostname.replace(/[[\]]/g, "");
   const fd = netns.inside(() => socket(domainOf(address), SOCK_STREAM, 0));
@@ -20,7 +23,9 @@ export function httpGet(
       response.on("data", (text: string) => {
         body += text;
       });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+      );
     });
     const timer = setTimeout(() => request.destroy(), 2000);
     request.on("close", () => clearTimeout(timer));

@@ -1,7 +1,7 @@
 // The EndpointSlices of a generated Service: which places answer, in which state, with which hints.
 import type { Family } from "../../src/model/address.ts";
 import { nodeName, otherNodeName } from "../places.ts";
-import type { Port } from "./cases.ts";
+import type { Port } from "./case-services.ts";
 import type { KubeObject } from "./objects.ts";
 import {
   addressOf,
@@ -25,14 +25,15 @@ export function slicesFor(random: Random, owner: Owner): readonly KubeObject[] {
   const places = choosePlaces(random);
   const conditions = random.one<Mix>(["ready", "ready", "ready", "mixed", "mixed", "ending", "down"]);
   const hints = random.one<Hints>(["none", "none", "none", "zones", "nodes", "some"]);
-  const targets = owner.ports.map(({ protocol }) => random.one<number>(serverPorts[protocol]));
-  const endpoints = places.map((at) => ({
-    at,
+  const endpoints = places.map(({ place, node }) => ({
+    place,
+    ...(random.chance(0.05) ? {} : { nodeName: node }),
     ...conditionsOf(random, conditions),
     ...hintsOf(random, hints),
   }));
   // A second slice may carry another target number for the same port name, as rolling updates do.
   const parts = random.chance(0.25) ? [endpoints.slice(0, 1), endpoints.slice(1)] : [endpoints];
+  const targets = owner.ports.map(({ protocol }) => random.one<number>(serverPorts[protocol]));
   return owner.families.flatMap((family) =>
     parts.map((part, i) => ({
       apiVersion: "discovery.k8s.io/v1",
@@ -48,11 +49,7 @@ export function slicesFor(random: Random, owner: Owner): readonly KubeObject[] {
         protocol,
         port: i === 0 ? targets[at]! : serverPorts[protocol][0],
       })),
-      endpoints: part.map(({ at, ...rest }) => ({
-        addresses: [addressOf(at.place, family)],
-        nodeName: at.node,
-        ...rest,
-      })),
+      endpoints: part.map(({ place, ...rest }) => ({ addresses: [addressOf(place, family)], ...rest })),
     })),
   );
 }

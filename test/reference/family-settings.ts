@@ -10,7 +10,8 @@ import type { Configuration } from "./proxy.ts";
 type Fields = {
   readonly detectLocalMode: string;
   readonly clusterCIDR?: string;
-  readonly detectLocal?: { readonly interfaceNamePrefix: string };
+  readonly detectLocal?: { readonly interfaceNamePrefix?: string; readonly bridgeInterface?: string };
+  readonly conntrack?: { readonly tcpBeLiberal: boolean };
   readonly nodePortAddresses: readonly string[];
   readonly iptables?: { masqueradeAll?: boolean; masqueradeBit?: number; localhostNodePorts?: boolean };
 };
@@ -42,7 +43,7 @@ export function settingsFor(
     localhostNodePorts: family === "ipv4" && localhostNodePorts && onLoopback,
     nftLocalhost: "pass",
     externalIPsAllowed: true,
-    tcpBeLiberal: false,
+    tcpBeLiberal: fields.conntrack?.tcpBeLiberal ?? false,
   };
 }
 
@@ -52,9 +53,9 @@ type NodeFields = {
 };
 
 function detectorOf(fields: Fields, nodeObject: NodeFields, family: Family): LocalDetector {
-  if (fields.detectLocal !== undefined) {
-    return { kind: "interfacePrefix", prefix: fields.detectLocal.interfaceNamePrefix };
-  }
+  const { interfaceNamePrefix: prefix, bridgeInterface: name } = fields.detectLocal ?? {};
+  if (prefix !== undefined) return { kind: "interfacePrefix", prefix };
+  if (name !== undefined) return { kind: "interface", name };
   const cidrs =
     fields.detectLocalMode === "NodeCIDR" ? nodeObject.spec.podCIDRs : fields.clusterCIDR?.split(",");
   const cidr = cidrs?.find((each) => familyOf(each) === family);

@@ -51,6 +51,9 @@ export const loadBalancerNumbersOnNode: readonly number[] = loadBalancerAddresse
   Number(address.split(".")[3]),
 );
 
+/** Of the load-balancer address that several Services share. */
+export const sharedLoadBalancerNumber = 110;
+
 /** Networks a Service may admit to its load-balancer addresses; the first halves the outside. */
 export const sourceRanges: Record<Family, readonly string[]> = (() => {
   const ipv4 = ["203.0.113.0/25", `${outsideAddresses[1]}/32`, nodeNetwork, podNetwork, "0.0.0.0/0"];

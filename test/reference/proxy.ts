@@ -87,7 +87,7 @@ async function ended(child: ChildProcess): Promise<void> {
 
 function completed(configuration: Configuration<string>, kubeconfig: string, nodeName: string): object {
   const periods = { syncPeriod: "1h", minSyncPeriod: "10ms" };
-  const { mode, iptables, nftables, ...others } = configuration;
+  const { mode, iptables, nftables, conntrack, ...others } = configuration;
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
@@ -104,6 +104,7 @@ function completed(configuration: Configuration<string>, kubeconfig: string, nod
       tcpCloseWaitTimeout: "0s",
       udpTimeout: "0s",
       udpStreamTimeout: "0s",
+      ...(conntrack as object),
     },
     oomScoreAdj: 0,
     iptables: { ...periods, ...(iptables as object) },

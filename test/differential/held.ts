@@ -1,0 +1,83 @@
+// Conversations that go on while the cluster changes: an old connection must meet the same fate in both worlds too.
+import { setTimeout as sleep } from "node:timers/promises";
+import { familyOf } from "../../src/model/address.ts";
+import { type Conversation, openConversation } from "../kernel/conversation.ts";
+import type { World } from "../kernel/world.ts";
+import { inFamily } from "../places.ts";
+import type { Random } from "../reference/random.ts";
+import type { Sides } from "./arena.ts";
+import { type Cell, cellText } from "./cells.ts";
+import type { Difference } from "./judge.ts";
+
+/** One conversation in each world, with the same endpoint. */
+export type Held = {
+  readonly cell: Cell;
+  readonly endpoint: string;
+  readonly talkers: readonly [Conversation, Conversation];
+};
+
+const most = 30;
+
+/** Opens some in both worlds; those that chance leads to different endpoints are closed again. */
+export async function hold(
+  sides: Sides,
+  answered: readonly Cell[],
+  random: Random,
+): Promise<readonly Held[]> {
+  const cells = answered.filter(({ protocol }) => protocol !== "sctp");
+  const opened = random.sample(cells, most).map((cell) => ({
+    cell,
+    talkers: [open(sides[0].world, cell), open(sides[1].world, cell)] as const,
+  }));
+  const held: Held[] = [];
+  for (const { cell, talkers, endpoints } of await Promise.all(
+    opened.map(async (one) => ({ ...one, endpoints: await talk(one.talkers) })),
+  )) {
+    const [endpoint, other] = endpoints;
+    if (endpoint === other && endpoint.includes(":")) held.push({ cell, endpoint, talkers });
+    else for (const talker of talkers) talker.close();
+  }
+  return held;
+}
+
+/** Flows that lead nowhere now are cut a moment after the rules have changed, so a difference counts when it stays. */
+export async function compareHeld(held: readonly Held[]): Promise<readonly Difference[]> {
+  const deadline = Date.now() + 5000;
+  let open = held;
+  let differences: readonly Difference[] = [];
+  while (open.length > 0 && Date.now() < deadline) {
+    const fates = await Promise.all(
+      open.map(async (one) => ({ one, fates: (await talk(one.talkers)).map((reply) => fateOf(reply, one)) })),
+    );
+    const differing = fates.filter(({ fates: [theirs, ours] }) => theirs !== ours);
+    open = differing.map(({ one }) => one);
+    differences = differing.map(({ one, fates: [theirs, ours] }) => differenceOf(one, theirs!, ours!));
+    await sleep(200);
+  }
+  return differences;
+}
+
+export function release(held: readonly Held[]): void {
+  for (const { talkers } of held) for (const talker of talkers) talker.close();
+}
+
+function open(world: World, { from, protocol, to }: Cell): Conversation {
+  const source = from.source === null ? null : inFamily(from.source, familyOf(to.address));
+  const sender = { netns: world.at[from.place], poller: world.poller, source };
+  return openConversation(sender, protocol === "udp" ? "udp" : "tcp", to);
+}
+
+async function talk(talkers: Held["talkers"]): Promise<readonly [string, string]> {
+  return Promise.all([talkers[0].talk(), talkers[1].talk()]);
+}
+
+/** Which other endpoint a cut flow is led to is chance. */
+function fateOf(reply: string, { endpoint }: Held): string {
+  if (reply === endpoint) return `stays with ${endpoint}`;
+  return reply.includes(":") ? "goes to another endpoint" : reply;
+}
+
+function differenceOf({ cell, endpoint }: Held, theirs: string, ours: string): Difference {
+  const text = `${cellText(cell)}, held open with ${endpoint}`;
+  return { service: cell.service, text: `${text}\n    kube-proxy: ${theirs}\n    ours:       ${ours}` };
+}
