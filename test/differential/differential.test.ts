@@ -49,6 +49,7 @@ describe("kube-proxy and Turnout, side by side", () => {
           await arena.show(sides, objectsOf(draft));
           report(await compareHeld(held), draft);
           release(held);
+          held = [];
           const verdict = await compareState(sides, mode, draft, signal);
           verdicts.push(verdict);
           held = await hold(sides, verdict.answered, seeded(seed * 1000 + step));

@@ -9,23 +9,31 @@ export function differingLines(reference: string, ours: string): readonly string
 /** Chains in which every Service has lines of its own: their order says nothing. */
 const shared = new Set(["KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL"]);
 
+/** The rules that lead to the node ports: behind all others, in any order, since kube-proxy leaves it to chance. */
+const lastRules = "NOTE: this must be the last rule";
+
 /** Every rule with its table, and with its place in its chain where that matters. */
 function normalised(save: string): ReadonlySet<string> {
   const lines = new Set<string>();
-  const places = new Map<string, number>();
+  const chains = new Map<string, string[]>();
   let table = "";
   for (const line of save.split("\n")) {
     if (line.startsWith("*")) table = line.slice(1);
     const chain = /^-A (\S+)/.exec(line)?.[1];
     if (line.startsWith(":")) lines.add(`${table} ${line.replace(/ \[.*$/, "")}`);
     if (chain === undefined) continue;
-    const place = (places.get(`${table} ${chain}`) ?? 0) + 1;
-    places.set(`${table} ${chain}`, place);
-    // The rule that leads to the node ports must come last, whatever comes before it.
-    const last = line.includes("NOTE: this must be the last rule");
-    lines.add(shared.has(chain) && !last ? `${table} ${line}` : `${table} ${line} (rule ${place})`);
+    const rules = chains.get(`${table} ${chain}`) ?? [];
+    chains.set(`${table} ${chain}`, [...rules, line]);
   }
+  for (const [chain, rules] of chains)
+    for (const text of placed(chain, rules)) lines.add(`${chain.split(" ")[0]} ${text}`);
   return lines;
+}
+
+function placed(chain: string, rules: readonly string[]): readonly string[] {
+  if (!shared.has(chain.split(" ")[1]!)) return rules.map((rule, i) => `${rule} (rule ${i + 1})`);
+  const ordinary = rules.findLastIndex((rule) => !rule.includes(lastRules));
+  return rules.map((rule, i) => (rule.includes(lastRules) && i < ordinary ? `${rule} (too early)` : rule));
 }
 
 function missing(from: ReadonlySet<string>, other: ReadonlySet<string>, whose: string): readonly string[] {
