@@ -34,7 +34,8 @@ export type FrontendKind =
   | "node port on loopback"
   | "undefined port"
   | "other protocol"
-  | "unallocated cluster IP"
+  /** Of no Service, or of one that another proxy serves. */
+  | "unserved cluster IP"
   | "unused node port";
 
 /** A place, and the outside address it speaks from where it has several. */
@@ -73,7 +74,11 @@ type Frontend = Omit<Cell, "from"> & { readonly senders: readonly Sender[] };
 
 /** What is read of a Service here. */
 type Service = {
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly spec: {
     /** "None" in headless Services; absent in those of type ExternalName. */
     readonly clusterIPs?: readonly Address[];
@@ -94,10 +99,11 @@ const pick = (...who: readonly Place[]): readonly Sender[] =>
 function frontendsOf({ metadata, spec, status }: Service): readonly Frontend[] {
   const service = `${metadata.namespace}/${metadata.name}`;
   const sticky = spec.sessionAffinity === "ClientIP";
+  const served = metadata.labels?.["service.kubernetes.io/service-proxy-name"] === undefined;
   const clusterIPs = (spec.clusterIPs ?? []).filter((address) => address !== "None");
   const balanced = (status.loadBalancer.ingress ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
   const addressed: readonly (readonly [FrontendKind, readonly Address[]])[] = [
-    ["cluster IP", clusterIPs],
+    [served ? "cluster IP" : "unserved cluster IP", clusterIPs],
     ["external IP", spec.externalIPs ?? []],
     ["load-balancer IP", balanced],
   ];
@@ -143,11 +149,11 @@ function frontendsOf({ metadata, spec, status }: Service): readonly Frontend[] {
     ),
   ]);
   const other = spec.ports.every(({ protocol }) => protocol !== "UDP") ? "udp" : null;
+  const wrongPort = served ? "undefined port" : "unserved cluster IP";
+  const wrongProtocol = served ? "other protocol" : "unserved cluster IP";
   const wrong = clusterIPs.flatMap((address) => [
-    frontend("undefined port", "tcp", address, 9999, pick("L2", "host", "X")),
-    ...(other
-      ? [frontend("other protocol", other, address, spec.ports[0]!.port, pick("L2", "host", "X"))]
-      : []),
+    frontend(wrongPort, "tcp", address, 9999, pick("L2", "host", "X")),
+    ...(other ? [frontend(wrongProtocol, other, address, spec.ports[0]!.port, pick("L2", "host", "X"))] : []),
   ]);
   return [...ofPorts, ...wrong];
 }
@@ -156,7 +162,7 @@ const nobodysFrontends: readonly Frontend[] = (["ipv4", "ipv6"] as const).flatMa
   const nobodys = { service: "", sticky: false, protocol: "tcp", senders: pick("L2", "host", "X") } as const;
   const unallocated = inFamily(serviceNetwork.replace("0.0/16", "0.250"), family);
   return [
-    { ...nobodys, kind: "unallocated cluster IP", to: { address: unallocated, port: 80 } },
+    { ...nobodys, kind: "unserved cluster IP", to: { address: unallocated, port: 80 } },
     { ...nobodys, kind: "unused node port", to: { address: inFamily(places.host, family), port: 32767 } },
   ] as const;
 });

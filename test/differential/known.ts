@@ -14,7 +14,7 @@ export const knownDifferences: readonly KnownDifference[] = [
     mode: "nftables",
     reason: "a ServiceCIDR counts at once; kube-proxy writes it with its next full sync",
     covers: ({ kind }, reference, ours) =>
-      kind === "unallocated cluster IP" && isOne(reference, untouched) !== isOne(ours, untouched),
+      kind === "unserved cluster IP" && isOne(reference, untouched) !== isOne(ours, untouched),
   },
 ];
 

@@ -2,7 +2,8 @@
 import { expect, it } from "vitest";
 import { differingLines } from "./saves.ts";
 
-const last = '-m comment --comment "kubernetes service nodeports; NOTE: this must be the last rule in this chain"';
+const last =
+  '-m comment --comment "kubernetes service nodeports; NOTE: this must be the last rule in this chain"';
 const save = (...rules: readonly string[]): string => ["*nat", ...rules, "COMMIT", ""].join("\n");
 
 it("the order of Services and of the node's addresses does not count, that within other chains does", () => {
