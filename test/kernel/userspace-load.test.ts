@@ -1,0 +1,90 @@
+// Userspace mode where something runs out: descriptors, ports towards an endpoint; and how it ends with connections open.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { places } from "../places.ts";
+import { readScenario } from "../scenarios.ts";
+import { openConversation } from "./conversation.ts";
+import { fateOf, senderAt } from "./probe.ts";
+import { type Daemon, eventually, type Order, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { createWorld, type World } from "./world.ts";
+
+const reason = reasonNotToRun();
+const objects = ["node-port", "cluster-ip"].flatMap((name) => readScenario(name).objects);
+const flooded = { address: "192.168.0.2", port: 30_025 };
+const other = { address: "172.30.0.1", port: 80 };
+
+describe("userspace mode under load", () => {
+  let world: World;
+  let site: Site;
+  beforeEach(async ({ skip }) => {
+    skip(reason !== null, reason ?? "");
+    world = await createWorld();
+    site = await openSite(world.node);
+    await site.openApi();
+    for (const object of objects) site.api.put(object);
+  });
+  afterEach(async () => {
+    await site?.close();
+    await world?.close();
+  });
+
+  async function started(order: Order = {}): Promise<Daemon> {
+    const daemon = site.start({ ...order, config: { mode: "userspace" } });
+    await daemon.ready();
+    return daemon;
+  }
+
+  const from = { kind: "outside" as const, address: places.X };
+  const fate = (to: typeof other) => fateOf(world, { from, to: { ...to, protocol: "tcp" } });
+
+  /** Connections from outside that stay open; those that an endpoint answers. */
+  async function crowd(size: number) {
+    const all = Array.from({ length: size }, () =>
+      openConversation(senderAt(world, places.X), "tcp", flooded),
+    );
+    const replies = await Promise.all(all.map((each) => each.talk()));
+    return {
+      answered: replies.filter((reply) => reply.endsWith(":8080")).length,
+      leave: () => {
+        for (const each of all) each.close();
+      },
+    };
+  }
+
+  it("a flood on one Service takes its share of the descriptors, and everything else goes on", async () => {
+    // Half of 400 is the reserve; each family has 100, each relay 50 of them: 25 connections.
+    const daemon = await started({ by: ["prlimit", "--nofile=400:400"] });
+    const { answered, leave } = await crowd(150);
+    expect(answered).toBe(25);
+    expect(await fate(other)).toMatchObject({ kind: "answered" });
+    site.api.remove("Service", "cluster-ip", "web");
+    await eventually(() => !site.netns.run("iptables-save").includes("172.30.0.1/"), "the next Sync");
+    leave();
+    await eventually(async () => (await fate(flooded)).kind === "answered", "room again");
+    expect(daemon.running()).toBe(true);
+  });
+
+  it("clients are sent away, not kept waiting, when there are no more ports towards the endpoints", async () => {
+    world.node.sysctl({ "net.ipv4.ip_local_port_range": "40000 40019", "net.ipv4.tcp_tw_reuse": 1 });
+    const daemon = await started();
+    const { answered, leave } = await crowd(100);
+    expect(answered).toBeGreaterThan(10);
+    expect(answered).toBeLessThanOrEqual(40);
+    leave();
+    await eventually(async () => (await fate(flooded)).kind === "answered", "ports again", 70_000);
+    expect(daemon.running()).toBe(true);
+  });
+
+  it("an orderly end does not wait for connections, not even those of a Service that is gone", async () => {
+    const daemon = await started({ program: "turnout run" });
+    const open = openConversation(senderAt(world, places.X), "tcp", flooded);
+    expect(await open.talk()).toMatch(/:8080$/);
+    site.api.remove("Service", "node-port", "web");
+    await eventually(() => !site.netns.run("iptables-save").includes("30025"), "the rules to go");
+    expect(await open.talk()).toMatch(/:8080$/);
+    const before = Date.now();
+    daemon.kill("SIGTERM");
+    expect(await daemon.ended()).toBe(0);
+    expect(Date.now() - before).toBeLessThan(5000);
+    open.close();
+  });
+});
