@@ -4,6 +4,7 @@ import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { ResolvedGates } from "../config/gates.ts";
 import { nodeNameOf } from "../config/resolve.ts";
+import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
@@ -107,9 +108,10 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
       tcpBeLiberal: isTcpLiberal(),
     });
     tuneConntrack(config, log);
-    const families = await servedFamilies(mode, config, settings, node, log);
+    const families = await servedFamilies(mode, settings, node, log);
     const modeOptions = () => ({
       config,
+      syncPeriodMs: () => milliseconds(settings.config.syncPeriod),
       settings: settings.resolved.settings,
       clock: systemClock,
       owned: options.owned ?? false,

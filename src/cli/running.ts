@@ -25,7 +25,7 @@ import { followConfig, readText } from "./config-changes.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
 import { observationOf } from "./observation.ts";
-import { raiseOomScore } from "./start-up.ts";
+import { doubtsOf, raiseOomScore, tellDoubts } from "./start-up.ts";
 
 export type RunningParts = {
   readonly world: World;
@@ -166,7 +166,7 @@ export class Running {
 
   #followFile(wake: () => void, signal: AbortSignal): void {
     const { configFile, complete, configChanges, log: opened } = this.#options;
-    const { settings } = this.#parts;
+    const { settings, node, families, prepare } = this.#parts;
     if (configFile === null) return;
     if (configChanges !== "apply") {
       configFile.changed().then(
@@ -175,11 +175,17 @@ export class Running {
       );
       return;
     }
+    const log = this.#log.in("cli/config-changes.ts");
+    const doubts = () => doubtsOf(settings, node, families.length === 2);
     const apply = async (next: ValidConfig) => {
-      const before = settings.config;
+      const [before, known] = [settings.config, new Set(doubts().map(({ message }) => message))];
       settings.setConfig(next);
       try {
-        await this.#parts.prepare();
+        tellDoubts(
+          doubts().filter(({ message, fatal }) => fatal || !known.has(message)),
+          log,
+        );
+        await prepare();
       } catch (error) {
         settings.setConfig(before);
         throw error;
@@ -187,7 +193,6 @@ export class Running {
       opened.setVerbosity(next.logging.verbosity);
       wake();
     };
-    const log = this.#log.in("cli/config-changes.ts");
     const running = () => settings.config;
     const world = { clock: systemClock, log, read: readText, complete, running, apply };
     followConfig(configFile.path, configFile.text, world, signal);
@@ -269,9 +274,10 @@ export class Running {
           .error(error, "NodePort on loopback is not served; trying again with the next Sync");
       },
     };
-    const served = families.filter((family) => settings.resolved.settings[family].nftLocalhost === "serve");
+    // Where loopback is not named, they wait: nodePortAddresses may come to name it.
+    const gated = families.filter((family) => settings.resolved.settings[family].nftLocalhost !== "pass");
     return new Map(
-      served.map((family) => [family, new LocalhostNodePorts(family, systemClock, Math.random, report)]),
+      gated.map((family) => [family, new LocalhostNodePorts(family, systemClock, Math.random, report)]),
     );
   }
 

@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
 import { conntrackTargets, countCpus } from "../config/conntrack.ts";
-import { doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
+import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
 import { applySysctls, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
@@ -53,15 +53,11 @@ export function tuneConntrack(config: ValidConfig, log: Log): void {
 /** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */
 export async function servedFamilies(
   mode: ModeAtWork,
-  config: ValidConfig,
   settings: NodeSettings,
   node: ClusterNode | null,
   log: Log,
 ): Promise<readonly Family[]> {
   const { primary } = settings.resolved.nodeIPs;
-  const podCIDRs = node?.podCIDRs ?? [];
-  const nodePortDoubt = doubtNodePorts(config, podCIDRs, settings.resolved);
-  if (nodePortDoubt !== null) log.error(new Error(nodePortDoubt), "Configuration may let in more than meant");
   const supported = await mode.families();
   if (!supported.includes(primary)) {
     throw new StartError(
@@ -69,12 +65,31 @@ export async function servedFamilies(
     );
   }
   const isDualStack = supported.length === 2;
-  for (const { message, fatal } of doubtFamilies(config, podCIDRs, primary, isDualStack)) {
-    if (fatal) throw new StartError(`Cannot start: ${message}`);
-    log.error(new Error(message), "Configuration does not fit this node");
-  }
+  tellDoubts(doubtsOf(settings, node, isDualStack), log);
   log.info(isDualStack ? "Dual-stack" : "Single-stack", { primary });
   return isDualStack ? ["ipv4", "ipv6"] : [primary];
+}
+
+/** What is odd about the configuration in force, on this node. */
+export function doubtsOf(
+  { config, resolved }: NodeSettings,
+  node: ClusterNode | null,
+  isDualStack: boolean,
+): readonly Doubt[] {
+  const podCIDRs = node?.podCIDRs ?? [];
+  const nodePorts = doubtNodePorts(config, podCIDRs, resolved);
+  return [
+    ...(nodePorts === null ? [] : [{ message: nodePorts, fatal: false }]),
+    ...doubtFamilies(config, podCIDRs, resolved.nodeIPs.primary, isDualStack),
+  ];
+}
+
+/** Throws StartError for one that we cannot work with. */
+export function tellDoubts(doubts: readonly Doubt[], log: Log): void {
+  for (const { message, fatal } of doubts) {
+    if (fatal) throw new StartError(`Cannot use this configuration: ${message}`);
+    log.error(new Error(message), "Configuration does not fit this node");
+  }
 }
 
 /** The kernel should kill others first; where it does not listen, we work all the same. */

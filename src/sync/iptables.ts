@@ -14,8 +14,8 @@ import { TablesDriver } from "./tables.ts";
 export type IptablesOptions = {
   readonly family: Family;
   readonly clock: Clock;
-  /** `syncPeriod`: how often to look whether somebody flushed the tables. */
-  readonly canaryPeriodMs: number;
+  /** `syncPeriod` as it is now: how often to look whether somebody flushed the tables. */
+  readonly canaryPeriodMs: () => number;
   readonly netns?: string;
   /** How programs are started; on this machine unless told. */
   readonly start?: Start;

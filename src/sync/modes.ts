@@ -14,7 +14,10 @@ import { openUserspace } from "./userspace.ts";
 import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./userspace-support.ts";
 
 export type ModeOptions = {
+  /** The configuration as of the start. */
   readonly config: ValidConfig;
+  /** `syncPeriod` as it is now: it may change while the mode is at work. */
+  readonly syncPeriodMs: () => number;
   /** The settings as of the start. */
   readonly settings: Readonly<Record<Family, FamilySettings>>;
   readonly clock: Clock;
@@ -47,11 +50,11 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
   iptables: {
     families: iptablesFamilies,
     prepare: (options) => prepareIptables(options.settings.ipv4, options),
-    open: (family, { config, clock, netns }) =>
+    open: (family, { syncPeriodMs, clock, netns }) =>
       openIptables({
         family,
         clock,
-        canaryPeriodMs: milliseconds(config.syncPeriod),
+        canaryPeriodMs: syncPeriodMs,
         ...(netns === undefined ? {} : { netns }),
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),

@@ -45,4 +45,28 @@ describe("a changed configuration file", () => {
     expect(rules()).toContain("10.181.0.0/16");
     expect(daemon.running()).toBe(true);
   });
+
+  it("does not put in force what this node could not start with", async () => {
+    site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
+    const daemon = site.start({ program: "turnout run", args: ["--config-changes=apply"] });
+    await daemon.ready(["IPv4"]);
+    const before = rules();
+    site.configure({ clusterCIDR: "fd00:181::/48" });
+    await eventually(() => daemon.log().includes("Cannot put changed settings in force"), "a refusal");
+    expect(daemon.log()).toContain("clusterCIDR has only IPv6 entries");
+    await sleep(300);
+    expect(rules()).toBe(before);
+    expect(daemon.running()).toBe(true);
+  });
+
+  it("tells what is odd about a changed file, once", async () => {
+    const daemon = site.start({ program: "turnout run", args: ["--config-changes=apply"] });
+    await daemon.ready();
+    const told = () => daemon.log().match(/^E.*does not fit this node.*clusterCIDR has only IPv6/gm)?.length;
+    for (const clusterCIDR of ["fd00:181::/48", "fd00:182::/48"]) {
+      site.configure({ clusterCIDR });
+      await eventually(() => rules().includes(clusterCIDR), `${clusterCIDR} in the rules`);
+    }
+    expect(told()).toBe(1);
+  });
 });

@@ -41,7 +41,12 @@ describe.runIf(isRoot)("the iptables driver", () => {
 
   it("10/55 10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
     const clock = manualClock();
-    const driver = await openIptables({ family: "ipv4", clock, canaryPeriodMs: 30_000, netns: here.path });
+    const driver = await openIptables({
+      family: "ipv4",
+      clock,
+      canaryPeriodMs: () => 30_000,
+      netns: here.path,
+    });
     const stop = new AbortController();
     const alarms: string[] = [];
     await driver.watch((what) => alarms.push(what), stop.signal);
@@ -79,7 +84,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const driver = await openIptables({
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
     });
     const stop = new AbortController();
@@ -117,7 +122,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const driver = await openIptables({
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
     });
     await driver.sync(routed([web]), never);
@@ -139,7 +144,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const options = {
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
       start,
     } as const;
@@ -178,7 +183,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const driver = await openIptables({
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
       start,
     });
@@ -211,7 +216,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const options = {
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
       start,
     } as const;
@@ -234,7 +239,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const driver = await openIptables({
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
     });
     const bad = servicePort("shop/bad", {
@@ -254,7 +259,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const driver = await openIptables({
       family: "ipv4",
       clock: manualClock(),
-      canaryPeriodMs: 30_000,
+      canaryPeriodMs: () => 30_000,
       netns: here.path,
     });
     await driver.sync(routed([web, front]), never);

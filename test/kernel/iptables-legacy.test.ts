@@ -25,7 +25,7 @@ const legacy: ModeUnderTest = {
       const options = {
         family,
         clock: manualClock(),
-        canaryPeriodMs: 30_000,
+        canaryPeriodMs: () => 30_000,
         netns: node.path,
         start: legacyIn(node),
       };

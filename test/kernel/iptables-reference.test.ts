@@ -107,7 +107,7 @@ async function syncOnce(here: Namespace, family: "ipv4" | "ipv6", routes: Routes
   const driver = await openIptables({
     family,
     clock: manualClock(),
-    canaryPeriodMs: 30_000,
+    canaryPeriodMs: () => 30_000,
     netns: here.path,
   });
   const applied = await driver.sync(routes, never);

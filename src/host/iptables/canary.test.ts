@@ -6,6 +6,7 @@ import type { Start } from "./command.ts";
 
 /** A host whose canaries answer with these exit statuses. */
 function watching(isSet = true) {
+  let periodMs = 30_000;
   const clock = manualClock();
   const codes: Record<string, number> = { mangle: 0, nat: 0, filter: 0 };
   const asked: string[] = [];
@@ -21,7 +22,7 @@ function watching(isSet = true) {
       chain: "KUBE-PROXY-CANARY",
       start,
       clock,
-      periodMs: 30_000,
+      periodMs: () => periodMs,
       isSet: () => isSet,
       onGone: (what) => alarms.push(what),
     },
@@ -31,7 +32,10 @@ function watching(isSet = true) {
     clock.advance(ms);
     for (let i = 0; i < 20; i++) await Promise.resolve();
   };
-  return { codes, asked, alarms, pass, stop, done };
+  const every = (ms: number) => {
+    periodMs = ms;
+  };
+  return { codes, asked, alarms, pass, every, stop, done };
 }
 
 describe("the canary", () => {
@@ -44,6 +48,18 @@ describe("the canary", () => {
     await pass(30_000);
     expect(asked).toHaveLength(2);
     expect(alarms).toEqual([]);
+  });
+
+  it("is looked for in another rhythm when the period changes", async () => {
+    const { asked, pass, every } = watching();
+    every(3_600_000);
+    await pass(60_000);
+    expect(asked).toEqual([]);
+    every(5_000);
+    await pass(10_000);
+    expect(asked).toHaveLength(1);
+    await pass(5_000);
+    expect(asked).toHaveLength(2);
   });
 
   it("10/51 raises one alarm when it is gone, after the other tables are flushed too", async () => {

@@ -9,13 +9,16 @@ export type CanaryOptions = {
   readonly chain: string;
   readonly start: Start;
   readonly clock: Clock;
-  readonly periodMs: number;
+  /** Asked again and again: it may change meanwhile. */
+  readonly periodMs: () => number;
   /** Whether the canaries should be there: not before they are written for the first time. */
   readonly isSet: () => boolean;
   readonly onGone: (what: string) => void;
 };
 
 const flushPollMs = 100;
+/** A period that has become shorter is noticed after so long. */
+const longestNapMs = 10_000;
 const flushPatienceMs = 5000;
 
 /** Looks once a period until the signal aborts. Whoever flushes one table usually flushes all: they are waited for. */
@@ -33,7 +36,8 @@ async function restIsGone(options: CanaryOptions, signal: AbortSignal): Promise<
   for (;;) {
     const states = [await stateOf("nat", options, signal), await stateOf("filter", options, signal)];
     if (states.every((state) => state === "gone")) return true;
-    if (options.clock.steady() >= end || !(await sleep(flushPollMs, options.clock, signal))) return false;
+    if (options.clock.steady() >= end || !(await sleep(() => flushPollMs, options.clock, signal)))
+      return false;
   }
 }
 
@@ -49,17 +53,25 @@ async function stateOf(
 }
 
 /** False when the signal aborted. */
-function sleep(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
+function sleep(ms: () => number, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  const start = clock.steady();
   return new Promise((resolve) => {
-    const cancel = clock.after(ms, () => {
-      signal.removeEventListener("abort", stop);
-      resolve(true);
-    });
+    let cancel = () => {};
     const stop = () => {
       cancel();
       resolve(false);
     };
+    const look = () => {
+      const left = start + ms() - clock.steady();
+      if (left > 0) {
+        cancel = clock.after(Math.min(left, longestNapMs), look);
+        return;
+      }
+      signal.removeEventListener("abort", stop);
+      resolve(true);
+    };
+    if (signal.aborted) return resolve(false);
     signal.addEventListener("abort", stop, { once: true });
+    look();
   });
 }
