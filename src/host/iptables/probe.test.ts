@@ -32,3 +32,13 @@ it("says why not", async () => {
   const off = await usableFamilies(answering({ iptables: 0, ip6tables: 0 }), files("1\n"));
   expect(off[1]!.reason).toBe("IPv6 is off in this kernel");
 });
+
+it("takes IPv6 to be on where the switch cannot be read, and off where the kernel has none", async () => {
+  const unreadable = (missing: string) => (file: string) => {
+    if (file.includes(missing)) throw new Error("ENOENT");
+    return "0";
+  };
+  const both = answering({ iptables: 0, ip6tables: 0 });
+  expect((await usableFamilies(both, unreadable("disable_ipv6")))[1]!.reason).toBeNull();
+  expect((await usableFamilies(both, unreadable("if_inet6")))[1]!.reason).toBe("IPv6 is off in this kernel");
+});

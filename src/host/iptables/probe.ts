@@ -1,9 +1,7 @@
 // Which families this machine can serve with iptables.
 import { type Family, families } from "../../model/address.ts";
+import { kernelHasIPv6, type ReadFile } from "../ipv6.ts";
 import { programs, run, type Start, waitForLock } from "./command.ts";
-
-/** Reads a file of the machine; throws when it cannot. */
-export type ReadFile = (file: string) => string;
 
 /** Whether a family can be served, and if not, why. */
 export type Usable = { readonly family: Family; readonly reason: string | null };
@@ -26,7 +24,7 @@ async function reasonAgainst(
   readFile: ReadFile,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  if (family === "ipv6" && !hasIPv6(readFile)) return "IPv6 is off in this kernel";
+  if (family === "ipv6" && !kernelHasIPv6(readFile)) return "IPv6 is off in this kernel";
   const { edit } = programs[family];
   try {
     const { code, stderr } = await run(
@@ -39,14 +37,5 @@ async function reasonAgainst(
     return code === 0 ? null : `${edit} exited with ${code}: ${stderr.trim()}`;
   } catch (error) {
     return (error as Error).message;
-  }
-}
-
-function hasIPv6(readFile: ReadFile): boolean {
-  try {
-    readFile("/proc/net/if_inet6");
-    return readFile("/proc/sys/net/ipv6/conf/all/disable_ipv6").trim() !== "1";
-  } catch {
-    return false;
   }
 }

@@ -1,9 +1,9 @@
 // Whether this machine can do nftables, and how to remove every trace of it.
-import { existsSync, readFileSync } from "node:fs";
 import { release } from "node:os";
 import type { Family } from "../../model/address.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
+import { kernelHasIPv6 } from "../ipv6.ts";
 import { readGeneration } from "../netlink/ruleset.ts";
 import { openSocket, type Place } from "../netlink/socket.ts";
 import { transact } from "../netlink/transaction.ts";
@@ -11,15 +11,6 @@ import { transact } from "../netlink/transaction.ts";
 /** IPv4 always; IPv6 unless the kernel has it not or switched off. */
 export function nftablesFamilies(): Promise<readonly Family[]> {
   return Promise.resolve(kernelHasIPv6() ? ["ipv4", "ipv6"] : ["ipv4"]);
-}
-
-export function kernelHasIPv6(): boolean {
-  if (!existsSync("/proc/net/if_inet6")) return false;
-  try {
-    return readFileSync("/proc/sys/net/ipv6/conf/all/disable_ipv6", "utf8").trim() !== "1";
-  } catch {
-    return true;
-  }
 }
 
 /** Throws unless the kernel is new enough and lets us speak nf_tables. */
