@@ -15,7 +15,7 @@ import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { CannotReach } from "../sources/source.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
-import { modesAtWork } from "../sync/modes.ts";
+import { type ModeAtWork, modesAtWork } from "../sync/modes.ts";
 import type { WatchedFile } from "./config-file.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
@@ -97,6 +97,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   });
   if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
   try {
+    const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows);
     const node = await findNode(source, config, nodeName, log, life.signal);
     const localAddresses = await readLocalAddresses({});
     const settings = new NodeSettings(config, {
@@ -122,6 +123,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
       log.info("Initialised, as --init-only asks; ending");
       return 0;
     }
+    await cleared;
     const drivers = new Map<Family, Driver>();
     for (const family of families) drivers.set(family, await mode.open(family, modeOptions()));
     running = new Running(
@@ -138,7 +140,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
         mode,
         prepare,
         localAddresses,
-        removeLeftovers: () => removeLeftovers(config, log),
+        removeLeftovers: () => removeLeftovers(config, log, ([, { ownsFlows = false }]) => !ownsFlows),
       },
       log,
     );
@@ -158,9 +160,16 @@ function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: Daemon
   return inForce;
 }
 
-/** What another technology left is removed as well as it goes. */
-async function removeLeftovers({ mode }: ValidConfig, log: Log): Promise<void> {
-  for (const [name, other] of Object.entries(modesAtWork)) {
+/**
+ * What another technology left is removed as well as it goes. Rules that serve by themselves go when ours are in place;
+ * those that lead to the sockets of a process that has ended go before.
+ */
+async function removeLeftovers(
+  { mode }: ValidConfig,
+  log: Log,
+  concerns: (entry: [string, ModeAtWork]) => boolean,
+): Promise<void> {
+  for (const [name, other] of Object.entries(modesAtWork).filter(concerns)) {
     const sharesIptables =
       (name === "iptables" || name === "ipvs") && (mode === "iptables" || mode === "ipvs");
     if (name === mode || sharesIptables) continue;

@@ -1,86 +1,118 @@
 // What the daemon leaves, takes over and removes: switching modes, --cleanup, and tables that somebody flushed.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { inFamily, places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
-import type { Probe } from "./probe.ts";
-import { type Daemon, eventually, openSite, reasonNotToRun, type Site, sampleOf } from "./site.ts";
+import { type AmongPods, daemonAmongPods } from "./among-pods.ts";
+import { openConversation } from "./conversation.ts";
+import { type Probe, senderAt } from "./probe.ts";
+import { eventually, sampleOf } from "./site.ts";
 import { steadyTraffic } from "./traffic.ts";
-import { createWorld, type World } from "./world.ts";
 
-const reason = reasonNotToRun();
-const { objects } = readScenario("udp-flows");
+const objects = ["node-port", "udp-flows"].flatMap((name) => readScenario(name).objects);
 const foreign = "FOREIGN";
 
+type ModeOnNode = {
+  /** Whether its rules are on the node. */
+  readonly isThere: (node: AmongPods) => boolean;
+  /** Its rules serve on when the process has ended. */
+  readonly servesAlone: boolean;
+};
+
+/** A new mode is a line here. */
+const modes: Readonly<Record<string, ModeOnNode>> = {
+  nftables: { isThere: hasNftables, servesAlone: true },
+  iptables: { isThere: hasIptables, servesAlone: true },
+  userspace: { isThere: ({ saved }) => /^:KUBE-PORTALS-/m.test(saved()), servesAlone: false },
+};
+
+const switches = Object.keys(modes).flatMap((from) =>
+  Object.keys(modes).flatMap((to) => (from === to ? [] : [[from, to] as const])),
+);
+
+describe("switching modes", () => {
+  const node = daemonAmongPods(objects);
+  const isAlone = (mode: string) =>
+    Object.entries(modes).every(([name, { isThere }]) => isThere(node) === (name === mode));
+
+  it.each(switches.filter(([from]) => modes[from]!.servesAlone))(
+    "%s → %s: no gap for new flows, connections live on, and the other rules go",
+    async (from, to) => {
+      await node.stop(await node.started({ mode: from }));
+      const kept = connections(node);
+      const endpoints = await Promise.all(kept.map((connection) => connection.talk()));
+      const traffic = steadyTraffic(node.world, newFlows(), 20);
+      await node.started({ mode: to });
+      await eventually(() => isAlone(to), `rules of ${to} alone`);
+      expect(await Promise.all(kept.map((connection) => connection.talk()))).toEqual(endpoints);
+      expect(await traffic.stop()).toEqual([]);
+      expect(traffic.sent()).toBeGreaterThan(20);
+      for (const connection of kept) connection.close();
+    },
+  );
+
+  it.each(switches.filter(([from]) => !modes[from]!.servesAlone))(
+    "%s → %s: its rules, which lead nowhere, go first, and from the first Sync on all is served",
+    async (from, to) => {
+      await node.stop(await node.started({ mode: from }));
+      await node.started({ mode: to });
+      expect(isAlone(to)).toBe(true);
+      const traffic = steadyTraffic(node.world, newFlows(), 20);
+      await eventually(() => traffic.sent() > 20, "some traffic");
+      expect(await traffic.stop()).toEqual([]);
+    },
+  );
+});
+
+function hasIptables({ saved }: AmongPods): boolean {
+  return /^:KUBE-SERVICES/m.test(saved());
+}
+
+function hasNftables({ site }: AmongPods): boolean {
+  return site.netns.run("nft", "list", "tables").includes("kube-proxy");
+}
+
+function connections({ world }: AmongPods) {
+  const to = (address: string, port: number) =>
+    families.map((family) => ({ address: inFamily(address, family), port }));
+  const from = (address: string) => families.map((family) => senderAt(world, inFamily(address, family)));
+  const [pods, outside] = [from(places.L2), from(places.X)];
+  return families.flatMap((_, i) => [
+    openConversation(pods[i]!, "tcp", to("172.30.0.25", 80)[i]!),
+    openConversation(outside[i]!, "tcp", to(places.host, 30025)[i]!),
+  ]);
+}
+
 describe("the daemon's rules", () => {
-  let world: World;
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    world = await createWorld();
-    site = await openSite(world.node);
-    await site.openApi();
-    for (const object of objects) site.api.put(object);
-  });
-  afterEach(async () => {
-    await site?.close();
-    await world?.close();
-  });
-
-  async function started(mode: string): Promise<Daemon> {
-    const daemon = site.start({ config: { mode } });
-    await daemon.ready();
-    return daemon;
-  }
-
-  async function stop(daemon: Daemon): Promise<void> {
-    daemon.kill("SIGTERM");
-    await daemon.ended();
-  }
-
-  const iptables = () => families.map((family) => run(family, "-save")).join("\n");
+  const node = daemonAmongPods(objects);
+  const { started, stop, saved: iptables } = node;
   const run = (family: "ipv4" | "ipv6", suffix: string, ...args: readonly string[]) =>
-    site.netns.run(`${family === "ipv4" ? "iptables" : "ip6tables"}${suffix}`, ...args);
-  const hasIptables = () => /^:KUBE-SERVICES/m.test(iptables());
-  const hasNftables = () => site.netns.run("nft", "list", "tables").includes("kube-proxy");
-
-  it("switches between modes without a gap for new connections, and the other mode's rules go", async () => {
-    await stop(await started("iptables"));
-    const traffic = steadyTraffic(world, newFlows(), 20);
-    for (const mode of ["nftables", "iptables", "nftables"]) {
-      const daemon = await started(mode);
-      await eventually(() => hasNftables() === (mode === "nftables"), `table of nftables in mode ${mode}`);
-      await eventually(() => hasIptables() === (mode === "iptables"), `chains of iptables in mode ${mode}`);
-      await stop(daemon);
-    }
-    expect(await traffic.stop()).toEqual([]);
-    expect(traffic.sent()).toBeGreaterThan(50);
-  });
+    node.site.netns.run(`${family === "ipv4" ? "iptables" : "ip6tables"}${suffix}`, ...args);
 
   it.each(["iptables", "userspace"])(
     "go with --cleanup, also those of %s, as often as one likes; foreign rules stay",
     async (used) => {
-      site.netns.run("nft", "add", "table", "ip", foreign);
+      node.site.netns.run("nft", "add", "table", "ip", foreign);
       run("ipv4", "", "-t", "nat", "-N", foreign);
       run("ipv4", "", "-t", "nat", "-A", "POSTROUTING", "-j", foreign);
-      await stop(await started(used));
+      await stop(await started({ mode: used }));
       expect(iptables()).toMatch(/^:KUBE-\w+/m);
-      site.netns.run("nft", "add", "table", "ip6", "kube-proxy");
-      site.netns.run("nft", "add", "table", "ip", "kube-proxy");
+      node.site.netns.run("nft", "add", "table", "ip6", "kube-proxy");
+      node.site.netns.run("nft", "add", "table", "ip", "kube-proxy");
       for (const mode of ["nftables", ""]) {
-        const { code, log } = await site.finish({ config: { mode }, args: ["--cleanup"] });
+        const { code, log } = await node.site.finish({ config: { mode }, args: ["--cleanup"] });
         expect({ code, log }).toMatchObject({ code: 0 });
-        expect(hasIptables()).toBe(false);
-        expect(hasNftables()).toBe(false);
+        expect(hasIptables(node)).toBe(false);
+        expect(hasNftables(node)).toBe(false);
       }
       expect(iptables()).toContain(`-A POSTROUTING -j ${foreign}`);
       expect(iptables()).not.toMatch(/KUBE-(SVC|SEP|EXT|NODEPORT|PORTALS|POSTROUTING|PROXY)/);
-      expect(site.netns.run("nft", "list", "tables")).toContain(foreign);
+      expect(node.site.netns.run("nft", "list", "tables")).toContain(foreign);
     },
   );
 
   it("02/31 02/32 come back with the canaries when tables are flushed", async () => {
-    const daemon = await started("iptables");
+    const daemon = await started({ mode: "iptables" });
     const canaries = () => iptables().match(/^:KUBE-PROXY-CANARY/gm)?.length ?? 0;
     const repaired = async () =>
       sampleOf(await daemon.metrics(), 'turnout_drift_repaired_total{ip_family="IPv4"}');
@@ -88,7 +120,7 @@ describe("the daemon's rules", () => {
     for (const tables of [["mangle", "nat", "filter"], ["mangle"]]) {
       const before = await repaired();
       // The daemon may repair at any moment: a table is emptied in one step.
-      site.netns.feed(tables.map((table) => `*${table}\nCOMMIT\n`).join(""), "iptables-restore");
+      node.site.netns.feed(tables.map((table) => `*${table}\nCOMMIT\n`).join(""), "iptables-restore");
       await eventually(async () => (await repaired()) > before, `a repair of ${tables.join(", ")}`);
       await eventually(() => canaries() === 6, `canaries after a flush of ${tables.join(", ")}`);
       await eventually(() => run("ipv4", "-save").includes("172.30.0.85"), "rules of a Service");

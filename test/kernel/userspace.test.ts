@@ -1,44 +1,21 @@
 // Userspace mode as users run it: the daemon's relays and rules on a node among pods, clients and other programs.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { families, joinHostPort } from "../../src/model/address.ts";
 import { inFamily, places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
+import { daemonAmongPods } from "./among-pods.ts";
 import { readFlows } from "./flows.ts";
 import { type Probe, send } from "./probe.ts";
-import { type Daemon, eventually, openSite, reasonNotToRun, type Site } from "./site.ts";
-import { createWorld, type World } from "./world.ts";
+import { eventually, sampleOf } from "./site.ts";
 
-const reason = reasonNotToRun();
 const objects = ["node-port", "udp-flows"].flatMap((name) => readScenario(name).objects);
 const chains = /KUBE-(PORTALS|NODEPORT)-\w+/;
 
 describe("userspace mode", () => {
-  let world: World;
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    world = await createWorld();
-    site = await openSite(world.node);
-    await site.openApi();
-    for (const object of objects) site.api.put(object);
-  });
-  afterEach(async () => {
-    await site?.close();
-    await world?.close();
-  });
-
-  async function started(more: Readonly<Record<string, unknown>> = {}): Promise<Daemon> {
-    const daemon = site.start({ config: { mode: "userspace", ...more } });
-    await daemon.ready();
-    return daemon;
-  }
-
-  async function stop(daemon: Daemon): Promise<void> {
-    daemon.kill("SIGTERM");
-    await daemon.ended();
-  }
-
-  const saved = () => ["iptables-save", "ip6tables-save"].map((tool) => site.netns.run(tool)).join("\n");
+  const node = daemonAmongPods(objects);
+  const { saved, stop } = node;
+  const started = (more: Readonly<Record<string, unknown>> = {}) =>
+    node.started({ mode: "userspace", ...more });
 
   /** What a sender meets that goes there once, in each family. */
   async function met(from: Probe["from"]["kind"], address: string, target: string): Promise<string[]> {
@@ -53,7 +30,7 @@ describe("userspace mode", () => {
         to: { address: inFamily(place, family), port: Number(port), protocol },
       }),
     );
-    return (await Promise.all(probes.map((probe) => send(world, probe, 1)))).flat();
+    return (await Promise.all(probes.map((probe) => send(node.world, probe, 1)))).flat();
   }
 
   it("21/8 serves ClusterIPs and NodePorts by TCP and UDP to pods, the node and the outside", async () => {
@@ -82,11 +59,15 @@ describe("userspace mode", () => {
   });
 
   it("21/6 puts back a rule and a jump that somebody deleted, once", async () => {
-    await started();
+    const daemon = await started();
+    const repaired = async () =>
+      sampleOf(await daemon.metrics(), 'turnout_drift_repaired_total{ip_family="IPv4"}');
     const whole = sorted(saved());
     for (const chain of ["PREROUTING", "KUBE-PORTALS-CONTAINER"]) {
-      site.netns.run("iptables", "-t", "nat", "-D", chain, "1");
-      expect(sorted(saved())).not.toEqual(whole);
+      const before = await repaired();
+      // From now on the daemon may repair at any moment.
+      node.site.netns.run("iptables", "-t", "nat", "-D", chain, "1");
+      await eventually(async () => (await repaired()) > before, `a repair of ${chain}`);
       await eventually(() => sorted(saved()).join() === whole.join(), `the rules of ${chain}`);
     }
   });
@@ -99,7 +80,7 @@ describe("userspace mode", () => {
     await stop(daemon);
     await started({ portRange: "46000-46999" });
     expect([...ports()].every((port) => port >= 46_000 && port <= 46_999)).toBe(true);
-    const old = readFlows(world.node).filter(
+    const old = readFlows(node.world.node).filter(
       ({ answerFrom }) => answerFrom.port >= 45_000 && answerFrom.port < 46_000,
     );
     expect(old.filter(({ to }) => to.port === 30_085)).toEqual([]);
@@ -110,9 +91,9 @@ describe("userspace mode", () => {
     await met("pod", places.L2, "172.30.0.85:80/udp");
     await met("outside", places.X, "172.30.0.85:80/udp");
     const flows = () =>
-      readFlows(world.node).filter(({ to }) => joinHostPort(to.address, to.port) === "172.30.0.85:80");
+      readFlows(node.world.node).filter(({ to }) => joinHostPort(to.address, to.port) === "172.30.0.85:80");
     expect(flows().length).toBeGreaterThan(0);
-    site.api.remove("Service", "udp-flows", "web");
+    node.site.api.remove("Service", "udp-flows", "web");
     await eventually(() => !saved().includes("172.30.0.85"), "the rules to go");
     await eventually(() => flows().length === 0, "the flows to go");
   });
@@ -121,17 +102,17 @@ describe("userspace mode", () => {
     await stop(await started());
     expect(saved()).toMatch(chains);
     for (const _ of [1, 2]) {
-      expect(await site.finish({ args: ["--cleanup"] })).toMatchObject({ code: 0 });
+      expect(await node.site.finish({ args: ["--cleanup"] })).toMatchObject({ code: 0 });
       expect(saved()).not.toMatch(chains);
     }
     await stop(await started());
-    const daemon = site.start({ config: { mode: "iptables" } });
+    const daemon = node.site.start({ config: { mode: "iptables" } });
     await daemon.ready();
     await eventually(() => !chains.test(saved()), "the rules of userspace mode to go");
   });
 
   it("21/1 refuses to listen on loopback", async () => {
-    const { code, log } = await site.finish({ config: { mode: "userspace", bindAddress: "127.0.0.1" } });
+    const { code, log } = await node.site.finish({ config: { mode: "userspace", bindAddress: "127.0.0.1" } });
     expect(code).toBe(1);
     expect(log).toContain("cannot proxy on localhost");
   });
