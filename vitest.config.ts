@@ -1,6 +1,13 @@
 // Which tests there are: `unit` is fast (part of `npm run check`); the others need root, a kernel, and partly assets.
 import { defineConfig } from "vitest/config";
 
+/** In a user-mode kernel, one file after the other: each boots one. */
+const uml = {
+  ...serial("uml", 4, 3_600_000).test,
+  runner: "./test/uml/runner.ts",
+  retry: 0,
+};
+
 /** One project after the other, and their files too: they measure time and share the machine's two cores. */
 function serial(name: string, order: number, testTimeout: number) {
   return {
@@ -25,7 +32,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: ["test/kernel/**", "test/cluster/**", "test/differential/**"],
+          exclude: ["test/kernel/**", "test/cluster/**", "test/differential/**", "test/uml/**"],
           testTimeout: 120_000,
           sequence: { groupOrder: 0 },
           retry: 1,
@@ -34,6 +41,7 @@ export default defineConfig({
       serial("kernel", 1, 240_000),
       serial("differential", 2, 120_000),
       serial("cluster", 3, 120_000),
+      { test: uml },
     ],
   },
 });

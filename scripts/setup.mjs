@@ -1,4 +1,5 @@
-// Makes the machine ready: npm packages always, Debian packages with --host. Quick and silent when nothing is missing.
+// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest.
+// Quick and silent when nothing is missing.
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,8 +15,17 @@ const hostTools = {
   ipset: "ipset",
 };
 
+// What a user-mode kernel needs besides, for the tests of ipvs mode: few machines' own kernels have IPVS.
+const guestTools = {
+  linux: "user-mode-linux",
+  busybox: "busybox-static",
+  ipvsadm: "ipvsadm",
+  modprobe: "kmod",
+};
+
 installNpmPackages();
-if (process.argv.includes("--host")) installDebianPackages();
+if (process.argv.includes("--host")) installDebianPackages(hostTools);
+if (process.argv.includes("--guest")) installDebianPackages(guestTools);
 
 function installNpmPackages() {
   const lock = join(root, "package-lock.json");
@@ -42,8 +52,8 @@ function installNpmPackages() {
   utimesSync(stamp, later, later);
 }
 
-function installDebianPackages() {
-  const missing = Object.entries(hostTools).filter(([command]) => !isOnPath(command));
+function installDebianPackages(tools) {
+  const missing = Object.entries(tools).filter(([command]) => !isOnPath(command));
   if (missing.length === 0) return;
   const packages = missing.map(([, name]) => name);
   if (process.getuid() !== 0 || !isOnPath("apt-get")) {

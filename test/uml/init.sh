@@ -1,12 +1,14 @@
 #!/bin/bash
-# The first and only program of a user-mode kernel: makes the kernel ready and judges; the file system is the host's,
-# read-only. Runs as PID 1 with BUNDLE and ARGUMENTS from the kernel's command line.
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+# The first and only program of a user-mode kernel: makes the kernel ready and runs tests; the file system is the host's,
+# read-only. Runs as PID 1; NODE, BUNDLE and FOLDER come from the kernel's command line.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin:${NODE%/*} HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 for folder in /run /var/tmp /tmp; do mount -t tmpfs tmpfs $folder; done
 mount --bind /usr/lib/uml/modules /lib/modules
 trap 'busybox poweroff -f' EXIT
+# What the kernel has to say would stand between the lines of the tests.
+echo 1 > /proc/sys/kernel/printk
 modprobe -a ipv6 ip_vs nf_conntrack_netlink br_netfilter
 ip link set lo up
 # This kernel has no nf_tables: iptables must speak to the old tables.
@@ -15,4 +17,4 @@ for tool in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6
   ln -s "$(command -v xtables-legacy-multi)" /run/bin/$tool
 done
 export PATH=/run/bin:$PATH
-node "$BUNDLE" ${ARGUMENTS//,/ } && echo "UML-RESULT ok"
+cd "$FOLDER" && "$NODE" "$BUNDLE"

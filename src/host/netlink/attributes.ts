@@ -132,6 +132,10 @@ export function hostU32(from: Buffer, at: number): number {
   return littleEndian ? from.readUInt32LE(at) : from.readUInt32BE(at);
 }
 
+function hostU64(from: Buffer, at: number): bigint {
+  return littleEndian ? from.readBigUInt64LE(at) : from.readBigUInt64BE(at);
+}
+
 export const u8: Codec<number> = {
   write: (out, value) => out.u8(value),
   read: (from, start, end) => (end - start >= 1 ? from.readUInt8(start) : undefined),
@@ -167,6 +171,12 @@ export const i32be: Codec<number> = {
 export const u64be: Codec<bigint> = {
   write: (out, value) => out.u64be(value),
   read: (from, start, end) => (end - start >= 8 ? from.readBigUInt64BE(start) : undefined),
+};
+
+/** In the machine's byte order. */
+export const u64: Codec<bigint> = {
+  write: (out, value) => out.u64(value),
+  read: (from, start, end) => (end - start >= 8 ? hostU64(from, start) : undefined),
 };
 
 /** A 64-bit number that stays below 2⁵³: handles, milliseconds. */

@@ -1,5 +1,6 @@
 // Links and addresses of the node over rtnetlink: read, followed, added and removed.
 import { type Address, addressBytes, type Family } from "../../model/address.ts";
+import { HostError } from "../error.ts";
 import {
   attributes,
   type Codec,
@@ -90,14 +91,34 @@ export function watchAddresses(
   return listen("route", addressGroups, { visit, lost: listener.lost }, signal, place);
 }
 
-/** Adds a link of a kind that needs no more than a name, and sets it up. */
+/** The link of this name; null when there is none. */
+export async function findLink(
+  socket: NetlinkSocket,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Link | null> {
+  const request = linkRequest(type.getLink, 0, 0, (out) => writeAttribute(out, 3, text, name));
+  let link: Link | null = null;
+  try {
+    await ask(socket, `find link ${name}`, request, signal, (from, message) => {
+      link = linkIn(from, message) ?? null;
+    });
+  } catch (error) {
+    if (!(error instanceof HostError) || error.errno !== "ENODEV") throw error;
+  }
+  return link;
+}
+
+/** Adds a link of a kind that needs no more than a name. */
 export function addLink(
   socket: NetlinkSocket,
   name: string,
   kind: string,
   signal?: AbortSignal,
+  state: "up" | "down" = "up",
 ): Promise<void> {
-  const request = linkRequest(type.newLink, flag.create | flag.exclusive, linkUp, (out) => {
+  const flags = state === "up" ? linkUp : 0;
+  const request = linkRequest(type.newLink, flag.create | flag.exclusive, flags, (out) => {
     writeAttribute(out, 3, text, name);
     writeAttribute(out, 18, newLinkInfo, { kind });
   });
@@ -121,8 +142,9 @@ export function addAddress(
   wanted: AddressRequest,
   signal?: AbortSignal,
 ): Promise<void> {
-  const request = addressRequest(type.newAddress, flag.create | flag.exclusive, wanted);
-  return ask(socket, `add address ${wanted.address}`, request, signal);
+  const out = new Writer(256);
+  writeAddress(out, 1, "add", wanted);
+  return ask(socket, `add address ${wanted.address}`, out.bytes(), signal);
 }
 
 export function deleteAddress(
@@ -130,8 +152,31 @@ export function deleteAddress(
   unwanted: AddressRequest,
   signal?: AbortSignal,
 ): Promise<void> {
-  const request = addressRequest(type.delAddress, 0, unwanted);
-  return ask(socket, `delete address ${unwanted.address}`, request, signal);
+  const out = new Writer(256);
+  writeAddress(out, 1, "delete", unwanted);
+  return ask(socket, `delete address ${unwanted.address}`, out.bytes(), signal);
+}
+
+/** One message; several of them can be sent at once. */
+export function writeAddress(
+  out: Writer,
+  sequence: number,
+  verb: "add" | "delete",
+  { family, address, prefixLength, link }: AddressRequest,
+): void {
+  const messageType = verb === "add" ? type.newAddress : type.delAddress;
+  const flags = verb === "add" ? flag.create | flag.exclusive : 0;
+  const at = beginMessage(out, messageType, flag.request | flag.acknowledge | flags, sequence);
+  out.u8(family === "ipv4" ? IPV4 : IPV6);
+  out.u8(prefixLength);
+  out.u16(0);
+  out.u32(link);
+  for (const attribute of [2, 1]) {
+    const value = out.begin(attribute);
+    out.append(addressBytes(address)!);
+    out.end(value);
+  }
+  endMessage(out, at);
 }
 
 const newLinkInfo: Codec<{ readonly kind: string }> = attributes({ kind: field(1, text) });
@@ -191,23 +236,6 @@ function linkRequest(
   out.u32(linkFlags);
   out.u32(linkFlags);
   write(out);
-  endMessage(out, at);
-  return out.bytes();
-}
-
-function addressRequest(messageType: number, flags: number, request: AddressRequest): Uint8Array {
-  const { family, address, prefixLength, link } = request;
-  const out = new Writer(256);
-  const at = beginMessage(out, messageType, flag.request | flag.acknowledge | flags, 1);
-  out.u8(family === "ipv4" ? IPV4 : IPV6);
-  out.u8(prefixLength);
-  out.u16(0);
-  out.u32(link);
-  for (const attribute of [2, 1]) {
-    const value = out.begin(attribute);
-    out.append(addressBytes(address)!);
-    out.end(value);
-  }
   endMessage(out, at);
   return out.bytes();
 }

@@ -38,6 +38,11 @@ export class Writer {
     this.#view.setUint32(at, value, littleEndian);
   }
 
+  u64(value: bigint): void {
+    const at = this.#advance(8);
+    this.#view.setBigUint64(at, value, littleEndian);
+  }
+
   u16be(value: number): void {
     const at = this.#advance(2);
     this.#view.setUint16(at, value);

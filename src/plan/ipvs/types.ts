@@ -76,8 +76,8 @@ export type IpvsState = {
 /**
  * One change of a host. They are carried out in order, and each on its own: one that is refused does not stop the
  * others. To add an address or entry that is there, or to take out one that is not, is no failure; neither is it to
- * delete a server or destination that is gone, nor to make the link or a set that exists. A destination that exists is
- * set when it is added.
+ * delete a server or destination that is gone, nor to make the link or a set that exists. A server or destination
+ * that exists is set when it is added.
  */
 export type Operation =
   | { readonly kind: "add link" }
@@ -95,22 +95,6 @@ export type Operation =
   | { readonly kind: "add entry"; readonly set: SetName; readonly entry: Entry }
   | { readonly kind: "delete entry"; readonly set: SetName; readonly entry: Entry };
 
-/**
- * What `host/ipvs/` offers for all this; one host serves one family:
- *
- *     type IpvsHost = {
- *       readonly family: Family;
- *       // Everything as it stands.
- *       read(signal?): Promise<IpvsState>;
- *       // The destinations of some servers with their connections; a server that is gone is missing in the answer.
- *       readDestinations(servers: readonly ServerId[], signal?): Promise<ReadonlyMap<ServerKey, HeldServer["destinations"]>>;
- *       // In order; entries that follow each other go through one `ipset restore`. Throws HostError only when nothing
- *       // can be asked at all (no IPVS, no ipset, lost socket); single refusals come back.
- *       apply(operations: readonly Operation[], signal?): Promise<{ messages: number; bytes: number; failures: readonly { operation: number; reason: string }[] }>;
- *       // Time-outs in seconds, 0 leaves one unchanged.
- *       setTimeouts(timeouts: { tcp: number; tcpFin: number; udp: number }, signal?): Promise<void>;
- *     };
- */
 /** With the ServicePort it is for; null: for all, or for one that is no more. */
 export type OwnedOperation = Operation & { readonly owner: PortKey | null };
 

@@ -1,0 +1,109 @@
+// Where the Operations of ipvs mode go: IPVS and the addresses of its link over netlink, IP sets through `ipset`.
+import type { Family } from "../../model/address.ts";
+import type { HeldServer, IpvsState, Operation, ServerId, ServerKey } from "../../plan/ipvs/types.ts";
+import { type Start, starter } from "../iptables/command.ts";
+import type { Place } from "../netlink/socket.ts";
+import { type Applied, type Numbered, nothing, together } from "./applied.ts";
+import { type Kernel, openKernel } from "./kernel.ts";
+import { applyToLink, type LinkOperation, readLinkState } from "./link.ts";
+import { changeTimeouts, readDestinations, readServers, type Timeouts } from "./read.ts";
+import { applyToServers, type ServerOperation } from "./servers.ts";
+import { applyToSets, readSets, type SetOperation } from "./sets.ts";
+
+export type IpvsHost = {
+  readonly family: Family;
+  /** Everything of this family as it stands. */
+  read(signal?: AbortSignal): Promise<IpvsState>;
+  /** The real servers of these virtual servers with their connections; a virtual server that is gone is missing. */
+  readDestinations(
+    servers: readonly ServerId[],
+    signal?: AbortSignal,
+  ): Promise<ReadonlyMap<ServerKey, HeldServer["destinations"]>>;
+  /**
+   * Carries all Operations out, in order; neighbours of one kind travel together, and entries through one `ipset`.
+   * Throws HostError only when nothing can be asked at all, or when it is not known what became of them.
+   */
+  apply(operations: readonly Operation[], signal?: AbortSignal): Promise<Applied>;
+  setTimeouts(timeouts: Timeouts, signal?: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type IpvsHostOptions = Place & {
+  readonly family: Family;
+  /** How `ipset` is started; on this machine unless told. */
+  readonly start?: Start;
+};
+
+/** Throws `unavailable` when this kernel has no IPVS; asking makes it load the module. */
+export async function openIpvsHost({ family, netns, start }: IpvsHostOptions): Promise<IpvsHost> {
+  const place = netns === undefined ? {} : { netns };
+  const kernel = await openKernel(place);
+  return hostOf(family, kernel, start ?? starter(place));
+}
+
+function hostOf(family: Family, kernel: Kernel, start: Start): IpvsHost {
+  return {
+    family,
+    async read(signal) {
+      const servers = await readServers(kernel, family, signal);
+      const sets = await readSets(start, family, signal);
+      return { family, servers, sets, ...(await readLinkState(kernel, family, signal)) };
+    },
+    async apply(operations, signal) {
+      let total = nothing;
+      for (const run of runsOf(operations)) {
+        signal?.throwIfAborted();
+        total = together(total, await carryOut(run));
+      }
+      return total;
+    },
+    readDestinations: (servers, signal) => readDestinations(kernel, servers, signal),
+    setTimeouts: (timeouts, signal) => changeTimeouts(kernel, timeouts, signal),
+    close: () => kernel.close(),
+  };
+
+  // No signal: half a run helps nobody, and each takes milliseconds.
+  function carryOut(run: Run): Promise<Applied> {
+    switch (run.channel) {
+      case "servers":
+        return applyToServers(kernel, run.operations);
+      case "link":
+        return applyToLink(kernel, run.operations);
+      case "sets":
+        return applyToSets(start, run.operations);
+    }
+  }
+}
+
+type Run =
+  | { readonly channel: "servers"; readonly operations: Numbered<ServerOperation>[] }
+  | { readonly channel: "link"; readonly operations: Numbered<LinkOperation>[] }
+  | { readonly channel: "sets"; readonly operations: Numbered<SetOperation>[] };
+
+const channels = {
+  "add link": "link",
+  "delete link": "link",
+  "add address": "link",
+  "delete address": "link",
+  "add server": "servers",
+  "set server": "servers",
+  "delete server": "servers",
+  "add destination": "servers",
+  "set destination": "servers",
+  "delete destination": "servers",
+  "create set": "sets",
+  "destroy set": "sets",
+  "add entry": "sets",
+  "delete entry": "sets",
+} as const satisfies Record<Operation["kind"], Run["channel"]>;
+
+/** Neighbours that go the same way travel together. */
+function runsOf(operations: readonly Operation[]): Run[] {
+  const runs: Run[] = [];
+  for (const [at, operation] of operations.entries()) {
+    const channel = channels[operation.kind];
+    if (runs.at(-1)?.channel !== channel) runs.push({ channel, operations: [] });
+    (runs.at(-1)!.operations as Numbered<Operation>[]).push({ at, operation });
+  }
+  return runs;
+}

@@ -1,0 +1,231 @@
+// A host of ipvs mode in memory: it takes Operations as the kernel does, and refuses what the kernel refuses.
+import { type Address, type Family, familyOf } from "../../model/address.ts";
+import { destinationKey, serverKey } from "../../plan/ipvs/names.ts";
+import { freshState } from "../../plan/ipvs/state.ts";
+import type {
+  Destination,
+  DestinationKey,
+  Entry,
+  HeldDestination,
+  HeldServer,
+  HeldSet,
+  IpSet,
+  IpvsState,
+  Operation,
+  ServerId,
+  ServerKey,
+  SetName,
+  VirtualServer,
+} from "../../plan/ipvs/types.ts";
+import { HostError } from "../error.ts";
+import type { Applied, Failure } from "./applied.ts";
+import type { IpvsHost } from "./host.ts";
+import type { Timeouts } from "./read.ts";
+
+/** Those of Linux 6.1. */
+const schedulers = "rr wrr lc wlc lblc lblcr sh mh dh sed nq fo ovf".split(" ");
+const setSize = 65_536;
+
+type Server = HeldServer & { readonly destinations: Map<DestinationKey, HeldDestination> };
+type KeptSet = HeldSet & { readonly entries: Set<Entry> };
+
+export class MemoryIpvsHost implements IpvsHost {
+  readonly family: Family;
+  readonly #servers = new Map<ServerKey, Server>();
+  readonly #addresses = new Set<Address>();
+  readonly #sets = new Map<SetName, KeptSet>();
+  readonly #pinned = new Set<SetName>();
+  #link: IpvsState["link"] = "absent";
+  #broken: string | null = null;
+  /** Every list of Operations that was applied. */
+  readonly applied: (readonly Operation[])[] = [];
+  timeouts: Timeouts | null = null;
+
+  constructor(family: Family) {
+    this.family = family;
+  }
+
+  /** From now on nothing can be asked; null: again. */
+  breakDown(message: string | null): void {
+    this.#broken = message;
+  }
+
+  /** What a real server counts as its connections. */
+  count(server: ServerId, at: DestinationKey, active: number, inactive = 0): void {
+    const { destinations } = this.#servers.get(serverKey(server))!;
+    destinations.set(at, { ...destinations.get(at)!, active, inactive });
+  }
+
+  /** A rule refers to this set: it cannot be destroyed. */
+  pin(set: SetName): void {
+    this.#pinned.add(set);
+  }
+
+  read(): Promise<IpvsState> {
+    return this.#answer(() => ({
+      ...freshState(this.family),
+      servers: new Map([...this.#servers].map(([key, server]) => [key, copied(server)])),
+      link: this.#link,
+      addresses: new Set(this.#addresses),
+      sets: new Map([...this.#sets].map(([name, set]) => [name, { ...set, entries: new Set(set.entries) }])),
+    }));
+  }
+
+  readDestinations(
+    servers: readonly ServerId[],
+  ): Promise<ReadonlyMap<ServerKey, HeldServer["destinations"]>> {
+    return this.#answer(() => {
+      const held = servers.flatMap((server) => this.#servers.get(serverKey(server)) ?? []);
+      return new Map(held.map((server) => [serverKey(server), copied(server).destinations]));
+    });
+  }
+
+  apply(operations: readonly Operation[]): Promise<Applied> {
+    return this.#answer(() => {
+      this.applied.push(operations);
+      const failures: Failure[] = [];
+      for (const [at, operation] of operations.entries()) {
+        const refusal = this.#carryOut(operation);
+        if (refusal !== null) failures.push({ operation: at, ...refusal });
+      }
+      return { messages: operations.length, bytes: 0, failures };
+    });
+  }
+
+  setTimeouts(timeouts: Timeouts): Promise<void> {
+    return this.#answer(() => {
+      this.timeouts = timeouts;
+    });
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #answer<T>(work: () => T): Promise<T> {
+    if (this.#broken !== null) throw new HostError("unavailable", this.#broken);
+    return work();
+  }
+
+  #carryOut(operation: Operation): Refused | null {
+    switch (operation.kind) {
+      case "add link":
+        if (this.#link === "absent") this.#link = "dummy";
+        return null;
+      case "delete link":
+        this.#link = "absent";
+        this.#addresses.clear();
+        return null;
+      case "add address":
+        if (this.#link === "absent") return refused("ENODEV", "there is no link kube-ipvs0");
+        this.#addresses.add(operation.address);
+        return null;
+      case "delete address":
+        this.#addresses.delete(operation.address);
+        return null;
+      case "add server":
+        return this.#setServer(operation.server);
+      case "set server":
+        if (!this.#servers.has(serverKey(operation.server)))
+          return refused("ESRCH", "there is no such virtual server");
+        return this.#setServer(operation.server);
+      case "delete server":
+        this.#servers.delete(serverKey(operation.server));
+        return null;
+      case "add destination":
+      case "set destination":
+        return this.#setDestination(operation);
+      case "delete destination":
+        this.#servers
+          .get(serverKey(operation.server))
+          ?.destinations.delete(destinationKey(operation.destination));
+        return null;
+      case "create set":
+        return this.#createSet(operation.set);
+      case "destroy set":
+        if (this.#pinned.has(operation.set)) return refused("", inUse);
+        this.#sets.delete(operation.set);
+        return null;
+      case "add entry":
+      case "delete entry":
+        return this.#changeEntry(operation);
+    }
+  }
+
+  #setServer(server: VirtualServer): Refused | null {
+    if (server.scheduler.length > 15)
+      return refused("ERANGE", `no scheduler has a name as long as ${server.scheduler}`);
+    if (!schedulers.includes(server.scheduler))
+      return refused("ENOENT", `this kernel has no scheduler ${server.scheduler}`);
+    const key = serverKey(server);
+    this.#servers.set(key, { ...server, destinations: this.#servers.get(key)?.destinations ?? new Map() });
+    return null;
+  }
+
+  #setDestination({
+    kind,
+    server,
+    destination,
+  }: {
+    kind: "add destination" | "set destination";
+    server: ServerId;
+    destination: Destination;
+  }): Refused | null {
+    const held = this.#servers.get(serverKey(server));
+    if (held === undefined) return refused("ESRCH", `there is no virtual server ${serverKey(server)}`);
+    if (familyOf(destination.address) !== familyOf(server.address))
+      return refused("EINVAL", "its address is of another family, or no address of a host");
+    if (destination.weight < 0) return refused("ERANGE", "its weight is negative");
+    const key = destinationKey(destination);
+    const before = held.destinations.get(key);
+    if (before === undefined && kind === "set destination")
+      return refused("ENOENT", `it has no real server ${key}`);
+    const { address, port, weight } = destination;
+    held.destinations.set(key, { active: 0, inactive: 0, ...before, address, port, weight });
+    return null;
+  }
+
+  #createSet({ name, type, family }: IpSet): Refused | null {
+    if (name.length > 31) return refused("", "Syntax error: setname is longer than 31 characters");
+    const isBitmap = type === "bitmap:port";
+    const before = this.#sets.get(name);
+    // The kernel compares neither the family nor the size of the hash.
+    if (before !== undefined)
+      return before.type === type
+        ? null
+        : refused("", "Set cannot be created: set with the same name already exists");
+    this.#sets.set(name, {
+      type,
+      family: isBitmap ? null : family,
+      maxElements: isBitmap ? null : setSize,
+      entries: new Set(),
+    });
+    return null;
+  }
+
+  #changeEntry(operation: {
+    kind: "add entry" | "delete entry";
+    set: SetName;
+    entry: Entry;
+  }): Refused | null {
+    const set = this.#sets.get(operation.set);
+    if (set === undefined) return refused("", "The set with the given name does not exist");
+    if (operation.kind === "delete entry") set.entries.delete(operation.entry);
+    else if (set.entries.size >= (set.maxElements ?? setSize) && !set.entries.has(operation.entry))
+      return refused("", "Hash is full, cannot add more elements");
+    else set.entries.add(operation.entry);
+    return null;
+  }
+}
+
+const inUse = "Set cannot be destroyed: it is in use by a kernel component";
+
+type Refused = Omit<Failure, "operation">;
+
+function refused(errno: string, meaning: string): Refused {
+  return { errno, reason: errno === "" ? meaning : `${meaning} (${errno})` };
+}
+
+function copied(server: Server): HeldServer {
+  return { ...server, destinations: new Map(server.destinations) };
+}

@@ -1,0 +1,115 @@
+// Boots a user-mode kernel that runs the tests of one file, and hears from it what became of them.
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { build, type Plugin } from "esbuild";
+import { type Outcome, parseOutcome } from "./wire.ts";
+
+export type Guest = {
+  /** Resolves when the test is done; rejects when the guest ends before. */
+  outcome(name: string): Promise<Outcome>;
+  stop(): void;
+};
+
+const root = join(import.meta.dirname, "..", "..");
+
+/** null when a user-mode kernel can be booted here; else why not. */
+export function reasonNotToBoot(): string | null {
+  if (process.getuid?.() !== 0) return "needs root on Linux";
+  const missing = Object.entries(needed).filter(([file]) => !existsSync(file));
+  if (missing.length === 0) return null;
+  return `needs the Debian packages ${missing.map(([, name]) => name).join(" ")}`;
+}
+
+const needed = {
+  "/usr/bin/linux": "user-mode-linux",
+  "/usr/bin/busybox": "busybox-static",
+  "/usr/sbin/ipset": "ipset",
+  "/usr/sbin/ipvsadm": "ipvsadm",
+  "/usr/sbin/xtables-legacy-multi": "iptables",
+  "/usr/sbin/conntrack": "conntrack",
+  "/sbin/modprobe": "kmod",
+} as const;
+
+/** `minutes`: the longest it may take as a whole. */
+export async function bootGuest(file: string, tests: readonly string[], minutes: number): Promise<Guest> {
+  const bundle = await bundleFor(file, tests);
+  mkdirSync("/lib/modules", { recursive: true }); // the guest mounts its own modules there
+  const kernel = spawn(
+    "timeout",
+    [
+      ...["-k", "5", String(minutes * 60), "linux", "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro"],
+      `init=${join(root, "test", "uml", "init.sh")}`,
+      ...[`NODE=${process.execPath}`, `BUNDLE=${bundle}`, `FOLDER=${root}`],
+      ...["con=null", "con0=fd:0,fd:1", "quiet"],
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  return listenTo(kernel);
+}
+
+function listenTo(kernel: ChildProcess): Guest {
+  const known = new Map<string, Outcome>();
+  const waiting = new Map<string, { done(outcome: Outcome): void; failed(error: Error): void }>();
+  const other: string[] = [];
+  let hasEnded = false;
+  const ended = () => new Error(`the guest ended before this test\n${other.slice(-40).join("\n")}`);
+  const lines = createInterface({ input: kernel.stdout! });
+  lines.on("line", (line) => {
+    const outcome = parseOutcome(line);
+    if (outcome === null) return void other.push(line);
+    known.set(outcome.name, outcome);
+    waiting.get(outcome.name)?.done(outcome);
+  });
+  lines.on("close", () => {
+    hasEnded = true;
+    for (const { failed } of waiting.values()) failed(ended());
+  });
+  return {
+    outcome: (name) =>
+      new Promise((done, failed) => {
+        const outcome = known.get(name);
+        if (outcome !== undefined) done(outcome);
+        else if (hasEnded) failed(ended());
+        else waiting.set(name, { done, failed });
+      }),
+    stop: () => void kernel.kill(),
+  };
+}
+
+async function bundleFor(file: string, tests: readonly string[]): Promise<string> {
+  const outfile = join(root, "dist", "uml", `${basename(file, ".test.ts")}.mjs`);
+  const contents = [
+    `import { runHere } from ${JSON.stringify(join(root, "test/uml/guest.ts"))};`,
+    `const load = () => import(${JSON.stringify(file)});`,
+    `await runHere(${JSON.stringify(file)}, load, ${JSON.stringify(tests)});`,
+  ].join("\n");
+  await build({
+    absWorkingDir: root,
+    stdin: { contents, resolveDir: root },
+    outfile,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "esm",
+    external: ["koffi"],
+    alias: { vitest: "./test/uml/vitest.ts" },
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
+    plugins: [ownFolders],
+    logLevel: "warning",
+  });
+  return outfile;
+}
+
+/** Each file knows its own folder, wherever the bundle lies. */
+const ownFolders: Plugin = {
+  name: "own folders",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/(src|test)\/.*\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replaceAll("import.meta.dirname", JSON.stringify(dirname(path))),
+      loader: "ts",
+    })),
+};

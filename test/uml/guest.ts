@@ -1,0 +1,84 @@
+// Inside a user-mode kernel: runs the tests of one file and prints each outcome.
+import { writeSync } from "node:fs";
+import { startTests, type Task, type Test, type VitestRunner } from "@vitest/runner";
+import { getNames, getTests } from "@vitest/runner/utils";
+import { type Outcome, outcomeLine, testName } from "./wire.ts";
+
+/** Ends the process when all are done. `wanted`: names of tests; none means all. */
+export async function runHere(
+  file: string,
+  load: () => Promise<unknown>,
+  wanted: readonly string[],
+): Promise<void> {
+  const tests = new Map<string, Test>();
+  const isWanted = (task: Task) => wanted.length === 0 || wanted.includes(nameOf(task));
+  const report = (test: Test) => {
+    if (isWanted(test)) print(outcomeLine(outcomeOf(test)));
+  };
+  const runner: VitestRunner = {
+    config: {
+      root: process.cwd(),
+      setupFiles: [],
+      sequence: { hooks: "stack", setupFiles: "list", shuffle: false, concurrent: false, seed: 0 },
+      maxConcurrency: 1,
+      testTimeout: 240_000,
+      hookTimeout: 240_000,
+      // Real packets and real time: what fails twice is broken.
+      retry: 1,
+      includeTaskLocation: false,
+      passWithNoTests: true,
+      allowOnly: true,
+      chaiConfig: undefined,
+      name: "uml",
+    } as unknown as VitestRunner["config"],
+    importFile: load,
+    onBeforeRunTask(task: Task) {
+      if (!isWanted(task)) task.mode = "skip";
+    },
+    onCollected(files) {
+      for (const test of getTests(files)) tests.set(test.id, test);
+    },
+    async onTaskUpdate(_, events) {
+      for (const [id, event] of events) if (event === "test-finished") report(tests.get(id)!);
+    },
+  };
+  const files = await startTests([file], runner);
+  for (const { result } of files)
+    for (const error of result?.errors ?? []) print(`${error.stack ?? error.message}\n`);
+  process.exit();
+}
+
+function nameOf(task: Task): string {
+  return testName(getNames(task).slice(1));
+}
+
+function outcomeOf(test: Test): Outcome {
+  const { state, errors = [], duration = 0, ...rest } = test.result ?? { state: "skip" as const };
+  // The reason of a skip is in the result, though its type does not say so.
+  const { note = "" } = rest as { readonly note?: string };
+  const reason = state === "fail" ? errors.slice(-1).map(describeError).join("\n") : note;
+  return {
+    name: nameOf(test),
+    state: state === "pass" ? "passed" : state === "fail" ? "failed" : "skipped",
+    reason,
+    seconds: duration / 1000,
+  };
+}
+
+function describeError({
+  message,
+  stack,
+  diff,
+}: {
+  message?: string;
+  stack?: string;
+  diff?: string;
+}): string {
+  const where = stack?.split("\n").find((line) => line.includes(" at ")) ?? "";
+  return [message ?? "", diff ?? "", where].filter((part) => part !== "").join("\n");
+}
+
+// The console blocks, so this waits; `process.stdout` might lose its last lines when the machine goes down.
+function print(text: string): void {
+  writeSync(1, text);
+}
