@@ -14,9 +14,12 @@ export type Candidate = {
   readonly reasonToSkip: string | null;
   /** Cases that this candidate has no part in, such as what a daemon adds to a Plan. */
   readonly leavesOut?: (packet: PacketCase) => boolean;
+  /** How many packets fly at once; all, unless the machine is slow. */
+  readonly atOnce?: number;
 };
 
-export function describeConformance({ title, program, mode, reasonToSkip, leavesOut }: Candidate): void {
+export function describeConformance(candidate: Candidate): void {
+  const { title, program, mode, reasonToSkip, leavesOut, atOnce } = candidate;
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -30,7 +33,7 @@ export function describeConformance({ title, program, mode, reasonToSkip, leaves
         const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
         it(`${name} (${rows})`, async ({ skip }) => {
           if (reasonToSkip !== null) return skip(reasonToSkip);
-          verdicts ??= judgeGroup(world, mode, group);
+          verdicts ??= judgeGroup(world, mode, group, atOnce);
           const own = (await verdicts).filter(({ packet }) => packet.scenario === name);
           const problems = own.flatMap(({ packet, problem }) =>
             problem === null ? [] : `${packet.line} ${problem}`,
@@ -42,7 +45,9 @@ export function describeConformance({ title, program, mode, reasonToSkip, leaves
   });
 }
 
-export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
+export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut" | "atOnce"> & {
+  readonly mode: ProgramUnderTest;
+};
 
 /** All stories as tests of one running program. */
 export function describeStories({ title, program, mode, reasonToSkip }: ProgramCandidate): void {

@@ -1,4 +1,5 @@
 // The reference set-up made of network namespaces: a node under test, its pods, another node, and the outside.
+import { existsSync, readFileSync } from "node:fs";
 import { type Address, type Family, families } from "../../src/model/address.ts";
 import {
   frontendNetworks,
@@ -83,6 +84,7 @@ export async function createWorld(name = ""): Promise<World> {
       forgetFlows: () => void at.host.run("conntrack", "-F"),
       sweep() {
         flushRules(at.host);
+        flushServers(at.host);
         at.host.sysctl({ "net.ipv4.conf.all.route_localnet": 0 });
         at.host.run("conntrack", "-F");
       },
@@ -96,14 +98,34 @@ export async function createWorld(name = ""): Promise<World> {
   }
 }
 
-/** Old kernels have no nf_tables; on others everything is in there. */
+/** Some kernels have no nf_tables, or rules outside of it as well. */
 function flushRules(node: Namespace): void {
   try {
     node.run("nft", "flush", "ruleset");
   } catch {
-    const nothing = ["mangle", "nat", "filter"].map((table) => `*${table}\nCOMMIT\n`).join("");
-    for (const tool of ["iptables-restore", "ip6tables-restore"]) node.feed(nothing, tool);
+    // There is nothing to flush then.
   }
+  for (const [list, tool] of [
+    ["ip_tables_names", "iptables-restore"],
+    ["ip6_tables_names", "ip6tables-restore"],
+  ] as const) {
+    const tables = node.inside(() => textOf(`/proc/thread-self/net/${list}`)).split("\n");
+    const flushed = tables.filter((table) => table !== "").map((table) => `*${table}\nCOMMIT\n`);
+    if (flushed.length > 0) node.feed(flushed.join(""), tool);
+  }
+}
+
+function textOf(file: string): string {
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
+/** What ipvs mode leaves behind besides rules; few kernels can have it. */
+function flushServers(node: Namespace): void {
+  if (!node.inside(() => existsSync("/proc/thread-self/net/ip_vs"))) return;
+  node.run("ipvsadm", "-C");
+  node.run("ipset", "destroy");
+  if (node.inside(() => existsSync("/proc/thread-self/net/dev_snmp6/kube-ipvs0")))
+    node.ip("link delete kube-ipvs0");
 }
 
 function setPolicy(node: Namespace, chain: string, policy: string): void {

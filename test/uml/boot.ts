@@ -64,7 +64,7 @@ function listenTo(kernel: ChildProcess): Guest {
   });
   lines.on("close", () => {
     hasEnded = true;
-    for (const { failed } of waiting.values()) failed(ended());
+    for (const wait of waiting.values()) wait.failed(ended());
   });
   return {
     outcome: (name) =>
@@ -81,6 +81,7 @@ function listenTo(kernel: ChildProcess): Guest {
 async function bundleFor(file: string, tests: readonly string[]): Promise<string> {
   const outfile = join(root, "dist", "uml", `${basename(file, ".test.ts")}.mjs`);
   const contents = [
+    `Object.assign(process.env, ${JSON.stringify(passedOn())});`,
     `import { runHere } from ${JSON.stringify(join(root, "test/uml/guest.ts"))};`,
     `const load = () => import(${JSON.stringify(file)});`,
     `await runHere(${JSON.stringify(file)}, load, ${JSON.stringify(tests)});`,
@@ -104,11 +105,18 @@ async function bundleFor(file: string, tests: readonly string[]): Promise<string
   return outfile;
 }
 
+/** Settings of tests; the guest knows nothing else of the world outside. */
+function passedOn(): Record<string, string | undefined> {
+  const names = Object.keys(process.env).filter((name) => name.startsWith("TURNOUT_"));
+  const all = [...names, "HOME", "KUBEBUILDER_ASSETS", "XDG_CACHE_HOME"];
+  return Object.fromEntries(all.map((name) => [name, process.env[name]]));
+}
+
 /** Each file knows its own folder, wherever the bundle lies. */
 const ownFolders: Plugin = {
   name: "own folders",
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /\/(src|test)\/.*\.ts$/ }, ({ path }) => ({
+  setup: (bundling) =>
+    bundling.onLoad({ filter: /\/(src|test)\/.*\.ts$/ }, ({ path }) => ({
       contents: readFileSync(path, "utf8").replaceAll("import.meta.dirname", JSON.stringify(dirname(path))),
       loader: "ts",
     })),

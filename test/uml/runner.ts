@@ -9,13 +9,15 @@ const minutes = 60;
 
 export default class GuestRunner extends TestRunner {
   #guest: Promise<Guest> | null = null;
-  readonly #reasonToSkip = reasonNotToBoot();
+  #reasonToSkip: string | null = null;
 
   override async onBeforeRunSuite(suite: Suite): Promise<void> {
     await super.onBeforeRunSuite(suite);
     // They run where the tests run.
     for (const hooks of Object.values(TestRunner.getSuiteHooks(suite))) (hooks as unknown[]).length = 0;
-    if (!isFile(suite) || this.#reasonToSkip !== null) return;
+    if (!isFile(suite)) return;
+    this.#reasonToSkip = reasonAgainst(suite.filepath);
+    if (this.#reasonToSkip !== null) return;
     const wanted = getTests(suite).filter(({ mode }) => mode === "run" || mode === "queued");
     if (wanted.length > 0) this.#guest = bootGuest(suite.filepath, wanted.map(nameOf), minutes);
     this.#guest?.catch(() => undefined);
@@ -33,6 +35,11 @@ export default class GuestRunner extends TestRunner {
     await super.onAfterRunSuite(suite);
     if (isFile(suite)) (await this.#guest?.catch(() => null))?.stop();
   }
+}
+
+function reasonAgainst(file: string): string | null {
+  const isPutOff = file.endsWith(".long.test.ts") && process.env.TURNOUT_LONG === undefined;
+  return isPutOff ? "takes long; run with: npm run test:ipvs" : reasonNotToBoot();
 }
 
 function isFile(suite: Suite): suite is Suite & { readonly filepath: string } {
