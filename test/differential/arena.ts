@@ -58,8 +58,11 @@ export async function createArena(programs: readonly [reference: string, ours: s
     async show(sides, objects) {
       const isCurrent = (): boolean => sides === current;
       if (!isCurrent()) throw new Error(overtaken);
-      const now = ++step;
-      await Promise.all(sides.map((side) => showOn(side, objects, now, isCurrent)));
+      // Services before their slices: what both see in between must not depend on which watch is faster.
+      for (const kinds of [["Node", "ServiceCIDR", "Service"], ["EndpointSlice"]]) {
+        const now = ++step;
+        await Promise.all(sides.map((side) => showOn(side, objects, kinds, now, isCurrent)));
+      }
     },
     async stop(sides) {
       if (sides === current) await clear();
@@ -76,10 +79,11 @@ const overtaken = "Cannot show a cluster: another history has started";
 async function showOn(
   { proxy, world }: Side,
   objects: readonly KubeObject[],
+  kinds: string[],
   step: number,
   isCurrent: () => boolean,
 ): Promise<void> {
-  replaceObjects(proxy.api, [...objects, ...sentinelObjects(step - 1)]);
+  replaceObjects(proxy.api, [...objects, ...sentinelObjects(step - 1)], kinds);
   await proxy.ready();
   // Each kind of object comes over a connection of its own: the sentinel must not overtake the others.
   await sleep(100);

@@ -12,12 +12,12 @@ export type KubeObject = {
   readonly [field: string]: unknown;
 };
 
-const kinds = ["Node", "ServiceCIDR", "Service", "EndpointSlice"] as const;
+const allKinds = ["Node", "ServiceCIDR", "Service", "EndpointSlice"];
 
-/** Makes these the only objects; watchers are told the difference. */
-export function replaceObjects(api: ApiServer, objects: readonly KubeObject[]): void {
+/** Makes these the only objects, or the only ones of some kinds; watchers are told the difference. */
+export function replaceObjects(api: ApiServer, objects: readonly KubeObject[], kinds = allKinds): void {
   const kept = new Set(objects.map(identity));
-  for (const object of objects) api.put(object);
+  for (const object of objects) if (kinds.includes(object.kind)) api.put(object);
   for (const object of kinds.flatMap((kind) => api.list(kind)))
     if (!kept.has(identity(object)))
       api.remove(object.kind, object.metadata.namespace ?? "", object.metadata.name);
