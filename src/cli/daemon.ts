@@ -116,6 +116,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
       settings: settings.resolved.settings,
       clock: systemClock,
       owned: options.owned ?? false,
+      tell: (what: string) => log.error(new Error(what), "Going on without"),
     });
     const prepare = () => mode.prepare(modeOptions());
     await prepare();
@@ -170,9 +171,7 @@ async function removeLeftovers(
   concerns: (entry: [string, ModeAtWork]) => boolean,
 ): Promise<void> {
   for (const [name, other] of Object.entries(modesAtWork).filter(concerns)) {
-    const sharesIptables =
-      (name === "iptables" || name === "ipvs") && (mode === "iptables" || mode === "ipvs");
-    if (name === mode || sharesIptables) continue;
+    if (name === mode || other.sharesChainsWith?.includes(mode)) continue;
     await other.cleanUp({}).catch((error: unknown) => {
       if (!(error instanceof HostError)) throw error;
       log.v(2, "Leftovers of another mode could not be removed", { mode: name, reason: error.message });

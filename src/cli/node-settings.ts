@@ -2,19 +2,29 @@
 import type { ValidConfig } from "../config/config.ts";
 import { type NodeFacts, type Resolved, resolve } from "../config/resolve.ts";
 import type { FamilySettings } from "../config/settings.ts";
-import { readAddresses, watchAddresses } from "../host/netlink/route.ts";
+import { type LinkAddress, readAddresses, readLinks, watchAddresses } from "../host/netlink/route.ts";
 import type { Place } from "../host/netlink/socket.ts";
 import { type Address, type Family, families } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { linkName } from "../plan/ipvs/types.ts";
 
 export type LocalAddresses = Readonly<Record<Family, readonly Address[]>>;
 
-/** Every address on this machine's interfaces, by family, sorted. */
+/** Every address on this machine's interfaces, by family, sorted; addresses of Services are not the machine's. */
 export async function readLocalAddresses(place: Place): Promise<LocalAddresses> {
-  const all = await readAddresses(place);
+  return (await lookAround(place)).addresses;
+}
+
+/** `services`: the link that ipvs mode keeps addresses of Services on; null: there is none. */
+async function lookAround(
+  place: Place,
+): Promise<{ readonly addresses: LocalAddresses; readonly services: number | null }> {
+  const links = await readLinks(place);
+  const services = links.find(({ name }) => name === linkName)?.index ?? null;
+  const all = (await readAddresses(place)).filter(({ link }) => link !== services);
   const of = (family: Family) =>
     [...new Set(all.filter((each) => each.family === family).map(({ address }) => address))].sort();
-  return { ipv4: of("ipv4"), ipv6: of("ipv6") };
+  return { addresses: { ipv4: of("ipv4"), ipv6: of("ipv6") }, services };
 }
 
 /** Calls back with the new addresses whenever they differ from before. */
@@ -24,17 +34,24 @@ export async function followLocalAddresses(
   onChange: (addresses: LocalAddresses) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let known = first;
+  let known: Awaited<ReturnType<typeof lookAround>> = { addresses: first, services: null };
   let reading = Promise.resolve();
+  let isWaiting = false;
   const look = () => {
+    if (isWaiting) return;
+    isWaiting = true;
     reading = reading.then(async () => {
-      const now = await readLocalAddresses(place).catch(() => known);
-      if (JSON.stringify(now) === JSON.stringify(known)) return;
+      isWaiting = false;
+      const now = await lookAround(place).catch(() => known);
+      const isSame = JSON.stringify(now.addresses) === JSON.stringify(known.addresses);
       known = now;
-      onChange(now);
+      if (!isSame) onChange(now.addresses);
     });
   };
-  await watchAddresses({ changed: look, lost: look }, signal, place);
+  const changed = (_: unknown, { link }: LinkAddress) => {
+    if (link !== known.services) look();
+  };
+  await watchAddresses({ changed, lost: look }, signal, place);
 }
 
 /** The same object as long as nothing in it changed, which is what routing goes by. */

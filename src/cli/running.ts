@@ -86,6 +86,7 @@ export class Running {
     const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
     signal.addEventListener("abort", () => this.#end(0), { once: true });
     await raiseOomScore(config.oomScoreAdj, this.#log);
+    if (mode.notice !== undefined) this.#log.error(new Error(mode.notice.text), mode.notice.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.serve();
     const closeStatus = await this.#serveStatus();
@@ -213,11 +214,8 @@ export class Running {
       this.#log.error(new Error(note), "Set mode explicitly");
       this.#observation.events.record("KubeProxyDefaultMode", node, note);
     }
-    if (config.mode === "ipvs") {
-      const note = "mode ipvs is deprecated: off by default from Kubernetes 1.40 on, removed in 1.43";
-      this.#log.error(new Error(note), "Move to nftables");
-      this.#observation.events.record("IPVSDeprecation", node, note);
-    }
+    const { notice } = this.#parts.mode;
+    if (notice !== undefined) this.#observation.events.record(notice.reason, node, notice.text);
   }
 
   /** Another address, other pod networks, or no Node any more: settings made at the start are wrong. */

@@ -1,17 +1,17 @@
 // What iptables mode needs of a machine before it starts, and how every trace of it is removed.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
-import { run, type Start, starter } from "../host/iptables/command.ts";
+import { type Start, starter } from "../host/iptables/command.ts";
 import { readCounter } from "../host/iptables/counters.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { usableFamilies } from "../host/iptables/probe.ts";
-import { applySysctls } from "../host/sysctl.ts";
 import { type Family, families } from "../model/address.ts";
 import { type Counters, counterNames } from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
 import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
+import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
 
@@ -27,15 +27,7 @@ export async function iptablesFamilies(): Promise<readonly Family[]> {
 
 /** Opens loopback addresses for NodePorts where they are to answer there. */
 export async function prepareIptables(settings: FamilySettings, { netns }: Place): Promise<void> {
-  const targets = iptablesSysctls(settings);
-  if (netns === undefined) {
-    applySysctls(targets, {
-      read: (file) => readFileSync(file, "utf8"),
-      write: (file, text) => writeFileSync(file, text),
-    });
-    return;
-  }
-  for (const { file, value } of targets) await run(starter({ netns }), "tee", [file], String(value));
+  await setSysctls(iptablesSysctls(settings), netns);
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */

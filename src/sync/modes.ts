@@ -4,11 +4,13 @@ import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parsePortRange } from "../config/units/port-range.ts";
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";
-import type { Family } from "../model/address.ts";
+import { type Family, parseCidr } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables } from "./iptables-support.ts";
+import { openIpvs } from "./ipvs.ts";
+import { cleanUpIpvs, prepareIpvs } from "./ipvs-support.ts";
 import { openNftables } from "./nftables.ts";
 import { openUserspace } from "./userspace.ts";
 import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./userspace-support.ts";
@@ -25,6 +27,8 @@ export type ModeOptions = {
   readonly netns?: string;
   /** nftables: nobody else may change the table. */
   readonly owned?: boolean;
+  /** Told what went wrong on the way and does not stop us. */
+  readonly tell?: (what: string) => void;
 };
 
 export type ModeAtWork = {
@@ -39,6 +43,10 @@ export type ModeAtWork = {
   readonly cleanUp: (options: { readonly netns?: string }) => Promise<void>;
   /** Flows end at sockets of the mode, which deletes those that lead to closed ones itself. */
   readonly ownsFlows?: boolean;
+  /** Modes that use chains of the same names: what one leaves, the other one takes over. */
+  readonly sharesChainsWith?: readonly Mode[];
+  /** Said at every start, in the log and as an Event of the Node. */
+  readonly notice?: { readonly reason: "IPVSDeprecation"; readonly text: string };
 };
 
 const hour = 3_600_000;
@@ -59,6 +67,27 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIptables,
+    sharesChainsWith: ["ipvs"],
+  },
+  ipvs: {
+    families: iptablesFamilies,
+    prepare: ({ config, ...options }) => prepareIpvs(config, options),
+    open: (family, { config: { ipvs }, clock, netns }) =>
+      openIpvs({
+        family,
+        clock,
+        scheduler: ipvs.scheduler,
+        excludeCIDRs: (ipvs.excludeCIDRs ?? []).flatMap((cidr) => parseCidr(cidr) ?? []),
+        ...(netns === undefined ? {} : { netns }),
+      }),
+    // Nothing tells when somebody changes IPVS or a set: they are compared with the host every period.
+    resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
+    cleanUp: cleanUpIpvs,
+    sharesChainsWith: ["iptables"],
+    notice: {
+      reason: "IPVSDeprecation",
+      text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
+    },
   },
   nftables: {
     families: nftablesFamilies,

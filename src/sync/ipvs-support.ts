@@ -1,0 +1,133 @@
+// What ipvs mode needs of a machine before it starts, and how every trace of it is removed.
+import { existsSync } from "node:fs";
+import { release } from "node:os";
+import type { ValidConfig } from "../config/config.ts";
+import { milliseconds } from "../config/units/duration.ts";
+import { HostError } from "../host/error.ts";
+import { inUseHere } from "../host/iptables/back-end.ts";
+import { run, type Start, starter } from "../host/iptables/command.ts";
+import { openIptablesHost } from "../host/iptables/host.ts";
+import { type IpvsHost, openIpvsHost } from "../host/ipvs/host.ts";
+import { type Family, families } from "../model/address.ts";
+import { ipvsRemoval, rulesRemoval } from "../modes/ipvs/removal.ts";
+import { ipvsSysctls } from "../modes/ipvs/sysctls.ts";
+import type { VirtualServer } from "../plan/ipvs/types.ts";
+import { setSysctls } from "./sysctls.ts";
+
+type Place = { readonly netns?: string };
+
+/** Checks the tools and the scheduler, then sets what the kernel needs. `tell`: what went wrong and does not matter much. */
+export async function prepareIpvs(
+  { ipvs }: Pick<ValidConfig, "ipvs">,
+  { netns, tell }: Place & { readonly tell?: (what: string) => void },
+): Promise<void> {
+  const place = netns === undefined ? {} : { netns };
+  try {
+    const start = starter(place);
+    await requireIpset(start);
+    const host = await openIpvsHost({ family: "ipv4", start, ...place });
+    try {
+      await requireScheduler(host, ipvs.scheduler || "rr");
+      await setSysctls(ipvsSysctls(ipvs.strictARP, release()), netns);
+      await setTimeouts(host, ipvs, tell);
+    } finally {
+      await host.close();
+    }
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    throw new HostError(error.kind, `can't use the IPVS proxier: ${error.message}`, { cause: error });
+  }
+}
+
+/** Sets of several addresses and ports came with ipset 6. */
+export async function requireIpset(start: Start): Promise<void> {
+  const { stdout } = await run(start, "ipset", ["--version"]);
+  const [text, major] = /v(\d+)\.\d+/.exec(stdout) ?? [];
+  if (text === undefined) {
+    throw new HostError(
+      "unavailable",
+      `Cannot use ipset: it says ${JSON.stringify(stdout.trim())} of itself`,
+    );
+  }
+  if (Number(major) < 6) {
+    throw new HostError("unavailable", `ipset version: ${text} is less than min required version: 6.0`);
+  }
+}
+
+/** Of a network for documentation: nobody has this address. */
+const probe = {
+  address: "198.51.100.0",
+  port: 20_000,
+  protocol: "tcp",
+  flags: 0,
+  timeoutSeconds: 0,
+} as const;
+
+/** Some server with this scheduler is proof enough; else one is made, and deleted. */
+export async function requireScheduler(host: IpvsHost, scheduler: string): Promise<void> {
+  const { servers } = await host.read();
+  if ([...servers.values()].some((server) => server.scheduler === scheduler)) return;
+  const server: VirtualServer = { ...probe, scheduler };
+  const { failures } = await host.apply([
+    { kind: "add server", server },
+    { kind: "delete server", server },
+  ]);
+  const [failure] = failures;
+  if (failure !== undefined) {
+    throw new HostError(
+      "unavailable",
+      `Cannot use scheduler ${JSON.stringify(scheduler)}: ${failure.reason}`,
+    );
+  }
+}
+
+/** In whole seconds; the kernel keeps its own value where there is none. */
+export async function setTimeouts(
+  host: Pick<IpvsHost, "setTimeouts">,
+  ipvs: ValidConfig["ipvs"],
+  tell: (what: string) => void = () => {},
+): Promise<void> {
+  const seconds = (nanoseconds: bigint) => Math.floor(milliseconds(nanoseconds) / 1000);
+  const { tcpTimeout, tcpFinTimeout, udpTimeout } = ipvs;
+  if (tcpTimeout + tcpFinTimeout + udpTimeout === 0n) return;
+  const timeouts = { tcp: seconds(tcpTimeout), tcpFin: seconds(tcpFinTimeout), udp: seconds(udpTimeout) };
+  try {
+    await host.setTimeouts(timeouts);
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    tell(`IPVS time-outs stay as they are: ${error.message}`);
+  }
+}
+
+/** Takes out rules, servers of ours, link and sets of both families; safe to repeat. */
+export async function cleanUpIpvs(place: Place): Promise<void> {
+  // Where IPVS was never loaded there is nothing, and looking would load it.
+  if (place.netns === undefined && !existsSync("/proc/net/ip_vs")) return;
+  const start = starter(place);
+  for (const family of families) await removeRules(family, await inUseHere(start));
+  const hosts: IpvsHost[] = [];
+  try {
+    for (const family of families) hosts.push(await openIpvsHost({ family, start, ...place }));
+    // The link carries addresses of both families, which tell whose servers are ours.
+    const states = await Promise.all(hosts.map((host) => host.read()));
+    for (const [i, state] of states.entries()) await removeAll(hosts[i]!, ipvsRemoval(state));
+  } finally {
+    for (const host of hosts) await host.close();
+  }
+}
+
+async function removeRules(family: Family, start: Start): Promise<void> {
+  const host = await openIptablesHost(family, start).catch((error: unknown) => {
+    // Without the program there was never a rule of it.
+    if (error instanceof HostError && error.kind === "unavailable") return null;
+    throw error;
+  });
+  if (host !== null) await host.apply(rulesRemoval(await host.read()));
+}
+
+async function removeAll(host: IpvsHost, operations: ReturnType<typeof ipvsRemoval>): Promise<void> {
+  const { failures } = await host.apply(operations);
+  if (failures.length === 0) return;
+  const reasons = failures.map(({ operation, reason }) => `${operations[operation]!.kind}: ${reason}`);
+  throw new HostError("refused", `Cannot remove everything of ipvs mode: ${reasons.join("; ")}`);
+}
