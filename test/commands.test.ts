@@ -70,7 +70,7 @@ describe("explain", () => {
       "kubeconfig /nonexistent/x",
     ],
     [["outside", "nodeport:30080", "--source=nowhere", "--node=a"], "files:PATH"],
-    [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables, iptables or userspace"],
+    [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables, iptables, ipvs or userspace"],
     [["outside", "nodeport:30080", ...shop, "-o", "yaml"], "text or json"],
     [["outside", "nodeport:30080", "--source=daemon:/nonexistent/sock"], "--source=playground"],
   ])("answers the mistake in %j", async (argv, answer) => {

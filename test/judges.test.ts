@@ -1,6 +1,7 @@
 // The judges that need no kernel: decide() and the walk through each Plan must say what the truth tables say.
 import { describe, expect, it } from "vitest";
 import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
+import { decideServed } from "../src/explain/ipvs.ts";
 import { walkNftables } from "../src/explain/nftables.ts";
 import { type Trace, trace } from "../src/explain/trace.ts";
 import { decideRelayed } from "../src/explain/userspace.ts";
@@ -60,6 +61,22 @@ describe("decideRelayed() in userspace mode", () => {
           const said = outcome.kind === "close" ? "close" : decisionText(outcome);
           return [caseText(packet), outcomeText(packet.outcome), said];
         });
+      expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
+    }
+  });
+});
+
+describe("decideServed() in ipvs mode", () => {
+  it.each(titled("ipvs"))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, "ipvs", family);
+      const decided = packets
+        .filter((packet) => packet.family === family)
+        .map((packet) => [
+          caseText(packet),
+          outcomeText(packet.outcome),
+          decisionText(decideServed(routes, toPacket(packet)).outcome),
+        ]);
       expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
     }
   });

@@ -23,7 +23,7 @@ export const lookFlags = ["source", "node", "mode", "cluster-cidr", "o", "output
 export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground (the one that runs here),
               or daemon[:SOCKET] (the one that runs here, default); what they say of node and mode counts
   --node      the node whose view it is; its Node object gives addresses, pod networks and zone
-  --mode      nftables (default), iptables or userspace
+  --mode      nftables (default), iptables, ipvs or userspace
   --cluster-cidr  network of all pods; without it the Node's podCIDRs tell which pods are its own
 `;
 
@@ -152,16 +152,19 @@ export async function withMistakes(
 function modeOf(text: string | undefined): ExplainedMode | null {
   if (text === undefined || text === "") return null;
   if (text in judges) return text as ExplainedMode;
-  throw new Mistake(`--mode must be nftables, iptables or userspace, not ${JSON.stringify(text)}`);
+  throw new Mistake(`--mode must be nftables, iptables, ipvs or userspace, not ${JSON.stringify(text)}`);
 }
 
 /** The mode, if what the kernel should hold follows from the cluster alone. */
 export function plannedMode({ mode }: Look): KnownMode {
-  if (mode !== "userspace") return mode;
-  throw new Mistake(
-    "no Plan can be made for userspace mode: its rules lead to ports that only the daemon knows",
-  );
+  if (mode === "nftables" || mode === "iptables") return mode;
+  throw new Mistake(unplanned[mode]);
 }
+
+const unplanned = {
+  userspace: "no Plan can be made for userspace mode: its rules lead to ports that only the daemon knows",
+  ipvs: "no Plan of ipvs mode is compared here: look at its servers with ipvsadm -Ln",
+} as const;
 
 function specOf(source: string, version: string): SourceSpec {
   try {

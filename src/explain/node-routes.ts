@@ -6,6 +6,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { decide, type Packet } from "../routing/decide.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import { iptablesTraits, nftablesTraits, type Traits } from "../routing/traits.ts";
+import { decideServed } from "./ipvs.ts";
 import type { BothRoutes } from "./resolve.ts";
 import { decideRelayed, type RelayedDecision } from "./userspace.ts";
 
@@ -13,12 +14,13 @@ import { decideRelayed, type RelayedDecision } from "./userspace.ts";
 export type KnownMode = "nftables" | "iptables";
 
 /** Modes whose packets can be explained. */
-export type ExplainedMode = KnownMode | "userspace";
+export type ExplainedMode = KnownMode | "ipvs" | "userspace";
 
 /** What each mode makes of a packet. */
 export const judges: Readonly<Record<ExplainedMode, (routes: Routes, packet: Packet) => RelayedDecision>> = {
   nftables: (routes, packet) => decide(routes, nftablesTraits, packet),
   iptables: (routes, packet) => decide(routes, iptablesTraits, packet),
+  ipvs: decideServed,
   userspace: decideRelayed,
 };
 

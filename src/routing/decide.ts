@@ -111,6 +111,7 @@ function nodePortScope(address: Address, settings: FamilySettings, traits: Trait
   const { nodePortAddresses: places } = settings;
   const refusals = traits.refusesOnEveryLocalAddress ? "refusals" : null;
   if (isLoopback(address)) {
+    if (traits.loopback === "never") return null;
     if (traits.loopback === "nftLocalhost") return settings.nftLocalhost === "pass" ? null : "localhost";
     if (traits.loopback === "localhostNodePorts" && !settings.localhostNodePorts) return refusals;
   }

@@ -17,7 +17,7 @@ export type Traits = {
   /** Row 73: a pod elsewhere that reaches itself through this node is masqueraded. */
   readonly hairpinOfRemoteEndpoints: boolean;
   /** Rows 89–99: which setting rules NodePorts on loopback. */
-  readonly loopback: "localhostNodePorts" | "nftLocalhost" | "always";
+  readonly loopback: "localhostNodePorts" | "nftLocalhost" | "always" | "never";
 };
 
 export const nftablesTraits: Traits = {
@@ -52,4 +52,16 @@ export const iptablesTraits: Traits = {
   firewallAtExternalIPs: false,
   hairpinOfRemoteEndpoints: true,
   loopback: "localhostNodePorts",
+};
+
+/** As far as addresses decide; what virtual servers make of policies, `explain/ipvs.ts` knows. */
+export const ipvsTraits: Traits = {
+  undefinedPort: "reject",
+  unallocatedAddress: "pass",
+  refusesOnEveryLocalAddress: false,
+  nodeToExternalWithoutEndpoints: "reject",
+  firewallWithoutEndpoints: true,
+  firewallAtExternalIPs: true,
+  hairpinOfRemoteEndpoints: false,
+  loopback: "never",
 };
