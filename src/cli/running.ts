@@ -26,6 +26,7 @@ import type { DaemonOptions } from "./daemon.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
 import { observationOf } from "./observation.ts";
 import { doubtsOf, raiseOomScore, tellDoubts } from "./start-up.ts";
+import { tidyAfterLargeSyncs } from "./tidy.ts";
 
 export type RunningParts = {
   readonly world: World;
@@ -90,6 +91,7 @@ export class Running {
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.serve();
     const closeStatus = await this.#serveStatus();
+    const tidy = tidyAfterLargeSyncs(systemClock);
     const loop = openLoop({
       snapshots: source.snapshots(signal),
       drivers,
@@ -112,6 +114,7 @@ export class Running {
           this.#observation.synced(record, snapshot);
           this.#status.synced(record, snapshot);
           this.#afterSync(record);
+          tidy(record);
         },
         readBack: (family, differences, message) => {
           this.#observation.readBack(family, differences, message);

@@ -1,0 +1,21 @@
+// Gives memory back behind large Syncs, at a moment we choose, instead of in the middle of the next changes.
+import type { Clock } from "../model/clock.ts";
+import type { SyncRecord } from "../sync/record.ts";
+
+/** A Sync of fewer ServicePorts leaves so little that it can wait for the ordinary collection. */
+const largeSync = 500;
+/** Loads come in several Syncs: the last one counts. */
+const quietMs = 1000;
+
+/** Give it every record. `collect` is V8's, which the programs in bin/ expose; without it V8 works at its own pace. */
+export function tidyAfterLargeSyncs(
+  clock: Pick<Clock, "after">,
+  collect: (() => void) | undefined = globalThis.gc,
+): (record: Pick<SyncRecord, "changedPorts">) => void {
+  let cancel = (): void => {};
+  return ({ changedPorts }) => {
+    if (collect === undefined || changedPorts < largeSync) return;
+    cancel();
+    cancel = clock.after(quietMs, collect);
+  };
+}
