@@ -61,20 +61,25 @@ function start(
 ): Running {
   // Messages are read by us too, so they must come in English.
   const env = { ...process.env, LC_ALL: "C" };
-  const child = spawn(program, args, { env, ...(signal === undefined ? {} : { signal }) });
+  const stdin = input === "" ? "ignore" : "pipe";
+  const child = spawn(program, args, {
+    env,
+    stdio: [stdin, "pipe", "pipe"],
+    ...(signal === undefined ? {} : { signal }),
+  });
   const finished = new Promise<Finished>((resolve, reject) => {
     const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
-    child.stdout.on("data", (chunk: Buffer) => texts.stdout.push(chunk));
-    child.stderr.on("data", (chunk: Buffer) => texts.stderr.push(chunk));
+    child.stdout?.on("data", (chunk: Buffer) => texts.stdout.push(chunk));
+    child.stderr?.on("data", (chunk: Buffer) => texts.stderr.push(chunk));
     child.on("error", (cause) => reject(notStarted(program, cause)));
     child.on("close", (code) => {
       const text = (chunks: readonly Buffer[]) => Buffer.concat(chunks).toString("utf8");
       resolve({ code, stdout: text(texts.stdout), stderr: text(texts.stderr) });
     });
     // A program that ends early closes its input; its exit status tells more than the broken pipe.
-    child.stdin.on("error", () => undefined);
-    if (typeof input === "string") child.stdin.end(input);
-    else Readable.from(input).pipe(child.stdin);
+    child.stdin?.on("error", () => undefined);
+    if (typeof input === "string") child.stdin?.end(input);
+    else if (child.stdin !== null) Readable.from(input).pipe(child.stdin);
   });
   return { pid: child.pid, finished };
 }
