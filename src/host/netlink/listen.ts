@@ -24,8 +24,8 @@ export type Listener = {
 };
 
 export type ListenOptions = Place & {
-  /** Drop, in the kernel, what comes of this socket's own requests, except messages of one type. */
-  readonly quiet?: { readonly portId: number; readonly except: number };
+  /** Port ids of sockets: what comes of their requests is dropped in the kernel. */
+  readonly deafTo?: readonly number[];
 };
 
 /** Follows multicast groups until the signal is aborted. Does not keep the process alive. */
@@ -34,13 +34,13 @@ export async function listen(
   groups: readonly number[],
   listener: Listener,
   signal: AbortSignal,
-  { netns, quiet }: ListenOptions = {},
+  { netns, deafTo = [] }: ListenOptions = {},
 ): Promise<void> {
   signal.throwIfAborted();
   const system = await native();
   const { fd } = system.open(protocolNumber[protocol], netns);
   configure(system, fd);
-  if (quiet !== undefined) system.attachFilter(fd, quietFilter(quiet.portId, quiet.except));
+  if (deafTo.length > 0) system.attachFilter(fd, filterAgainst(deafTo));
   for (const group of groups) {
     if (system.setOption(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int(group))) continue;
     closeSync(fd);
@@ -76,12 +76,10 @@ function receiveEvents(system: Native, fd: number, buffer: Buffer, listener: Lis
 }
 
 // A classic BPF program. It sees the first message of a datagram, and loads its fields as if they were in network order.
-function quietFilter(portId: number, except: number): Uint8Array {
+function filterAgainst(portIds: readonly number[]): Uint8Array {
   const instructions = [
     [0x20, 0, 0, 12], // load the port id
-    [0x15, 0, 2, swapped(portId, 4)], // another's: accept
-    [0x28, 0, 0, 4], // load the type
-    [0x15, 0, 1, swapped(except, 2)], // not the exception: drop
+    ...portIds.map((portId, i) => [0x15, portIds.length - i, 0, swapped(portId)] as const), // one of these: drop
     [0x06, 0, 0, 0xffffffff], // accept
     [0x06, 0, 0, 0], // drop
   ] as const;
@@ -95,9 +93,8 @@ function quietFilter(portId: number, except: number): Uint8Array {
   return out.bytes();
 }
 
-function swapped(value: number, size: 2 | 4): number {
+function swapped(value: number): number {
   const out = new Writer();
-  if (size === 2) out.u16(value);
-  else out.u32(value);
-  return Buffer.from(out.bytes()).readUIntBE(0, size);
+  out.u32(value);
+  return Buffer.from(out.bytes()).readUInt32BE(0);
 }

@@ -3,7 +3,7 @@ import { attributes, type Codec, field, optional, text } from "./attributes.ts";
 import { listen } from "./listen.ts";
 import type { Message } from "./message.ts";
 import { familyAt, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
-import { codecs, type Generation, type Verb, verbOf, verbType } from "./nftables.ts";
+import { codecs, type Generation, type Verb, verbOf } from "./nftables.ts";
 import type { Place } from "./socket.ts";
 
 /** One object that came, changed or went. A rule is named by its chain, elements by their set. */
@@ -25,8 +25,8 @@ export type TableListener = {
 };
 
 export type WatchOptions = Place & {
-  /** The port id of our own socket: of its transactions only `committed` is reported. */
-  readonly ownPortId?: number;
+  /** The port ids of our own sockets: nothing is reported of their transactions. */
+  readonly own?: readonly number[];
 };
 
 const nftablesGroup = 7;
@@ -35,7 +35,7 @@ const nftablesGroup = 7;
 export function watchTables(
   listener: TableListener,
   signal: AbortSignal,
-  { ownPortId, ...place }: WatchOptions = {},
+  { own = [], ...place }: WatchOptions = {},
 ): Promise<void> {
   const visit = (from: Buffer, message: Message) => {
     const verb = verbOf(message.type);
@@ -47,9 +47,8 @@ export function watchTables(
       if (change !== undefined) listener.changed(change);
     }
   };
-  const quiet =
-    ownPortId === undefined ? {} : { quiet: { portId: ownPortId, except: verbType("newGeneration") } };
-  return listen("netfilter", [nftablesGroup], { visit, lost: listener.lost }, signal, { ...place, ...quiet });
+  const options = { ...place, deafTo: own };
+  return listen("netfilter", [nftablesGroup], { visit, lost: listener.lost }, signal, options);
 }
 
 type Names = { readonly table: string; readonly name?: string };

@@ -7,6 +7,8 @@ export type Mark = { readonly generation: number; readonly own: number };
 
 /** All transactions of this process in one place; both families share the generation. */
 export class Commits {
+  /** Port ids of the sockets that they go through. */
+  readonly portIds = new Set<number>();
   #done = 0;
   #pending = 0;
 

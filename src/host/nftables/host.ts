@@ -61,6 +61,7 @@ export class NftablesHost implements TableHost {
     this.#socket = socket;
     this.#place = place;
     this.#commits = commitsIn(place);
+    this.#commits.portIds.add(socket.portId);
   }
 
   /** A table that cannot be owned here is a plain one: see `owned`. */
@@ -113,8 +114,7 @@ export class NftablesHost implements TableHost {
     return watchTables(
       {
         changed: (change) => {
-          if (change.family !== this.family || change.table !== tableName || change.portId === this.portId)
-            return;
+          if (change.family !== this.family || change.table !== tableName) return;
           touched ??= `${change.verb} ${change.name}`;
         },
         committed: ({ process }) => {
@@ -124,7 +124,7 @@ export class NftablesHost implements TableHost {
         lost: () => onForeignChange("events of nf_tables were lost"),
       },
       signal,
-      { ownPortId: this.portId, ...this.#place },
+      { own: [...this.#commits.portIds], ...this.#place },
     );
   }
 
@@ -139,6 +139,7 @@ export class NftablesHost implements TableHost {
   }
 
   close(): Promise<void> {
+    this.#commits.portIds.delete(this.portId);
     return this.#socket.close();
   }
 }
