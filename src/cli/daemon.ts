@@ -112,6 +112,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     const families = await servedFamilies(mode, settings, node, log);
     const modeOptions = () => ({
       config,
+      families,
       syncPeriodMs: () => milliseconds(settings.config.syncPeriod),
       settings: settings.resolved.settings,
       clock: systemClock,

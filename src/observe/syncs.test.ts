@@ -237,6 +237,13 @@ describe("a Sync", () => {
     expect(await value(`${changes}iptables_partial_restore_failures_total`)).toBe(1);
   });
 
+  it("counts a restore that failed also when what was refused could be set aside", async () => {
+    const { sync, value } = setUp("iptables");
+    sync({ trigger: "change", setbacks: 2 });
+    expect(await value(`${changes}iptables_restore_failures_total`)).toBe(2);
+    expect(await value(`${changes}iptables_partial_restore_failures_total`)).toBe(1);
+  });
+
   it("10/55 tells the rules that iptables mode holds, and those it wrote last", async () => {
     const { sync, value } = setUp("iptables");
     sync({ rules: [{ table: "nat", held: 120, written: 120 }] });

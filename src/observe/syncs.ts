@@ -122,13 +122,11 @@ function tellSync(metrics: Metrics, mode: ModeName, record: SyncRecord): void {
     metrics.iptablesRules.with({ table, ...family }).set(held);
     metrics.iptablesRulesWritten.with({ table, ...family }).set(written);
   }
-  if (outcome.kind === "ok") {
-    metrics.refusedPorts.with(family).set(outcome.refused.length);
-    return;
-  }
-  if (mode === "nftables") metrics.nftablesFailures.with(family).add();
-  if (mode === "iptables") metrics.restoreFailures.with(family).add();
-  if (mode === "iptables" && !isFull) metrics.partialRestoreFailures.with(family).add();
+  const failures = (record.setbacks ?? 0) + (outcome.kind === "failed" ? 1 : 0);
+  if (failures > 0 && mode === "nftables") metrics.nftablesFailures.with(family).add(failures);
+  if (failures > 0 && mode === "iptables") metrics.restoreFailures.with(family).add(failures);
+  if (failures > 0 && mode === "iptables" && !isFull) metrics.partialRestoreFailures.with(family).add();
+  if (outcome.kind === "ok") metrics.refusedPorts.with(family).set(outcome.refused.length);
 }
 
 function tellWithoutLocal(metrics: Metrics, mode: ModeName, family: Family, local: LocalEndpoints): void {

@@ -34,13 +34,14 @@ export class Backlog {
 
   /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
   async reach<Plan>(whole: Plan, { isKnown, without, attempt, culprits }: Attempts<Plan>): Promise<Applied> {
-    for (;;) {
+    for (let setbacks = 0; ; setbacks++) {
       const want = this.#refused.size === 0 ? whole : without(whole, this.refused);
       const wasKnown = isKnown();
       try {
         const applied = await attempt(want, [...this.#pending, ...this.#refused.keys()]);
         this.#pending.clear();
-        return { ...applied, refused: [...this.#refused].map(([key, reason]) => refusal(key, reason)) };
+        const refused = [...this.#refused].map(([key, reason]) => refusal(key, reason));
+        return { ...applied, setbacks, refused };
       } catch (error) {
         const found = culprits(error, want);
         if (found === null) throw error;

@@ -25,6 +25,8 @@ export type Applied = {
   readonly readBack: boolean;
   readonly operations: number;
   readonly bytes: number;
+  /** Attempts that the host refused before this one. */
+  readonly setbacks?: number;
   /** Of modes that write rules, by table. */
   readonly rules?: readonly RuleCount[];
   /** Objects the host refused; everything else is in place, and they will be tried again. */

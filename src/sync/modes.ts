@@ -18,6 +18,7 @@ import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./userspac
 export type ModeOptions = {
   /** The configuration as of the start. */
   readonly config: ValidConfig;
+  readonly families: readonly Family[];
   /** `syncPeriod` as it is now: it may change while the mode is at work. */
   readonly syncPeriodMs: () => number;
   /** The settings as of the start. */

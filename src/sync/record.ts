@@ -22,6 +22,8 @@ export type SyncRecord = {
   readonly bytes: number;
   /** Whether the host was read first. */
   readonly readBack: boolean;
+  /** Attempts that the host refused before one that it took. */
+  readonly setbacks?: number;
   /** Of modes that write rules; their metrics tell it. */
   readonly rules?: readonly RuleCount[];
   readonly outcome:

@@ -97,10 +97,10 @@ export class TablesDriver implements Driver {
   }
 }
 
-/** A restore names one line; where nobody owns it, no Service can be set aside. */
+/** Where nobody owns the line that a restore names, no Service can be set aside. */
 function culpritsOf(error: unknown): readonly (readonly [PortKey, string])[] | null {
   if (!(error instanceof RestoreFailed) || error.kind !== "refused") return null;
-  return error.owner === null ? [] : [[error.owner, error.text]];
+  return error.owners.map((owner) => [owner, error.text]);
 }
 
 function without(plan: IptablesPlan, keys: Iterable<PortKey>): IptablesPlan {

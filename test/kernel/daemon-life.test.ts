@@ -1,6 +1,4 @@
 // The life of the daemon as users run it: how it waits, starts, minds its Node, and ends.
-import { mkdirSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nodeName, places, twin } from "../places.ts";
@@ -113,7 +111,7 @@ describe("the daemon", () => {
   });
 
   it("02/11 without ip6tables it serves IPv4 alone, and not at all a node whose primary family is IPv6", async () => {
-    const env = { PATH: pathWithout("ip6tables", "ip6tables-save", "ip6tables-restore") };
+    const env = { PATH: site.pathWithout(/^ip6tables/) };
     await site.openApi();
     site.api.put(nodeObject());
     const daemon = site.start({ config: { mode: "iptables" }, env });
@@ -211,23 +209,6 @@ describe("the daemon", () => {
       expect(rules()).not.toContain("172.30.0.10");
     },
   );
-
-  /** A folder with every program the daemon may start but these. */
-  function pathWithout(...programs: readonly string[]): string {
-    const folder = join(site.folder, "bin");
-    mkdirSync(folder, { recursive: true });
-    for (const name of ["sh", "dirname", "readlink", "node", ...iptablesPrograms]) {
-      if (programs.includes(name)) continue;
-      const found = site.netns.run("sh", "-c", `command -v ${name}`).trim();
-      if (found !== "") symlinkSync(found, join(folder, name));
-    }
-    return folder;
-  }
 });
 
-const iptablesPrograms = ["iptables", "ip6tables"].flatMap((name) => [
-  name,
-  `${name}-save`,
-  `${name}-restore`,
-]);
 const nodePort = { name: "http", protocol: "TCP", port: 80, nodePort: 30080 };

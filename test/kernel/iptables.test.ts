@@ -192,7 +192,7 @@ describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on 
     expect(failure).toBeInstanceOf(RestoreFailed);
     expect(failure.kind).toBe("refused");
     expect(failure.message).toContain("-j KUBE-SEP-NOWHERE");
-    expect(failure.owner).toBe("shop/web/tcp/http");
+    expect(failure.owners).toEqual(["shop/web/tcp/http"]);
     expect(failure.context.join("\n")).toContain("KUBE-SEP-NOWHERE");
     expect(listed().some((line) => line.includes("shop/dns:dns has no endpoints"))).toBe(true);
     await bring(host, plan);

@@ -1,6 +1,16 @@
 // A node of its own for the daemon as users run it: a namespace, an API server inside, a folder for its files.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,6 +30,8 @@ export type Site = {
   /** Writes the file that `start` gives the daemon. */
   configure(config: Configuration): string;
   start(order?: Order): Daemon;
+  /** A folder with every program that the daemon may start, but these. */
+  pathWithout(programs: RegExp): string;
   /** Runs a command line to its end. */
   finish(order?: Order): Promise<{ readonly code: number | null; readonly log: string }>;
   close(): Promise<void>;
@@ -92,6 +104,15 @@ export async function openSite(given?: Namespace, apiOptions: ApiServerOptions =
     api,
     openApi: async () => api.listen(await foothold.listen(apiAddress.host, apiAddress.port)),
     configure,
+    pathWithout(programs) {
+      const bin = join(folder, `bin-${++count}`);
+      mkdirSync(bin);
+      for (const name of startedPrograms.filter((each) => !programs.test(each))) {
+        const found = netns.run("sh", "-c", `command -v ${name} || true`).trim();
+        if (found !== "") symlinkSync(found, join(bin, name));
+      }
+      return bin;
+    },
     start(order) {
       const daemon = start(order);
       running.add(daemon);
@@ -116,6 +137,11 @@ export async function openSite(given?: Namespace, apiOptions: ApiServerOptions =
 }
 
 const running = new Set<Daemon>();
+
+const startedPrograms = [
+  ...["sh", "dirname", "readlink", "node", "cat", "nft"],
+  ...["iptables", "ip6tables"].flatMap((name) => ["", "-save", "-restore"].map((end) => `${name}${end}`)),
+];
 
 /** This node's object, with both addresses and both pod networks unless told otherwise. */
 export function nodeObject(

@@ -58,10 +58,30 @@ describe("10/50 a failed restore", () => {
   ])("names the line and its Service: %s", (_, code, stderr, line) => {
     const error = failure(code, stderr);
     expect(error.kind).toBe("refused");
-    expect(error.owner).toBe("shop/web/tcp/http");
+    expect(error.owners).toEqual(["shop/web/tcp/http"]);
     expect(error.message).toContain(`at line ${line}, \`${input[line - 1]!.text}\` (Service shop/web)`);
     expect(error.context[0]).toBe("1: *nat");
     expect(error.context).toContain(`${line}: ${input[line - 1]!.text}`);
+  });
+
+  it("finds everybody who needs a module that this kernel lacks, on the legacy back end", () => {
+    const lines: readonly InputLine[] = [
+      { text: "*nat", owner: null },
+      { text: "-A KUBE-SEP-A -m recent --name KUBE-SEP-A --set -m tcp -p tcp -j DNAT", owner: "shop/a/tcp/" },
+      { text: "-A KUBE-SEP-B -m comment --comment shop/b -m tcp -p tcp -j DNAT", owner: "shop/b/tcp/" },
+      { text: "-A KUBE-SVC-C -m recent --name KUBE-SEP-C --rcheck -j KUBE-SEP-C", owner: "shop/c/tcp/" },
+      { text: "-A KUBE-POSTROUTING -m comment --comment snat -j MASQUERADE", owner: null },
+      { text: "COMMIT", owner: null },
+    ];
+    const without = (name: string) => {
+      const warning = `Warning: Extension ${name} revision 0 not supported, missing kernel module?`;
+      const said = { code: 1, stdout: "", stderr: `${warning}\niptables-restore: line 6 failed\n` };
+      return restoreFailure("iptables-restore", said, () => lines);
+    };
+    expect(without("recent").owners).toEqual(["shop/a/tcp/", "shop/c/tcp/"]);
+    expect(without("recent").message).toContain("`COMMIT` (Service shop/a and 1 more)");
+    expect(without("comment").owners).toEqual([]);
+    expect(without("DNAT").owners).toEqual(["shop/a/tcp/", "shop/b/tcp/"]);
   });
 
   it("says that a chain in use is nobody's fault", () => {
@@ -69,7 +89,7 @@ describe("10/50 a failed restore", () => {
       4,
       "iptables-nft-restore: line 5: CHAIN_DEL failed (Device or resource busy): chain KUBE-SEP-C\n",
     );
-    expect(error.owner).toBeNull();
+    expect(error.owners).toEqual([]);
     expect(error.message).toContain("-X KUBE-SEP-C");
   });
 

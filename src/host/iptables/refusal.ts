@@ -8,20 +8,20 @@ import type { Finished } from "./command.ts";
 export class RestoreFailed extends HostError {
   /** Input around the offending line, with line numbers; empty when no line is named. */
   readonly context: readonly string[];
-  /** The ServicePort whose line was refused; null: none, or unknown. */
-  readonly owner: PortKey | null;
+  /** The ServicePorts whose lines were refused; empty: nobody's, or unknown. */
+  readonly owners: readonly PortKey[];
 
   constructor(
     kind: HostErrorKind,
     message: string,
     text: string,
     context: readonly string[],
-    owner: PortKey | null,
+    owners: readonly PortKey[],
   ) {
     super(kind, message, { text });
     this.name = "RestoreFailed";
     this.context = context;
-    this.owner = owner;
+    this.owners = owners;
   }
 }
 
@@ -37,9 +37,10 @@ export function restoreFailure(
   const input = named === null ? [] : lines();
   const at = named === null ? -1 : offendingLine(named, stderr, input);
   const line = input[at];
-  const what = line === undefined ? "" : ` at line ${at + 1}, \`${line.text}\`${ownerText(line.owner)}`;
+  const owners = line === undefined ? [] : ownersOf(line, stderr, input);
+  const what = line === undefined ? "" : ` at line ${at + 1}, \`${line.text}\`${ownersText(owners)}`;
   const message = `Cannot restore tables: ${program} ${end}${what}: ${said === "" ? "no message" : said}`;
-  return new RestoreFailed(kindOf(code, stderr), message, said, around(input, at), line?.owner ?? null);
+  return new RestoreFailed(kindOf(code, stderr), message, said, around(input, at), owners);
 }
 
 /** Both back ends name a line, in several phrases: `line 7 failed`, `line 7: RULE_APPEND failed`, `Error occurred at line: 7`. */
@@ -65,8 +66,24 @@ export function isLockHeld(code: number | null, stderr: string): boolean {
   return code === 4 && refusedLine(stderr) === null;
 }
 
-function ownerText(owner: PortKey | null): string {
-  return owner === null ? "" : ` (Service ${owner.split("/").slice(0, 2).join("/")})`;
+/**
+ * Whose line it is. The legacy back end names the end of the table when the kernel lacks a match or a target; then
+ * everybody who uses it is meant, unless we need it ourselves.
+ */
+function ownersOf(line: InputLine, stderr: string, input: readonly InputLine[]): readonly PortKey[] {
+  if (line.owner !== null) return [line.owner];
+  const missing = [...stderr.matchAll(/Extension (\S+) .*missing kernel module/g)].map(([, name]) => name!);
+  const users = input.filter(({ text }) =>
+    missing.some((name) => text.includes(` -m ${name} `) || text.includes(` -j ${name}`)),
+  );
+  const owners = users.map(({ owner }) => owner);
+  return owners.includes(null) ? [] : [...new Set(owners as readonly PortKey[])];
+}
+
+function ownersText([first, ...others]: readonly PortKey[]): string {
+  if (first === undefined) return "";
+  const name = first.split("/").slice(0, 2).join("/");
+  return ` (Service ${name}${others.length === 0 ? "" : ` and ${others.length} more`})`;
 }
 
 function around(input: readonly InputLine[], at: number): string[] {

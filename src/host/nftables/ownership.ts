@@ -8,19 +8,24 @@ import { transact } from "../netlink/transaction.ts";
 
 export const ownedFlags = tableFlag.owner | tableFlag.persist;
 
-/** Whether a table can be owned and outlive us here (Linux 6.9 and later). Nothing is left behind. */
+/** Whether a table can be owned and outlive us here (Linux 6.9 and later). */
 export async function canOwn(socket: NetlinkSocket, family: NftFamily): Promise<boolean> {
+  return (await objection(socket, family, ownedFlags)) === null;
+}
+
+/** Why the kernel would not take a table of this family; null: it would. Nothing is left behind. */
+export async function objection(socket: NetlinkSocket, family: NftFamily, flags = 0): Promise<string | null> {
   const name = `${tableName}-probe-${socket.portId}`;
   try {
     await transact(socket, [
-      { kind: "addTable", table: { family, name, flags: ownedFlags } },
+      { kind: "addTable", table: { family, name, flags } },
       // There is none of this name: it makes the kernel undo the whole transaction.
       { kind: "deleteTable", table: { family, name: `${name}-absent` } },
     ]);
-    return false;
+    return "it deletes what is not there";
   } catch (error) {
     if (!(error instanceof HostError) || error.refusals.length === 0) throw error;
-    return error.refusals.every(({ operation }) => operation === 1);
+    return error.refusals.find(({ operation }) => operation === 0)?.errno ?? null;
   }
 }
 

@@ -7,14 +7,17 @@ import { kernelHasIPv6 } from "../ipv6.ts";
 import { readGeneration } from "../netlink/ruleset.ts";
 import { openSocket, type Place } from "../netlink/socket.ts";
 import { transact } from "../netlink/transaction.ts";
+import { objection } from "./ownership.ts";
 
 /** IPv4 always; IPv6 unless the kernel has it not or switched off. */
 export function nftablesFamilies(): Promise<readonly Family[]> {
   return Promise.resolve(kernelHasIPv6() ? ["ipv4", "ipv6"] : ["ipv4"]);
 }
 
-/** Throws unless the kernel is new enough and lets us speak nf_tables. */
-export async function requireNftables(options: Place): Promise<void> {
+/** Throws unless the kernel is new enough, lets us speak nf_tables, and takes tables of these families. */
+export async function requireNftables(
+  options: Place & { readonly families: readonly Family[] },
+): Promise<void> {
   const skip = process.env.KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK ?? "";
   if (skip === "" && !isRecentKernel(release())) {
     throw new HostError(
@@ -33,6 +36,22 @@ export async function requireNftables(options: Place): Promise<void> {
         cause,
       },
     );
+  }
+  await mustTakeTables(placeOf(options), options.families);
+}
+
+async function mustTakeTables(place: Place, wanted: readonly Family[]): Promise<void> {
+  const socket = await openSocket("netfilter", place);
+  try {
+    for (const family of wanted) {
+      const nftFamily = family === "ipv4" ? "ip" : "ip6";
+      const reason = await objection(socket, nftFamily);
+      if (reason === null) continue;
+      const what = `this kernel takes no table of family ${nftFamily} (${reason})`;
+      throw new HostError("unavailable", `Cannot use nftables mode: ${what}`);
+    }
+  } finally {
+    await socket.close();
   }
 }
 
