@@ -17,6 +17,8 @@ export type Sides = readonly [reference: Side, ours: Side];
 export type Arena = {
   /** Starts both programs on a cluster, in worlds without any rule; what a history before has left is ended. */
   start(configuration: Configuration, objects: readonly KubeObject[]): Promise<Sides>;
+  /** Ends both programs and starts them again over what they have left in the kernel. */
+  restart(sides: Sides, configuration: Configuration, objects: readonly KubeObject[]): Promise<Sides>;
   /** Changes the cluster on both sides and waits until packets meet the new state. */
   show(sides: Sides, objects: readonly KubeObject[]): Promise<void>;
   /** Ends both programs, unless another history has started meanwhile. */
@@ -38,6 +40,13 @@ export async function createArena(programs: readonly [reference: string, ours: s
     const proxy = await startProxy(foothold, programs[i], configuration, nodeName, objects);
     return { world: worlds[i], foothold, proxy };
   };
+  const begin = async (...how: readonly [Configuration, readonly KubeObject[]]): Promise<Sides> => {
+    const [reference, ours] = await Promise.allSettled([startOn(0, ...how), startOn(1, ...how)]);
+    if (reference.status === "rejected") throw reference.reason;
+    if (ours.status === "rejected") throw ours.reason;
+    current = [reference.value, ours.value];
+    return current;
+  };
   /** A history that failed, or that nobody waits for any more, must not be in the way of the next. */
   const clear = async (): Promise<void> => {
     const left = current;
@@ -49,11 +58,12 @@ export async function createArena(programs: readonly [reference: string, ours: s
   return {
     async start(...how) {
       await clear();
-      const [reference, ours] = await Promise.allSettled([startOn(0, ...how), startOn(1, ...how)]);
-      if (reference.status === "rejected") throw reference.reason;
-      if (ours.status === "rejected") throw ours.reason;
-      current = [reference.value, ours.value];
-      return current;
+      return begin(...how);
+    },
+    async restart(sides, ...how) {
+      if (sides !== current) throw new Error(overtaken);
+      await Promise.all(sides.map(({ proxy }) => proxy.stop()));
+      return begin(...how);
     },
     async show(sides, objects) {
       const isCurrent = (): boolean => sides === current;
@@ -74,7 +84,7 @@ export async function createArena(programs: readonly [reference: string, ours: s
   };
 }
 
-const overtaken = "Cannot show a cluster: another history has started";
+const overtaken = "Cannot go on: another history has started";
 
 async function showOn(
   { proxy, world }: Side,

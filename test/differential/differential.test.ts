@@ -40,19 +40,25 @@ describe("kube-proxy and Turnout, side by side", () => {
   for (const mode of modes)
     it.for(seeds)(`${mode}: history %i meets the same fates`, { timeout }, async (seed, { skip, signal }) => {
       if (reason !== null) return skip(reason);
+      const random = seeded(seed);
       const history = generateHistory(seed, statesPerHistory);
-      const configuration = generateConfiguration(seeded(seed), mode);
-      const sides = await arena.start(configuration, surroundings(history[0]!.surroundings));
+      let configuration = generateConfiguration(random, mode);
+      let sides = await arena.start(configuration, surroundings(history[0]!.surroundings));
       let held: readonly Held[] = [];
       try {
         for (const [step, draft] of history.entries()) {
+          if (step > 0 && random.chance(0.25)) {
+            // Some restarts come with another configuration, and all with a cluster that has changed meanwhile.
+            if (random.chance(0.5)) configuration = generateConfiguration(random, mode);
+            sides = await arena.restart(sides, configuration, objectsOf(draft));
+          }
           await arena.show(sides, objectsOf(draft));
           report(await compareHeld(held), draft);
           release(held);
           held = [];
           const verdict = await compareState(sides, mode, draft, signal);
           verdicts.push(verdict);
-          held = await hold(sides, verdict.answered, seeded(seed * 1000 + step));
+          held = await hold(sides, verdict.answered, random);
         }
       } finally {
         release(held);

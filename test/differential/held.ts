@@ -71,10 +71,9 @@ async function talk(talkers: Held["talkers"]): Promise<readonly [string, string]
   return Promise.all([talkers[0].talk(), talkers[1].talk()]);
 }
 
-/** Which other endpoint a cut flow is led to is chance. */
+/** What a flow meets that is cut is what a new one meets: one of several endpoints, by chance. */
 function fateOf(reply: string, { endpoint }: Held): string {
-  if (reply === endpoint) return `stays with ${endpoint}`;
-  return reply.includes(":") ? "goes to another endpoint" : reply;
+  return reply === endpoint ? `stays with ${endpoint}` : "leaves it";
 }
 
 function differenceOf({ cell, endpoint }: Held, theirs: string, ours: string): Difference {

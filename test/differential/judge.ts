@@ -3,7 +3,7 @@ import type { KubeObject } from "../reference/objects.ts";
 import type { Mode } from "../reference/proxy.ts";
 import { forgetAffinity } from "./affinity.ts";
 import type { Sides } from "./arena.ts";
-import { type Cell, cellsOf, cellText, hasManyAddresses } from "./cells.ts";
+import { type Cell, cellsOf, cellText } from "./cells.ts";
 import { agree, isAnswer } from "./compare.ts";
 import { compareHealth } from "./health.ts";
 import { reasonFor } from "./known.ts";
@@ -47,15 +47,14 @@ export async function judge(
   const open = (): Judged[] =>
     judged.filter(({ cell, met: [reference, ours] }) => !agree(cell, reference, ours));
   // With five endpoints and 60 tries, one is missed once in a hundred thousand cells.
-  const sticks = ({ cell }: Judged): boolean => cell.sticky && !hasManyAddresses(cell.from);
   for (const count of [6, 16, 32])
     await tries(
-      open().filter((one) => !sticks(one)),
+      open().filter(({ cell }) => !cell.sticky),
       count,
     );
   // A client that sticks sees one endpoint; only when the node has forgotten it does it see another.
-  const stuck = (): Judged[] => open().filter(sticks);
-  for (let round = 0; round < 30 && stuck().length > 0; round++) {
+  const stuck = (): Judged[] => open().filter(({ cell }) => cell.sticky);
+  for (let round = 0; round < 40 && stuck().length > 0; round++) {
     for (const { world } of sides) forgetAffinity(world.node, mode);
     await tries(stuck(), 1);
   }
