@@ -7,6 +7,7 @@ import { ApiFailure } from "./failure.ts";
 import { Follower, type Sink } from "./follower.ts";
 import { type Listing, listAll } from "./list.ts";
 import { afresh, type Next, nextAfter } from "./next.ts";
+import type { Outage } from "./outage.ts";
 import type { WatchedResource } from "./resources.ts";
 import { type WatchEvent, watchEvents } from "./watch.ts";
 
@@ -34,6 +35,8 @@ export type ReflectorParts = {
   readonly resource: WatchedResource;
   readonly sink: Sink;
   readonly world: World;
+  /** Shared by all that ask the same server. */
+  readonly outage: Outage;
   readonly figures?: ReflectorFigures;
   /** Called whenever `status` has changed in a way others wait for. */
   readonly onProgress?: () => void;
@@ -84,9 +87,15 @@ export class Reflector {
         if (signal.aborted) return;
         if (!(error instanceof ApiFailure)) throw error;
         const pause = this.#pauseAfter(error);
-        if (pause > 0) await sleep(this.#parts.world.clock, pause, signal).catch(() => {});
+        if (pause > 0) await this.#rest(pause, error, signal).catch(() => {});
       }
     }
+  }
+
+  /** Whoever got no answer at all tries again when somebody else gets one. */
+  #rest(ms: number, { kind, code }: ApiFailure, signal: AbortSignal): Promise<void> {
+    const { world, outage } = this.#parts;
+    return kind === "lost" && code === 0 ? outage.wait(ms, signal) : sleep(world.clock, ms, signal);
   }
 
   async #step(signal: AbortSignal): Promise<void> {
@@ -126,6 +135,7 @@ export class Reflector {
           query: { ...query, allowWatchBookmarks: "true", timeoutSeconds: `${seconds}` },
           onOpen: () => {
             openedAt = world.clock.steady();
+            this.#parts.outage.over();
             this.#note({ watchSince: world.clock.wall(), heardAt: openedAt });
           },
           quietMs: () => this.#quietMs(follower, askedAt),

@@ -141,6 +141,26 @@ it("22/2 a server that refuses connections is tried 0.8 s·2ⁿ apart, then resu
   expect(rig.server.seen.slice(before).every((seen) => kindOf(seen).startsWith("watch"))).toBe(true);
 });
 
+it("the first watch that the server takes again wakes the others", async () => {
+  let calls = 0;
+  // Pauses of d, 1.25 d, 1.5 d and 1.75 d.
+  await synced({ random: () => (calls++ % 4) / 4 });
+  await rig.server.close();
+  for (let i = 1; i <= 7; i++) {
+    await failed(i);
+    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+    if (i < 7) clock.advance(60_000);
+  }
+  rig.server.put(service("after", "172.30.0.9"));
+  await rig.server.listen();
+  clock.advance(30_000);
+  await vi.waitFor(() => expect(rig.server.watches()).not.toEqual([]), patiently);
+  await settle();
+  clock.advance(1000);
+  await watching(4);
+  await agrees();
+});
+
 it("restarts of the server that lie apart are waited for anew each time, and a rotated token is shown at once", async () => {
   let token = "one";
   const file = join(await mkdtemp(join(tmpdir(), "turnout-source-")), "token");

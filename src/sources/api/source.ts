@@ -9,6 +9,7 @@ import type { ResourceStatus, Source } from "../source.ts";
 import type { World } from "../world.ts";
 import type { ApiClient } from "./client.ts";
 import type { Sink } from "./follower.ts";
+import { Outage } from "./outage.ts";
 import { Reflector, type ReflectorFigures, reflectorFigures } from "./reflector.ts";
 import { type Item, watchedResources } from "./resources.ts";
 
@@ -29,6 +30,7 @@ export function apiSource(
   const cluster = new Cluster(nodeName);
   const nodes = new NodeLog();
   const bell = new Bell();
+  const outage = new Outage(world);
   const resources = watchedResources(nodeName);
   const settled = new Set<Kind>();
   const reflectors = new Map<Kind, Reflector>();
@@ -65,7 +67,8 @@ export function apiSource(
       if (synced || (resource.optional && refused)) settled.add(kind);
       bell.ring();
     };
-    const reflector = new Reflector({ client, resource, sink: sinkFor(kind), world, figures, onProgress });
+    const sink = sinkFor(kind);
+    const reflector = new Reflector({ client, resource, sink, world, outage, figures, onProgress });
     reflectors.set(kind, reflector);
     reflector.run(life).catch((error: unknown) => {
       bug = error;
