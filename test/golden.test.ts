@@ -15,7 +15,7 @@ import { readScenario, scenarioNames } from "./scenarios.ts";
 const noCounters = { invalidDropped: false, localhostNodePorts: false };
 
 const goldens = {
-  "routes.txt": { mode: "nftables", print: printRoutes },
+  "routes.txt": { mode: "nftables", print: (routes: Routes) => printRoutes(routes) },
   "nftables.nft": {
     mode: "nftables",
     print: (routes: Routes) => printNftables(unfold(compileNftables(null, routes))),

@@ -11,7 +11,8 @@ import type { NftTable } from "../plan/nftables/types.ts";
 import { printRoutes } from "../routing/print.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, Mistake, plannedMode, withMistakes } from "./look.ts";
+import { lookAt, lookFlags, lookFrom, lookHelp, plannedMode } from "./look.ts";
+import { Mistake, withMistakes } from "./mistake.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything
@@ -56,8 +57,10 @@ function checkArguments(output: string, rest: readonly string[]): void {
 }
 
 function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode: string | undefined): string {
-  if (output === "routes")
-    return families.map((family) => `# ${family}\n${printRoutes(routes[family])}`).join("\n");
+  if (output === "routes") {
+    const told = new Set<string>();
+    return families.map((family) => `# ${family}\n${printRoutes(routes[family], told)}`).join("\n");
+  }
   if (output === "iptables") {
     return families.map((family) => `# ${family}\n${printIptables(iptablesPlan(routes[family]))}`).join("\n");
   }

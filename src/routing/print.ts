@@ -1,28 +1,24 @@
 // Routes as text that reads like a manual, sorted; same Routes, same bytes.
 import { joinHostPort } from "../model/address.ts";
 import { endpointKey, portLabel } from "../model/snapshot.ts";
-import {
-  conflicts,
-  type Frontend,
-  type PortRoutes,
-  type Route,
-  type Routes,
-  type Sender,
-  type Target,
-} from "./routes.ts";
+import { conflicts } from "./conflicts.ts";
+import type { Frontend, PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
 
-export function printRoutes(routes: Routes): string {
+/** `told`: what the other family said already; a NodePort is the same in both. */
+export function printRoutes(routes: Routes, told = new Set<string>()): string {
   const ports = [...routes.ports.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
-  return ports.map(([, port]) => printPort(port)).join("\n");
+  return ports.map(([, port]) => printPort(routes, port, told)).join("\n");
 }
 
-function printPort(routed: PortRoutes): string {
+function printPort(routes: Routes, routed: PortRoutes, told: Set<string>): string {
   const { port } = routed;
+  const problems = conflicts(routes, routed).map(({ message }) => `  ! ${message}`);
   const lines = [
     `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}`,
     ...routed.routes.flatMap(printRoute),
-    ...conflicts(routed).map(({ message }) => `  ! ${message}`),
+    ...problems.filter((line) => !told.has(line)),
   ];
+  for (const line of problems) told.add(line);
   return `${lines.join("\n")}\n`;
 }
 

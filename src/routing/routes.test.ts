@@ -5,7 +5,8 @@ import { servicePort, settings, snapshotOf } from "../../test/clusters.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { keyed } from "../model/keyed.ts";
 import type { ServicePort } from "../model/snapshot.ts";
-import { conflicts, route } from "./routes.ts";
+import { conflicts } from "./conflicts.ts";
+import { route } from "./routes.ts";
 
 const here = fc.sample(settings("ipv4"), { seed: 1, numRuns: 1 })[0]!;
 const allowing: FamilySettings = { ...here, externalIPsAllowed: true };
@@ -21,12 +22,12 @@ describe("claims", () => {
     ]) {
       const routes = route(null, snapshotOf(ports, "ipv4"), allowing);
       expect(routes.ports.get(web.key)!.lost).toEqual([]);
-      expect(conflicts(routes.ports.get(thief.key)!)).toEqual([
+      expect(conflicts(routes, routes.ports.get(thief.key)!)).toEqual([
         {
           kind: "conflict",
           object: "Service shop/a-thief",
           field: "externalIP",
-          message: "172.30.0.1/tcp/80 is held by shop/web/tcp/; shop/a-thief is not served there",
+          message: "externalIP 172.30.0.1:80/tcp is held by shop/web; shop/a-thief is not served there",
         },
       ]);
     }

@@ -2,14 +2,7 @@
 import type { FamilySettings } from "../config/settings.ts";
 import { type Address, type Cidr, contains, hostCidr } from "../model/address.ts";
 import { type Keyed, keyed } from "../model/keyed.ts";
-import type { Problem } from "../model/problem.ts";
-import {
-  type FamilySnapshot,
-  type PortKey,
-  type Protocol,
-  portLabel,
-  type ServicePort,
-} from "../model/snapshot.ts";
+import type { FamilySnapshot, PortKey, Protocol, ServicePort } from "../model/snapshot.ts";
 import { choosePools, type Pool, type Pools } from "./pools.ts";
 
 /** Who sends: a pod of this node (as far as the detector can tell), this node itself, or anybody else. */
@@ -110,16 +103,6 @@ export function frontendsOf(port: ServicePort, settings: FamilySettings): readon
 export function frontendId(frontend: Frontend): FrontendId {
   const place = frontend.kind === "nodePort" ? "node" : frontend.address;
   return `${place}/${frontend.protocol}/${frontend.port}`;
-}
-
-/** A Problem for every Frontend that another ServicePort holds. */
-export function conflicts(routes: PortRoutes): Problem[] {
-  return routes.lost.map(({ frontend, holder }) => ({
-    kind: "conflict",
-    object: `Service ${routes.port.service}`,
-    field: frontend.kind,
-    message: `${frontendId(frontend)} is held by ${holder}; ${portLabel(routes.port)} is not served there`,
-  }));
 }
 
 function routePort(port: ServicePort, settings: FamilySettings, claims: Keyed<readonly Claim[]>): PortRoutes {

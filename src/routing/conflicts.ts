@@ -1,0 +1,15 @@
+// Two Services that ask for the same Frontend: the one that does not hold it is told so, as a Problem.
+import type { Problem } from "../model/problem.ts";
+import { portLabel } from "../model/snapshot.ts";
+import { printFrontend } from "./print.ts";
+import type { PortRoutes, Routes } from "./routes.ts";
+
+/** A Problem for every Frontend of a ServicePort that another one holds. */
+export function conflicts(routes: Routes, { port, lost }: PortRoutes): Problem[] {
+  return lost.map(({ frontend, holder }) => ({
+    kind: "conflict",
+    object: `Service ${port.service}`,
+    field: frontend.kind,
+    message: `${printFrontend(frontend)} is held by ${portLabel(routes.ports.get(holder)!.port)}; ${portLabel(port)} is not served there`,
+  }));
+}
