@@ -81,6 +81,60 @@ describe("explain", () => {
   });
 });
 
+describe("the configuration", () => {
+  const file = join(scratch, "config.yaml");
+  const write = (fields: object) =>
+    writeFileSync(
+      file,
+      JSON.stringify({
+        apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+        kind: "KubeProxyConfiguration",
+        ...fields,
+      }),
+    );
+  const told = async (...argv: string[]) => JSON.parse((await said(explain, ...argv, "-o", "json")).out);
+  const [source] = [shop.slice(0, 2)];
+
+  it("of --config counts: its mode, its settings, its node", async () => {
+    write({ mode: "iptables", hostnameOverride: "node-a", iptables: { masqueradeAll: true } });
+    const { mode, node, candidates } = await told(
+      "pod:10.0.1.9",
+      "svc/shop/web",
+      ...source,
+      "--config",
+      file,
+    );
+    expect({ mode, node, ...candidates[0] }).toMatchObject({
+      mode: "iptables",
+      node: "node-a",
+      masquerade: true,
+      because: "sees this node: masqueradeAll is on",
+    });
+  });
+
+  it("goes on in another mode where --mode asks, without what only nftables mode takes for granted", async () => {
+    write({ mode: "nftables", nftables: { masqueradeAll: true }, clusterCIDR: "10.0.0.0/8" });
+    const argv = ["pod:10.0.2.9", "127.0.0.1:30080", ...shop, "--config", file];
+    expect(await told(...argv)).toMatchObject({ mode: "nftables", outcome: "pass", sender: "pod" });
+    const changed = await told(...argv, "--mode=iptables");
+    expect(changed).toMatchObject({ mode: "iptables", outcome: "forward", sender: "pod" });
+    expect(changed.candidates[0].because).toContain("masqueradeAll");
+    const other = await told(...argv, "--mode=iptables", "--cluster-cidr=10.99.0.0/16");
+    expect(other).toMatchObject({ sender: "outside" });
+  });
+
+  it.each([
+    [["--config=/nonexistent/config.yaml"], "cannot read /nonexistent/config.yaml"],
+    [["--config", file], "mode"],
+  ])("answers the mistake in %j", async (argv, answer) => {
+    write({ mode: "ebpf" });
+    const { code, err } = await said(explain, "outside", "nodeport:30080", ...shop, ...argv);
+    expect(code).toBe(1);
+    expect(err).toContain(answer);
+    expect(err.trim().split("\n")).toHaveLength(1);
+  });
+});
+
 describe("diff", () => {
   it("tells which packets meet another fate", async () => {
     const file = join(scratch, "new.yaml");
@@ -113,6 +167,27 @@ describe("render", () => {
     await expect(out).toMatchFileSnapshot(golden(`render-${output}.txt`));
     expect(err).toContain("not-an-address");
   });
+
+  it("names a NodePort that two Services want once, not once for each family", async () => {
+    const file = join(scratch, "conflict.yaml");
+    const web = (name: string, n: number) =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name, namespace: "shop" },
+        spec: {
+          type: "NodePort",
+          clusterIP: `172.30.0.${n}`,
+          clusterIPs: [`172.30.0.${n}`, `fd30::${n}`],
+          ports: [{ name: "http", port: 80, nodePort: 30080 }],
+        },
+      });
+    writeFileSync(file, `${web("a", 1)}\n---\n${web("b", 2)}\n`);
+    const { out } = await said(render, `--source=files:${file}`, "--node=node-a");
+    expect(out.split("\n").filter((line) => line.includes("!"))).toEqual([
+      "  ! nodePort *:30080/tcp is held by shop/a:http; shop/b:http is not served there",
+    ]);
+  });
 });
 
 describe("status", () => {
@@ -123,6 +198,7 @@ describe("status", () => {
     mode: "nftables",
     families: ["ipv4"],
     source: "api",
+    configuration: "kind: KubeProxyConfiguration\nmode: nftables\n",
     ownership: "plain",
     startedAt: 880_000,
     lastSuccess: { ipv4: 990_000 },

@@ -2,16 +2,8 @@
 import { compareRoutes, printComparison } from "../explain/compare.ts";
 import { differences } from "../sync/differences.ts";
 import type { CommandWorld } from "./command.ts";
-import {
-  lookAt,
-  lookFlags,
-  lookFrom,
-  lookHelp,
-  Mistake,
-  placeOf,
-  plannedMode,
-  withMistakes,
-} from "./look.ts";
+import { lookAt, lookFlags, lookFrom, lookHelp, placeOf, plannedMode } from "./look.ts";
+import { Mistake, withMistakes } from "./mistake.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
@@ -49,10 +41,10 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
     if (live) {
-      const lines = await differences(seen.routes, plannedMode(look), placeOf(look), signal);
+      const lines = await differences(seen.routes, plannedMode(look), placeOf(look), signal, look.families);
       if (output === "json")
         world.stdout(
-          `${JSON.stringify({ node: look.node, mode: look.mode, differences: lines }, null, 2)}\n`,
+          `${JSON.stringify({ node: look.node, mode: look.config.mode, differences: lines }, null, 2)}\n`,
         );
       else world.stdout(lines.length === 0 ? "The kernel holds what it should.\n" : `${lines.join("\n")}\n`);
       return lines.length === 0 ? 0 : 3;

@@ -7,7 +7,8 @@ import { traceOf } from "../explain/trace.ts";
 import { type Family, familyOf } from "../model/address.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
-import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp, Mistake, withMistakes } from "./look.ts";
+import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp } from "./look.ts";
+import { Mistake, withMistakes } from "./mistake.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const explainHelp = `turnout explain: why a packet goes where it goes
@@ -53,11 +54,11 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const question = questionOf(sender, to.value, routes);
     if (!question.ok) throw new Mistake(question.reason);
     const { family, packet } = question.value;
-    const told = traceOf(judges[look.mode](routes[family], packet), routes[family], packet);
+    const told = traceOf(judges[look.config.mode](routes[family], packet), routes[family], packet);
     const kernel = live ? await lookAtKernel(look, routes[family], packet, signal) : null;
     if (output === "json")
       world.stdout(
-        `${JSON.stringify({ mode: look.mode, ...told, ...(kernel === null ? {} : { kernel }) }, null, 2)}\n`,
+        `${JSON.stringify({ mode: look.config.mode, ...told, ...(kernel === null ? {} : { kernel }) }, null, 2)}\n`,
       );
     else world.stdout(`${printTrace(told)}${kernel === null ? "" : printKernel(kernel)}`);
     return kernel?.agrees === false ? 3 : 0;

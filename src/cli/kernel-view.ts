@@ -34,7 +34,10 @@ export async function lookAtKernel(
   packet: Packet,
   signal: AbortSignal,
 ): Promise<KernelView> {
-  const around = { localAddresses: routes.settings.localAddresses, podInterface: "pod0" };
+  const around = {
+    localAddresses: routes.settings.localAddresses,
+    podInterface: podInterface(routes.settings),
+  };
   const { want, have } = await (plannedMode(look) === "nftables" ? nftablesWays() : iptablesWays());
   const texts = (walks: readonly Way[]) =>
     [...new Set(walks.map(({ outcome }) => outcomeText(outcome)))].sort();
@@ -79,6 +82,12 @@ export async function lookAtKernel(
       }));
     return { want: ways(rulesetOf(plan)), have: ways(rulesetOnHost(await host.read(signal))) };
   }
+}
+
+/** Some interface that a pod of this node may come in through. */
+function podInterface({ detector }: Routes["settings"]): string {
+  if (detector.kind === "interface") return detector.name;
+  return detector.kind === "interfacePrefix" ? `${detector.prefix}0` : "pod0";
 }
 
 type Way = {

@@ -3,39 +3,41 @@ import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type ExplainedMode, judges, type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
+import { type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
 import type { BothRoutes } from "../explain/resolve.ts";
+import { type Family, families } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
-import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
-import type { CommandWorld } from "./command.ts";
+import { type LookConfig, lookConfig } from "./look-config.ts";
+import { Mistake } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
 import type { OwnFlags } from "./own-flags.ts";
+import { isTcpLiberal } from "./start-up.ts";
 
 /** Flags of every command that looks. */
-export const lookFlags = ["source", "node", "mode", "cluster-cidr", "o", "output"] as const;
+export const lookFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;
 
 export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground (the one that runs here),
-              or daemon[:SOCKET] (the one that runs here, default); what they say of node and mode counts
+              or daemon[:SOCKET] (the one that runs here, default); a daemon's node and configuration count
   --node      the node whose view it is; its Node object gives addresses, pod networks and zone
-  --mode      nftables (default), iptables, ipvs or userspace
-  --cluster-cidr  network of all pods; without it the Node's podCIDRs tell which pods are its own
+  --config    the KubeProxyConfiguration that counts instead; without any: the defaults, and the Node's podCIDRs
+              tell which pods are its own
+  --mode      nftables (default), iptables, ipvs or userspace, whatever the configuration says
+  --cluster-cidr  network of all pods, whatever the configuration says
 `;
-
-/** A mistake in what the user said; the text says how to mend it. */
-export class Mistake extends Error {}
 
 /** Where to look. */
 export type Look = {
   readonly spec: SourceSpec;
   readonly node: string;
-  readonly mode: ExplainedMode;
-  readonly clusterCIDR: string;
+  readonly config: LookConfig;
+  /** Families that the daemon serves, where one was asked. */
+  readonly families: readonly Family[];
   /** Network namespace of the node; ours when absent. */
   readonly netns?: string;
 };
@@ -44,39 +46,50 @@ export type Seen = { readonly look: Look; readonly snapshot: Snapshot; readonly 
 
 export async function lookFrom(given: OwnFlags, version: string, preferredNode?: string): Promise<Look> {
   const source = given.source ?? "daemon";
-  const clusterCIDR = given["cluster-cidr"] ?? "";
-  const mode = modeOf(given.mode);
   if (isPlayground(source)) {
     const pid = playgroundPid(source);
     const home = statePath(pid);
     const node = given.node ?? preferredNode ?? "node-a";
-    const status = await askStatus(join(home, `${node}.sock`)).catch(() => null);
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
     const netns = namespacePath(namespaceName(node, pid));
-    return { spec, node, mode: mode ?? modeOf(status?.mode) ?? "nftables", clusterCIDR, netns };
+    return { spec, node, netns, ...(await asToldBy(join(home, `${node}.sock`), given)) };
   }
-  const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
-  if (source.startsWith("daemon")) {
-    const status = await askDaemon(socket ?? defaultStatusSocket);
-    const spec = specOf(status.source, version);
+  if (/^daemon(:|$)/.test(source)) {
+    const socket = source.slice("daemon:".length) || defaultStatusSocket;
+    const status = await askDaemon(socket);
+    const config = lookConfig(given, status.configuration);
     return {
-      spec,
+      spec: specOf(status.source, version),
       node: given.node ?? status.node,
-      mode: mode ?? modeOf(status.mode) ?? "nftables",
-      clusterCIDR,
+      config,
+      families: status.families,
     };
   }
   const spec = specOf(source, version);
-  const node = given.node ?? preferredNode ?? (spec.kind === "api" ? hostname() : undefined);
+  const config = lookConfig(given, null);
+  const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
+  const node = given.node ?? preferredNode ?? here;
   if (node === undefined) throw new Mistake("say for which node, for example --node=node-a");
-  return { spec, node, mode: mode ?? "nftables", clusterCIDR };
+  return { spec, node, config, families };
 }
 
-/** The cluster now, as a daemon on that node would route it; `live`: with the addresses the node really has. */
+/** A daemon of the playground may be away for a moment. */
+async function asToldBy(socket: string, given: OwnFlags): Promise<Pick<Look, "config" | "families">> {
+  const status = await askStatus(socket).catch(() => null);
+  const config = lookConfig(given, status?.configuration ?? null);
+  return { config, families: status?.families ?? families };
+}
+
+/** The cluster now, as a daemon on that node would route it; `live`: with what the machine itself knows of the node. */
 export async function lookAt(look: Look, signal: AbortSignal, live = false): Promise<Seen> {
   const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
-  const local = live ? await readLocalAddresses(placeOf(look)) : undefined;
-  return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.mode, look.clusterCIDR, local) };
+  const facts = live
+    ? {
+        localAddresses: await readLocalAddresses(placeOf(look)),
+        tcpBeLiberal: look.netns === undefined && isTcpLiberal(),
+      }
+    : {};
+  return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, facts) };
 }
 
 /** Where the node's kernel is to be found. */
@@ -134,29 +147,8 @@ export function playgroundPid(source: string): number {
   return pid;
 }
 
-/** A command that ends with 1 and a sentence when the user made a mistake, or the cluster is not to be reached. */
-export async function withMistakes(
-  name: string,
-  world: CommandWorld,
-  work: () => Promise<number>,
-): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof Mistake || error instanceof CannotReach)) throw error;
-    world.stderr(`turnout ${name}: ${error.message}\n`);
-    return 1;
-  }
-}
-
-function modeOf(text: string | undefined): ExplainedMode | null {
-  if (text === undefined || text === "") return null;
-  if (text in judges) return text as ExplainedMode;
-  throw new Mistake(`--mode must be nftables, iptables, ipvs or userspace, not ${JSON.stringify(text)}`);
-}
-
 /** The mode, if what the kernel should hold follows from the cluster alone. */
-export function plannedMode({ mode }: Look): KnownMode {
+export function plannedMode({ config: { mode } }: Look): KnownMode {
   if (mode === "nftables" || mode === "iptables") return mode;
   throw new Mistake(unplanned[mode]);
 }

@@ -1,6 +1,7 @@
 // The daemon at work: source, loop, servers and events side by side, until one of them says it is over.
 import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
+import { writeConfig } from "../config/write.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
@@ -70,11 +71,11 @@ export class Running {
     });
     this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
     this.#localhost = this.#openLocalhost();
-    this.#status = keepStatus(
-      this.#statusFacts(),
-      () => parts.source.status(),
-      () => systemClock.wall(),
-    );
+    this.#status = keepStatus(this.#statusFacts(), {
+      source: () => parts.source.status(),
+      configuration: () => writeConfig(parts.settings.config),
+      now: () => systemClock.wall(),
+    });
   }
 
   /** Told of every request to the API server. */

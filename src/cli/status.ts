@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { statePath } from "../playground/net/namespaces.ts";
 import type { CommandWorld } from "./command.ts";
-import { askDaemon, isPlayground, Mistake, playgroundPid, withMistakes } from "./look.ts";
+import { askDaemon, isPlayground, playgroundPid } from "./look.ts";
+import { Mistake, withMistakes } from "./mistake.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing

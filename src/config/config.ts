@@ -81,6 +81,15 @@ export function unfold(config: ProxyConfig): FileConfig {
   return Object.fromEntries(values) as FileConfig;
 }
 
+/** The same settings in another mode; what an empty list of addresses means in nftables mode stays there. */
+export function inMode(config: ValidConfig, mode: Mode): ValidConfig {
+  if (config.mode === mode) return config;
+  const { nodePortAddresses: addresses } = config;
+  const isDefault = config.mode === "nftables" && addresses?.join() === "primary";
+  const file = { ...unfold(config), mode, nodePortAddresses: isDefault ? [] : addresses };
+  return effective(file, { ...fold(file), masqueradeAll: config.masqueradeAll }) as ValidConfig;
+}
+
 /** The file as plain data with its header, in the order of the API type. */
 export function plainFile(file: FileConfig): { readonly [key: string]: Plain } {
   const written = paths.filter((path) => {

@@ -1,5 +1,6 @@
-// The Routes of a node as a daemon there would make them, with default settings and what the cluster says of the node.
+// The Routes of a node as a daemon there would make them, of its configuration and what the cluster says of the node.
 import { completeConfig } from "../config/complete.ts";
+import type { ValidConfig } from "../config/config.ts";
 import { resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -29,25 +30,20 @@ export const traitsOf: Readonly<Record<KnownMode, Traits>> = {
   iptables: iptablesTraits,
 };
 
-/**
- * `clusterCIDR`: network of all pods; empty: the Node's podCIDRs tell which pods are its own.
- * `localAddresses`: those on the node's interfaces, where somebody could look; else those of the Node object.
- */
+/** What only the machine itself knows of the node; without it the Node object must do. */
+export type HostFacts = {
+  readonly localAddresses?: Readonly<Record<Family, readonly Address[]>>;
+  readonly tcpBeLiberal?: boolean;
+};
+
 export function nodeRoutes(
   snapshot: Snapshot,
   nodeName: string,
-  mode: ExplainedMode,
-  clusterCIDR: string,
-  localAddresses?: Readonly<Record<Family, readonly Address[]>>,
+  config: ValidConfig,
+  { localAddresses, tcpBeLiberal = false }: HostFacts = {},
 ): BothRoutes {
   const addresses = snapshot.node?.addresses ?? [];
-  const detection =
-    clusterCIDR === ""
-      ? { "detect-local-mode": "NodeCIDR" }
-      : { "detect-local-mode": "ClusterCIDR", "cluster-cidr": clusterCIDR };
-  const completed = completeConfig({ "proxy-mode": mode, ...detection }, null);
-  if (!completed.ok) throw new Error(completed.error);
-  const { settings } = resolve(completed.config, {
+  const { settings } = resolve(config, {
     nodeName,
     nodeIPs: addresses,
     podCIDRs: snapshot.node?.podCIDRs ?? [],
@@ -56,7 +52,14 @@ export function nodeRoutes(
       ipv4: addresses.filter((address) => !address.includes(":")),
       ipv6: addresses.filter((address) => address.includes(":")),
     },
-    tcpBeLiberal: false,
+    tcpBeLiberal,
   });
   return { ipv4: route(null, snapshot.ipv4, settings.ipv4), ipv6: route(null, snapshot.ipv6, settings.ipv6) };
+}
+
+/** Where nobody says otherwise: kube-proxy's defaults, and the Node's podCIDRs tell which pods are its own. */
+export function defaultConfig(mode: string): ValidConfig {
+  const completed = completeConfig({ "proxy-mode": mode, "detect-local-mode": "NodeCIDR" }, null);
+  if (!completed.ok) throw new Error(completed.error);
+  return completed.config;
 }

@@ -34,6 +34,8 @@ export type Drift = {
 };
 
 export type Status = StatusFacts & {
+  /** The configuration in force, as `--write-config-to` would write it. */
+  readonly configuration: string;
   /** The latest, newest first. */
   readonly syncs: readonly SyncRecord[];
   /** When each family last was as wanted; null: not yet. */
@@ -48,7 +50,14 @@ export type StatusKeeper = Pick<LoopObserver, "synced" | "readBack"> & { readonl
 
 const remembered = 20;
 
-export function keepStatus(facts: StatusFacts, source: () => SourceStatus, now: () => number): StatusKeeper {
+/** What is asked anew for each answer. */
+export type StatusSources = {
+  readonly source: () => SourceStatus;
+  readonly configuration: () => string;
+  readonly now: () => number;
+};
+
+export function keepStatus(facts: StatusFacts, { source, configuration, now }: StatusSources): StatusKeeper {
   let syncs: readonly SyncRecord[] = [];
   let drift: readonly Drift[] = [];
   let problems: readonly Problem[] = [];
@@ -67,6 +76,7 @@ export function keepStatus(facts: StatusFacts, source: () => SourceStatus, now: 
     },
     status: () => ({
       ...facts,
+      configuration: configuration(),
       syncs,
       lastSuccess,
       problems: [...problems, ...[...refused.values()].flat()],

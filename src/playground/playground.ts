@@ -3,7 +3,7 @@ import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { familyOfTo, parseFrom, parseTo } from "../explain/ask.ts";
-import { type KnownMode, nodeRoutes, traitsOf } from "../explain/node-routes.ts";
+import { defaultConfig, type KnownMode, nodeRoutes, traitsOf } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { trace } from "../explain/trace.ts";
@@ -209,7 +209,9 @@ export class Playground {
         .map(({ address }) => address)
         .sort();
     const addresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
-    const routes = nodeRoutes(await this.snapshot(node), node, this.#knownMode, "", addresses);
+    const routes = nodeRoutes(await this.snapshot(node), node, defaultConfig(this.#knownMode), {
+      localAddresses: addresses,
+    });
     return (await differences(routes, this.#knownMode, place, new AbortController().signal)).length === 0;
   }
 
@@ -231,7 +233,7 @@ export class Playground {
   }
 
   #question(snapshot: Snapshot, { node, sender }: PlaceOf, to: string) {
-    const routes = nodeRoutes(snapshot, node, this.#knownMode, "");
+    const routes = nodeRoutes(snapshot, node, defaultConfig(this.#knownMode));
     const parsed = parseTo(to);
     if (!parsed.ok) throw new CannotDo(parsed.reason);
     const question = questionOf(sender, parsed.value, routes);

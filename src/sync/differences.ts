@@ -20,9 +20,10 @@ export async function differences(
   mode: "nftables" | "iptables",
   place: Place,
   signal: AbortSignal,
+  served: readonly Family[] = families,
 ): Promise<string[]> {
   const lines: string[] = [];
-  for (const family of families) {
+  for (const family of served) {
     const found =
       mode === "iptables"
         ? await iptablesDifferences(routes[family], place, signal)

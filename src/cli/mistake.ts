@@ -1,0 +1,20 @@
+// A mistake in what the user said, or a cluster not to be reached: every command answers with a sentence and exit code 1.
+import { CannotReach } from "../sources/source.ts";
+import type { CommandWorld } from "./command.ts";
+
+/** The text says how to mend it. */
+export class Mistake extends Error {}
+
+export async function withMistakes(
+  name: string,
+  world: CommandWorld,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Mistake || error instanceof CannotReach)) throw error;
+    world.stderr(`turnout ${name}: ${error.message}\n`);
+    return 1;
+  }
+}
