@@ -1,7 +1,7 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
 import { readFileSync } from "node:fs";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
-import { inMode, type Mode, type ValidConfig } from "../config/config.ts";
+import { inMode, type ValidConfig } from "../config/config.ts";
 import { defaultConfig, type ExplainedMode, judges } from "../explain/node-routes.ts";
 import { Mistake } from "./mistake.ts";
 import type { OwnFlags } from "./own-flags.ts";
@@ -43,7 +43,7 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
   return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs: cidrs.split(",") };
 }
 
-function explainedMode(text: Mode | string): ExplainedMode {
+function explainedMode(text: string): ExplainedMode {
   if (text in judges) return text as ExplainedMode;
   const known = Object.keys(judges);
   throw new Mistake(

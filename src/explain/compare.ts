@@ -1,7 +1,8 @@
 // What changes between two clusters as one node sees them: which Services, which Frontends, which packets. Pure.
 import { type Family, families } from "../model/address.ts";
 import { portLabel } from "../model/snapshot.ts";
-import { printFrontend, printTarget } from "../routing/print.ts";
+import { printTarget } from "../routing/print.ts";
+import { printFrontend } from "../routing/print-frontend.ts";
 import { frontendId, type PortRoutes, type Route, type Sender } from "../routing/routes.ts";
 import type { BothRoutes } from "./resolve.ts";
 

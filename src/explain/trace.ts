@@ -3,7 +3,7 @@ import { joinHostPort } from "../model/address.ts";
 import { type Endpoint, endpointKey, portLabel } from "../model/snapshot.ts";
 import { type Choice, type Decision, decide, type Packet } from "../routing/decide.ts";
 import { isLocal } from "../routing/pools.ts";
-import { printFrontend } from "../routing/print.ts";
+import { printFrontend } from "../routing/print-frontend.ts";
 import type { PortRoutes, Route, Routes } from "../routing/routes.ts";
 import type { Traits } from "../routing/traits.ts";
 import type { RelayedDecision, RelayedOutcome } from "./userspace.ts";

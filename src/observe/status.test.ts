@@ -14,11 +14,11 @@ function synced(family: Family, outcome: SyncRecord["outcome"]): SyncRecord {
 }
 
 it("what one family refused stays when the other syncs, and goes when it is accepted", () => {
-  const keeper = keepStatus(
-    {} as StatusFacts,
-    () => ({ synced: true, resources: {} }),
-    () => 0,
-  );
+  const keeper = keepStatus({} as StatusFacts, {
+    source: () => ({ synced: true, resources: {} }),
+    configuration: () => "",
+    now: () => 0,
+  });
   const objects = () => keeper.status().problems.map(({ object }) => object);
   keeper.synced(synced("ipv4", { kind: "ok", refused: [problem("Service shop/web")] }), snapshot);
   keeper.synced(synced("ipv6", { kind: "ok", refused: [] }), snapshot);

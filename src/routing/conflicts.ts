@@ -1,7 +1,7 @@
 // Two Services that ask for the same Frontend: the one that does not hold it is told so, as a Problem.
 import type { Problem } from "../model/problem.ts";
 import { portLabel } from "../model/snapshot.ts";
-import { printFrontend } from "./print.ts";
+import { printFrontend } from "./print-frontend.ts";
 import type { PortRoutes, Routes } from "./routes.ts";
 
 /** A Problem for every Frontend of a ServicePort that another one holds. */

@@ -1,8 +1,8 @@
 // Routes as text that reads like a manual, sorted; same Routes, same bytes.
-import { joinHostPort } from "../model/address.ts";
 import { endpointKey, portLabel } from "../model/snapshot.ts";
 import { conflicts } from "./conflicts.ts";
-import type { Frontend, PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
+import { printFrontend } from "./print-frontend.ts";
+import type { PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
 
 /** `told`: what the other family said already; a NodePort is the same in both. */
 export function printRoutes(routes: Routes, told = new Set<string>()): string {
@@ -45,12 +45,6 @@ function printRoute({ frontend, from, allowed }: Route): string[] {
         `    ${(senders.length === 3 ? "everybody" : senders.join(", ")).padEnd(13)} ${fate}`,
     ),
   ];
-}
-
-export function printFrontend(frontend: Frontend): string {
-  const place =
-    frontend.kind === "nodePort" ? `*:${frontend.port}` : joinHostPort(frontend.address, frontend.port);
-  return `${frontend.kind} ${place}/${frontend.protocol}`;
 }
 
 export function printTarget(target: Target): string {

@@ -153,6 +153,9 @@ const quiet = {
   "net.ipv6.conf.all.accept_dad": 0,
   "net.ipv6.conf.default.accept_dad": 0,
   "net.ipv6.conf.default.accept_ra": 0,
+  // Silence is told from a lost answer by the tracked flow, which must be there still.
+  "net.netfilter.nf_conntrack_sctp_timeout_closed": 120,
+  "net.netfilter.nf_conntrack_sctp_timeout_cookie_wait": 120,
   "net.bridge.bridge-nf-call-iptables": 0,
   "net.bridge.bridge-nf-call-ip6tables": 0,
 } as const;

@@ -1,0 +1,119 @@
+// Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
+import { parseFrom, parseTo } from "../../src/explain/ask.ts";
+import { type ExplainedMode, judges } from "../../src/explain/node-routes.ts";
+import { type BothRoutes, questionOf, type Sender } from "../../src/explain/resolve.ts";
+import { type Candidate, type Trace, traceOf } from "../../src/explain/trace.ts";
+import { familyOf, joinHostPort } from "../../src/model/address.ts";
+import { type Cell, cellText, hasManyAddresses } from "../differential/cells.ts";
+import { inFamily, interfaceOf, outsideAddresses, placeOf, places } from "../places.ts";
+import { type Probe, type Seen, send } from "./probe.ts";
+import { nodeServerPort, type World } from "./world.ts";
+
+/** What `turnout explain FROM TO` would say. */
+export function explained(routes: BothRoutes, mode: ExplainedMode, cell: Cell): Trace {
+  const { to, protocol } = cell;
+  const from = parseFrom(fromText(cell, routes));
+  const asked = parseTo(`${joinHostPort(to.address, to.port)}/${protocol}`);
+  if (!from.ok || !asked.ok) throw new Error(`Cannot ask about ${cellText(cell)}`);
+  const question = questionOf(from.value as Sender, asked.value, routes);
+  if (!question.ok) throw new Error(question.reason);
+  const { family, packet } = question.value;
+  return traceOf(judges[mode](routes[family], packet), routes[family], packet);
+}
+
+/** Sends packets until every candidate was seen; null when `explain` was right, else what was seen instead. */
+export async function contradiction(world: World, cell: Cell, told: Trace): Promise<string | null> {
+  const expected = expectedSights(told, cell);
+  const seen = new Map<Seen, number>();
+  for (let tries = 0; tries < most(cell, expected.length); ) {
+    const batch = expected.length === 1 ? 2 : expected.length * 4;
+    const sent = probes(cell, tries, batch).map((probe) => send(world, probe, 1));
+    for (const sight of (await Promise.all(sent)).flat()) seen.set(sight, (seen.get(sight) ?? 0) + 1);
+    tries += batch;
+    if ([...seen.keys()].some((sight) => !expected.flat().includes(sight))) break;
+    if (isEnough(cell, expected, seen)) return null;
+  }
+  const sights = [...seen].map(([sight, count]) => `${sight} ×${count}`).join(", ");
+  const words = expected.map((each) => each[0]).join(", ");
+  return `${cellText(cell)}\n  explained: ${words}\n  seen:      ${sights}\n  because:   ${told.because.join("; ")}`;
+}
+
+/** In words that a user would choose: the pods and the node by what they are, everybody else by address. */
+function fromText({ from, to }: Cell, routes: BothRoutes): string {
+  const family = familyOf(to.address);
+  const address = inFamily(from.source ?? places[from.place], family);
+  const { detector } = routes[family].settings;
+  // Whoever does not come in through the bridge is no pod of the node, wherever it runs.
+  if (detector.kind === "interface" && detector.name !== interfaceOf(from.place) && from.place !== "host")
+    return `outside:${address}`;
+  switch (from.place) {
+    case "host":
+      return "node";
+    case "L1":
+    case "L2":
+    case "R1":
+    case "R2":
+      return `pod:${address}`;
+    case "RN":
+    case "X":
+      return `outside:${address}`;
+  }
+}
+
+/** Who sticks to an endpoint shows others only under other addresses. */
+function probes(cell: Cell, start: number, count: number): Probe[] {
+  const { from, to, protocol, sticky } = cell;
+  const family = familyOf(to.address);
+  const clients = sticky && hasManyAddresses(from) ? outsideAddresses.slice(2) : null;
+  return Array.from({ length: count }, (_, i) => {
+    const address = clients?.[(start + i) % clients.length] ?? from.source ?? places[from.place];
+    return { from: { kind: "outside", address: inFamily(address, family) }, to: { ...to, protocol } };
+  });
+}
+
+/** Tries after which a candidate is missed less than once in ten million times. */
+function most({ sticky }: Cell, candidates: number): number {
+  if (candidates === 1) return 2;
+  return sticky ? 26 : Math.ceil(Math.log(1e-7 / candidates) / Math.log(1 - 1 / candidates));
+}
+
+/** Affinity hides candidates: one address sees one, many see more than one. */
+function isEnough(cell: Cell, expected: readonly Sights[], seen: ReadonlyMap<Seen, number>): boolean {
+  const met = expected.filter((sights) => sights.some((sight) => seen.has(sight)));
+  if (!cell.sticky) return met.length === expected.length;
+  return hasManyAddresses(cell.from) ? met.length >= Math.min(2, expected.length) : met.length === 1;
+}
+
+/** What one and the same thing may look like. */
+type Sights = readonly Seen[];
+
+function expectedSights({ outcome, candidates }: Trace, cell: Cell): readonly Sights[] {
+  const { protocol } = cell;
+  if (outcome === "pass") return [["pass", ...nobodyListens(cell)]];
+  if (outcome !== "forward") return [[outcome]];
+  return candidates.map((candidate) => {
+    const sight = `${candidate.endpoint} ${candidate.masquerade ? "masquerade" : "keep"}`;
+    return isServed(candidate, protocol) ? [sight, `${sight} bypassed`] : [sight, ...unserved[protocol]];
+  });
+}
+
+/** What a packet meets on the node itself when nobody stands in the way and nobody listens. */
+function nobodyListens({ from, to, protocol }: Cell): Sights {
+  if (placeOf(to.address) !== "host") return [];
+  if (protocol === "udp") return ["reject"];
+  // The sender's own raw socket takes the packet, so that nobody calls it unwanted.
+  return protocol === "sctp" && from.place === "host" ? ["drop"] : [];
+}
+
+/** On the node itself a program answers on one port only. */
+function isServed({ endpoint }: Candidate, protocol: Cell["protocol"]): boolean {
+  const [, address = "", port] = /^\[?(.*?)\]?:(\d+)$/.exec(endpoint) ?? [];
+  return placeOf(address) !== "host" || (Number(port) === nodeServerPort && protocol !== "sctp");
+}
+
+/** How the node's own stack, or a relay that asked it, says that nobody listens. */
+const unserved: Readonly<Record<Cell["protocol"], Sights>> = {
+  tcp: ["ECONNREFUSED", "pass", "close"],
+  udp: ["reject", "drop"],
+  sctp: ["pass"],
+};
