@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { families } from "../src/model/address.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
+import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
 import { print as printIptables } from "../src/plan/iptables/print.ts";
+import { print as printIpvs } from "../src/plan/ipvs/print.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
 import { print as printNftables } from "../src/plan/nftables/print.ts";
 import { printRoutes } from "../src/routing/print.ts";
@@ -23,6 +25,10 @@ const goldens = {
   "iptables.rules": {
     mode: "iptables",
     print: (routes: Routes) => printIptables(compileIptables(null, routes, noCounters)),
+  },
+  "ipvs.txt": {
+    mode: "ipvs",
+    print: (routes: Routes) => printIpvs(compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] })),
   },
 } as const;
 

@@ -2,12 +2,14 @@
 import { describe, expect, it } from "vitest";
 import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
 import { decideServed } from "../src/explain/ipvs.ts";
+import { viewOfPlan, walkIpvs } from "../src/explain/ipvs-walk.ts";
 import { walkNftables } from "../src/explain/nftables.ts";
-import { type Trace, trace } from "../src/explain/trace.ts";
+import { type Trace, trace, traceOf } from "../src/explain/trace.ts";
 import { decideRelayed } from "../src/explain/userspace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
 import { endpointKey } from "../src/model/snapshot.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
+import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
 import { decide, type Packet } from "../src/routing/decide.ts";
@@ -72,12 +74,34 @@ describe("decideServed() in ipvs mode", () => {
       const routes = routesFor(scenario.objects, scenario.settings, "ipvs", family);
       const decided = packets
         .filter((packet) => packet.family === family)
-        .map((packet) => [
-          caseText(packet),
-          outcomeText(packet.outcome),
-          decisionText(decideServed(routes, toPacket(packet)).outcome),
-        ]);
-      expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
+        .map((packet) => {
+          const decision = decideServed(routes, toPacket(packet));
+          const told = traceText(traceOf(decision, routes, toPacket(packet)));
+          return [caseText(packet), outcomeText(packet.outcome), decisionText(decision.outcome), told];
+        });
+      expect(decided.filter(([, expected, said, told]) => expected !== said || expected !== told)).toEqual(
+        [],
+      );
+    }
+  });
+});
+
+describe("the ipvs Plan", () => {
+  it.each(titled("ipvs"))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, "ipvs", family);
+      const view = viewOfPlan(compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] }));
+      const around = {
+        localAddresses: routes.settings.localAddresses,
+        podInterface: `${podInterfacePrefix}0`,
+      };
+      const walked = packets
+        .filter((packet) => packet.family === family)
+        .map((packet) => {
+          const walks = walkIpvs(view, toPacket(packet), around).map(({ outcome }) => outcome);
+          return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
+        });
+      expect(walked.filter(([, expected, said]) => expected !== said)).toEqual([]);
     }
   });
 });

@@ -1,13 +1,16 @@
 // What the kernel of a node would do with a packet, walked through the rules it really holds, and what it does already.
-import { rulesetOf, rulesetOnHost, walkIptables } from "../explain/iptables.ts";
+import { type IptablesWalk, rulesetOf, rulesetOnHost, walkIptables } from "../explain/iptables.ts";
+import { viewOfHost, viewOfPlan, walkIpvs } from "../explain/ipvs-walk.ts";
 import { walkNftables } from "../explain/nftables.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
+import { openIpvsHost } from "../host/ipvs/host.ts";
 import { readFlows } from "../host/netlink/conntrack.ts";
 import { NftablesHost } from "../host/nftables/host.ts";
 import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
+import { compile as compileIpvs } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Packet } from "../routing/decide.ts";
@@ -38,7 +41,8 @@ export async function lookAtKernel(
     localAddresses: routes.settings.localAddresses,
     podInterface: podInterface(routes.settings),
   };
-  const { want, have } = await (plannedMode(look) === "nftables" ? nftablesWays() : iptablesWays());
+  const ways = { nftables: nftablesWays, iptables: iptablesWays, ipvs: ipvsWays };
+  const { want, have } = await ways[plannedMode(look)]();
   const texts = (walks: readonly Way[]) =>
     [...new Set(walks.map(({ outcome }) => outcomeText(outcome)))].sort();
   const [wanted, found] = [texts(want), texts(have)];
@@ -68,6 +72,21 @@ export async function lookAtKernel(
     }
   }
 
+  async function ipvsWays(): Promise<{ want: Way[]; have: Way[] }> {
+    const { family } = routes.settings;
+    const plan = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] });
+    const start = await inUseHere(starter(placeOf(look)));
+    const tables = await (await openIptablesHost(family, start, signal)).read(signal);
+    const host = await openIpvsHost({ family, ...placeOf(look) });
+    try {
+      const held = viewOfHost(rulesetOnHost(tables), await host.read(signal));
+      const walked = (view: typeof held) => walkIpvs(view, packet, around).map(asWay);
+      return { want: walked(viewOfPlan(plan)), have: walked(held) };
+    } finally {
+      await host.close();
+    }
+  }
+
   async function iptablesWays(): Promise<{ want: Way[]; have: Way[] }> {
     const plan = compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
     const host = await openIptablesHost(
@@ -75,12 +94,9 @@ export async function lookAtKernel(
       await inUseHere(starter(placeOf(look))),
       signal,
     );
-    const ways = (rules: Parameters<typeof walkIptables>[0]): Way[] =>
-      walkIptables(rules, packet, around).map(({ outcome, steps }) => ({
-        outcome,
-        steps: steps.map(({ table, rule }) => `${table}: ${rule}`),
-      }));
-    return { want: ways(rulesetOf(plan)), have: ways(rulesetOnHost(await host.read(signal))) };
+    const walked = (rules: Parameters<typeof walkIptables>[0]) =>
+      walkIptables(rules, packet, around).map(asWay);
+    return { want: walked(rulesetOf(plan)), have: walked(rulesetOnHost(await host.read(signal))) };
   }
 }
 
@@ -88,6 +104,10 @@ export async function lookAtKernel(
 function podInterface({ detector }: Routes["settings"]): string {
   if (detector.kind === "interface") return detector.name;
   return detector.kind === "interfacePrefix" ? `${detector.prefix}0` : "pod0";
+}
+
+function asWay({ outcome, steps }: IptablesWalk): Way {
+  return { outcome, steps: steps.map(({ table, rule }) => `${table}: ${rule}`) };
 }
 
 type Way = {

@@ -149,14 +149,11 @@ export function playgroundPid(source: string): number {
 
 /** The mode, if what the kernel should hold follows from the cluster alone. */
 export function plannedMode({ config: { mode } }: Look): KnownMode {
-  if (mode === "nftables" || mode === "iptables") return mode;
-  throw new Mistake(unplanned[mode]);
+  if (mode !== "userspace") return mode;
+  throw new Mistake(
+    "no Plan can be made for userspace mode: its rules lead to ports that only the daemon knows",
+  );
 }
-
-const unplanned = {
-  userspace: "no Plan can be made for userspace mode: its rules lead to ports that only the daemon knows",
-  ipvs: "no Plan of ipvs mode is compared here: look at its servers with ipvsadm -Ln",
-} as const;
 
 function specOf(source: string, version: string): SourceSpec {
   try {

@@ -1,10 +1,13 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
 import { type Family, families } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
+import { compile as compileIpvs } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { chainsOf } from "../plan/iptables/plan.ts";
 import { print as printIptables } from "../plan/iptables/print.ts";
 import { type IptablesPlan, tableNames } from "../plan/iptables/types.ts";
+import { print as printIpvs } from "../plan/ipvs/print.ts";
+import type { IpvsPlan } from "../plan/ipvs/types.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import { print as printNftables } from "../plan/nftables/print.ts";
 import type { NftTable } from "../plan/nftables/types.ts";
@@ -17,11 +20,12 @@ import { splitOwnFlags } from "./own-flags.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything
 
-Usage: turnout render --source=files:DIR --node=NAME [-o routes|json|nftables|iptables] [--mode=MODE]
+Usage: turnout render --source=files:DIR --node=NAME [-o routes|json|nftables|iptables|ipvs] [--mode=MODE]
 
 ${lookHelp}  -o          routes (default): who is sent where; json: the same as data;
               nftables: the table in nft's own syntax, which nft -f would load;
-              iptables: the tables as iptables-save and ip6tables-save would list them
+              iptables: the tables as iptables-save and ip6tables-save would list them;
+              ipvs: what ipvsadm, ip, ipset and iptables-save would list
               with --mode, -o json prints the Plan of that mode
 
 Example:
@@ -37,7 +41,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     }
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
     checkArguments(wanted, rest);
-    const mode = wanted === "iptables" ? "iptables" : given.mode;
+    const mode = wanted === "iptables" || wanted === "ipvs" ? wanted : given.mode;
     const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
     if (wanted === "json" && given.mode !== undefined) plannedMode(look);
     const { routes, snapshot } = await lookAt(look, signal);
@@ -52,8 +56,8 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
 function checkArguments(output: string, rest: readonly string[]): void {
   if (rest.length > 0)
     throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
-  if (!["routes", "json", "nftables", "iptables"].includes(output))
-    throw new Mistake(`-o must be routes, json, nftables or iptables, not ${JSON.stringify(output)}`);
+  if (!["routes", "json", "nftables", "iptables", "ipvs"].includes(output))
+    throw new Mistake(`-o must be routes, json, nftables, iptables or ipvs, not ${JSON.stringify(output)}`);
 }
 
 function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode: string | undefined): string {
@@ -64,6 +68,9 @@ function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode:
   if (output === "iptables") {
     return families.map((family) => `# ${family}\n${printIptables(iptablesPlan(routes[family]))}`).join("\n");
   }
+  if (output === "ipvs") {
+    return families.map((family) => `# ${family}\n${printIpvs(ipvsPlan(routes[family]))}`).join("\n");
+  }
   const tables = families.map((family) => unfold(compileNftables(null, routes[family])));
   if (output === "nftables") return tables.map(printNftables).join("\n");
   const data =
@@ -71,7 +78,9 @@ function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode:
       ? families.map((family) => [family, jsonRoutes(routes[family])])
       : mode === "iptables"
         ? families.map((family) => [family, jsonChains(iptablesPlan(routes[family]))])
-        : tables.map((table) => [table.family, jsonTable(table)]);
+        : mode === "ipvs"
+          ? families.map((family) => [family, jsonIpvs(ipvsPlan(routes[family]))])
+          : tables.map((table) => [table.family, jsonTable(table)]);
   return `${JSON.stringify(Object.fromEntries(data), null, 2)}\n`;
 }
 
@@ -89,6 +98,24 @@ function jsonRoutes(routes: Routes): unknown {
 /** With the packet counters that most kernels have. */
 function iptablesPlan(routes: Routes): IptablesPlan {
   return compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
+}
+
+function ipvsPlan(routes: Routes): IpvsPlan {
+  return compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] });
+}
+
+function jsonIpvs(plan: IpvsPlan): unknown {
+  const servers = [...plan.servers.entries()].map(([key, claims]) => {
+    const { owner, server } = claims[0]!;
+    return [key, { owner, ...server, destinations: [...server.destinations.keys()] }] as const;
+  });
+  return {
+    servers: Object.fromEntries(servers.sort(([a], [b]) => (a < b ? -1 : 1))),
+    addresses: [...plan.addresses.keys()].sort(),
+    sets: plan.sets,
+    entries: [...plan.entries.keys()].sort(),
+    ...(jsonChains(plan.tables) as object),
+  };
 }
 
 function jsonChains(plan: IptablesPlan): unknown {

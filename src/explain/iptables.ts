@@ -29,7 +29,18 @@ export type Surroundings = {
   readonly podInterface: string;
   /** Clients remembered for affinity: list name → addresses. */
   readonly remembered?: ReadonlyMap<string, ReadonlySet<Address>>;
+  /** Whether a packet is in an IP set, looked at from these sides; where there are sets. */
+  readonly isInSet?: (set: string, sides: string, packet: SetView) => boolean;
 };
+
+/** What an IP set looks at. */
+export type SetView = {
+  readonly source: Address;
+  readonly destination: Place;
+  readonly protocol: Packet["to"]["protocol"];
+};
+
+type Place = { readonly address: Address; readonly port: number };
 
 /** Rules by table and chain, ready to be walked. */
 export type Ruleset = {
@@ -83,14 +94,18 @@ export function walkIptables(rules: Ruleset, packet: Packet, around: Surrounding
   return walks;
 }
 
-type State = {
+/** A packet on its way. */
+export type State = {
   readonly rules: Ruleset;
   readonly around: Surroundings;
   readonly packet: Packet;
   readonly answers: readonly boolean[];
   asked: number;
   mark: number;
-  destination: { readonly address: Address; readonly port: number };
+  source: Address;
+  destination: Place;
+  /** The virtual server it went through, if any. */
+  server: Place | null;
   translated: boolean;
   masqueraded: boolean;
   readonly steps: IptablesStep[];
@@ -99,13 +114,19 @@ type State = {
 /** How a chain ends: its caller goes on, or the packet has its fate in this table. */
 type End = "continue" | "accept" | "drop" | "reject";
 
-function startOf(rules: Ruleset, packet: Packet, around: Surroundings, answers: readonly boolean[]): State {
+export function startOf(
+  rules: Ruleset,
+  packet: Packet,
+  around: Surroundings,
+  answers: readonly boolean[] = [],
+): State {
   const { address, port } = packet.to;
-  const start = { asked: 0, mark: 0, translated: false, masqueraded: false, steps: [] };
-  return { rules, around, packet, answers, destination: { address, port }, ...start };
+  const start = { asked: 0, mark: 0, server: null, translated: false, masqueraded: false, steps: [] };
+  const source = packet.from.address;
+  return { rules, around, packet, answers, source, destination: { address, port }, ...start };
 }
 
-function outcomeOf(state: State, refused: "drop" | "reject" | null): IptablesWalk["outcome"] {
+export function outcomeOf(state: State, refused: "drop" | "reject" | null): IptablesWalk["outcome"] {
   if (refused !== null) return { kind: refused };
   if (!state.translated) return { kind: "pass" };
   return { kind: "forward", backend: state.destination, masquerade: state.masqueraded };
@@ -125,7 +146,7 @@ function passHooks(state: State): "drop" | "reject" | null {
   return run(state, "filter", "FORWARD") ?? run(state, "nat", "POSTROUTING");
 }
 
-function run(state: State, table: TableName, builtIn: ChainName): "drop" | "reject" | null {
+export function run(state: State, table: TableName, builtIn: ChainName): "drop" | "reject" | null {
   const end = runChain(state, table, builtIn);
   return end === "drop" || end === "reject" ? end : null;
 }
@@ -173,7 +194,8 @@ function carryOut(state: State, table: TableName, { target }: Rule): End | "retu
 }
 
 function holds(state: State, match: Match): boolean {
-  const { from, to } = state.packet;
+  const { to } = state.packet;
+  const { source, destination, server } = state;
   switch (match.kind) {
     case "comment":
     case "remember":
@@ -184,13 +206,13 @@ function holds(state: State, match: Match): boolean {
     case "bareProtocol":
       return to.protocol === match.protocol;
     case "source":
-      return inNetwork(match.cidr, from.address) !== match.not;
+      return inNetwork(match.cidr, source) !== match.not;
     case "destination":
-      return inNetwork(match.cidr, state.destination.address) !== match.not;
+      return inNetwork(match.cidr, destination.address) !== match.not;
     case "inInterface":
       return isInterface(match.name, state) !== match.not;
     case "destinationPort":
-      return state.destination.port === match.port;
+      return destination.port === match.port;
     case "mark":
       return ((state.mark & match.mark) !== 0) !== match.not;
     case "ctstate":
@@ -201,15 +223,19 @@ function holds(state: State, match: Match): boolean {
     case "state":
       return match.states.split(",").includes("NEW");
     case "localAddress":
-      return isLocal(state, match.side === "src" ? from.address : state.destination.address) !== match.not;
-    // Only ipvs mode knows sets and virtual servers.
-    case "set":
+      return isLocal(state, match.side === "src" ? source : destination.address) !== match.not;
+    case "set": {
+      const { isInSet } = state.around;
+      return isInSet?.(match.name, match.sides, { source, destination, protocol: to.protocol }) === true;
+    }
     case "ipvs":
-      return false;
+      return (
+        server?.address === match.address && server.port === match.port && to.protocol === match.protocol
+      );
     case "random":
       return state.answers[state.asked++] ?? true;
     case "recentlySeen":
-      return state.around.remembered?.get(match.list)?.has(from.address) === true;
+      return state.around.remembered?.get(match.list)?.has(source) === true;
   }
 }
 
@@ -230,6 +256,6 @@ function interfaceAddress({ packet, around, rules }: State): Address {
   return packet.from.origin === "node" ? loopback : (around.localAddresses[0] ?? loopback);
 }
 
-function isLocal({ around }: State, address: Address): boolean {
+export function isLocal({ around }: State, address: Address): boolean {
   return isLoopback(address) || around.localAddresses.includes(address);
 }

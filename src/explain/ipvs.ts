@@ -1,59 +1,121 @@
-// What ipvs mode makes of a packet: servers prefer endpoints of this node to silence, and hold every address they serve.
+// What ipvs mode makes of a packet: virtual servers know no senders, and without endpoints they refuse.
 import type { FamilySettings } from "../config/settings.ts";
+import { contains } from "../model/address.ts";
 import { type Decision, decide, type Packet } from "../routing/decide.ts";
-import { isExternallyReachable, type Pool, type Pools } from "../routing/pools.ts";
+import type { Pool } from "../routing/pools.ts";
 import type { PortRoutes, Route, Routes, Target } from "../routing/routes.ts";
 import { ipvsTraits } from "../routing/traits.ts";
 
 export function decideServed(routes: Routes, packet: Packet): Decision {
   const decision = decide(asServed(routes, packet), ipvsTraits, packet);
-  if (decision.outcome.kind !== "pass" || decision.hit !== null || !isHeld(routes, packet)) return decision;
-  const because = `${packet.to.address} is on the interface kube-ipvs0, but nothing serves this port there`;
-  return { ...decision, outcome: { kind: "reject" }, because: [...decision.because.slice(0, -1), because] };
+  if (decision.hit === null && isOnLink(routes, packet)) return unserved(decision, routes, packet);
+  if (decision.outcome.kind !== "forward") return decision;
+  const because = isElsewhere(routes, decision)
+    ? ["no endpoint is on this node, and ipvs mode uses others rather than none"]
+    : [];
+  const outcome = takesServiceAddress(routes, packet) ? withoutHairpin(decision) : decision.outcome;
+  return { ...decision, outcome, because: [...decision.because, ...because] };
 }
 
-/** The same Routes, with those of the ServicePort that the packet could meet as its virtual servers have them. */
-function asServed(routes: Routes, { to }: Packet): Routes {
-  const ids = [`${to.address}/${to.protocol}/${to.port}`, `node/${to.protocol}/${to.port}`];
-  const keys = ids.flatMap((id) => routes.claims.get(id)?.[0]?.key ?? []);
-  const ports = routes.ports.with(
-    keys.map((key) => [key, served(routes.ports.get(key)!, routes.settings)] as const),
-  );
-  return { ...routes, ports };
+/** The kernel has packets of the node leave from the very address they go to, where that is on our link. */
+function takesServiceAddress({ settings }: Routes, { from, to }: Packet): boolean {
+  return from.origin === "node" && !settings.localAddresses.includes(to.address);
 }
 
-function served(routed: PortRoutes, settings: FamilySettings): PortRoutes {
-  return { ...routed, routes: routed.routes.map((route) => servedRoute(route, routed, settings)) };
+/** Nobody calls himself with the address of a Service. */
+function withoutHairpin({ outcome, hit, sender }: Decision): Decision["outcome"] {
+  const target = hit!.route.from[sender];
+  if (outcome.kind !== "forward" || target.kind !== "forward") return outcome;
+  return {
+    kind: "forward",
+    choices: outcome.choices.map((choice) => ({ ...choice, masquerade: target.masquerade })),
+  };
 }
 
-/** One server for all senders: who sends decides about masquerading only. */
-function servedRoute(route: Route, { port, pools }: PortRoutes, settings: FamilySettings): Route {
-  const isInternal = route.frontend.kind === "clusterIP";
-  const policy = isInternal ? port.internalPolicy : port.externalPolicy;
-  const pool = policy === "cluster" ? pools.cluster : orElsewhere(pools);
-  const isRefused = isInternal && policy === "local" && !isExternallyReachable(port);
-  const as = (masquerade: boolean): Target =>
-    pool.endpoints.length > 0 && !(isRefused && pool !== pools.local)
-      ? { kind: "forward", pool, masquerade }
-      : { kind: "reject" };
-  if (!isInternal) {
-    const target = as(policy === "cluster");
-    return { ...route, from: { pod: target, node: target, outside: target } };
-  }
-  // The node reaches a server from the very address of that server, which no endpoint could answer.
-  const { masqueradeAll, detector } = settings;
-  const isOutsideMarked = masqueradeAll || detector.kind !== "none";
-  return { ...route, from: { pod: as(masqueradeAll), node: as(true), outside: as(isOutsideMarked) } };
+/** The Routes with the targets that virtual servers have. */
+function asServed(routes: Routes, packet: Packet): Routes {
+  const get = (key: string) => {
+    const routed = routes.ports.get(key);
+    return routed === undefined ? undefined : servedPort(routed, routes.settings, packet);
+  };
+  return { ...routes, ports: { ...routes.ports, get } };
 }
 
-function orElsewhere({ local, cluster }: Pools): Pool {
-  return local.endpoints.length > 0 ? local : cluster;
+function servedPort(routed: PortRoutes, settings: FamilySettings, packet: Packet): PortRoutes {
+  const { port, pools } = routed;
+  const preferred = (policy: "cluster" | "local") =>
+    policy === "local" && pools.local.endpoints.length > 0 ? pools.local : pools.cluster;
+  const routes = routed.routes.map((route): Route => {
+    if (route.frontend.kind === "clusterIP") {
+      const pool = preferred(port.internalPolicy);
+      const detects = settings.detector.kind !== "none";
+      return {
+        ...route,
+        from: {
+          pod: targetOf(pool, settings.masqueradeAll),
+          node: targetOf(pool, true),
+          outside: targetOf(pool, settings.masqueradeAll || detects),
+        },
+      };
+    }
+    const target = targetOf(preferred(port.externalPolicy), port.externalPolicy === "cluster");
+    const allowed =
+      packet.from.origin === "node" ? allowedHere(route, target, settings, packet) : route.allowed;
+    return { ...route, from: { pod: target, node: target, outside: target }, allowed };
+  });
+  return { ...routed, routes };
 }
 
-function isHeld({ ports, settings }: Routes, { to }: Packet): boolean {
+/**
+ * Packets of the node meet IPVS before source ranges, which then count for the node as a whole, and only where they
+ * leave from the very address they go to.
+ */
+function allowedHere(
+  { allowed }: Route,
+  target: Target,
+  { nodeIP, localAddresses }: FamilySettings,
+  { from, to }: Packet,
+): Route["allowed"] {
+  if (allowed === null || target.kind === "reject") return null;
+  const leavesFromThere = from.address === to.address || !localAddresses.includes(to.address);
+  return !leavesFromThere || allowed.some((range) => contains(range, nodeIP)) ? null : [];
+}
+
+function targetOf(pool: Pool, masquerade: boolean): Target {
+  return pool.endpoints.length === 0 ? { kind: "reject" } : { kind: "forward", pool, masquerade };
+}
+
+/** Whether an address of a Service is what makes the packet end on this node. */
+function isOnLink({ ports, settings }: Routes, { to }: Packet): boolean {
+  if (settings.localAddresses.includes(to.address)) return false;
   for (const { port } of ports.values()) {
-    if (port.loadBalancerIPs.includes(to.address)) return true;
+    if (port.clusterIP === to.address || port.loadBalancerIPs.includes(to.address)) return true;
     if (settings.externalIPsAllowed && port.externalIPs.includes(to.address)) return true;
   }
   return false;
+}
+
+function unserved(decision: Decision, routes: Routes, packet: Packet): Decision {
+  const because = decision.because.slice(0, -1);
+  if (isHealthCheck(routes, packet)) {
+    const why = "health checks are answered at every address of a Service";
+    return { ...decision, outcome: { kind: "pass" }, because: [...because, why] };
+  }
+  const why = `${packet.to.address} is on the interface kube-ipvs0, but nothing serves this port there`;
+  return { ...decision, outcome: { kind: "reject" }, because: [...because, why] };
+}
+
+function isHealthCheck({ ports }: Routes, { to }: Packet): boolean {
+  if (to.protocol === "icmp") return false;
+  for (const { port } of ports.values()) if (port.healthCheckNodePort === to.port) return true;
+  return false;
+}
+
+/** Policy Local, and endpoints that are not here. */
+function isElsewhere({ ports }: Routes, { hit, sender }: Decision): boolean {
+  const { port, pools } = ports.get(hit!.key)!;
+  const { frontend, from } = hit!.route;
+  const policy = frontend.kind === "clusterIP" ? port.internalPolicy : port.externalPolicy;
+  const target = from[sender];
+  return policy === "local" && target.kind === "forward" && target.pool === pools.cluster;
 }

@@ -6,16 +6,16 @@ import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { decide, type Packet } from "../routing/decide.ts";
 import { type Routes, route } from "../routing/routes.ts";
-import { iptablesTraits, nftablesTraits, type Traits } from "../routing/traits.ts";
+import { iptablesTraits, nftablesTraits } from "../routing/traits.ts";
 import { decideServed } from "./ipvs.ts";
 import type { BothRoutes } from "./resolve.ts";
 import { decideRelayed, type RelayedDecision } from "./userspace.ts";
 
 /** Modes whose Plans can be made without a host. */
-export type KnownMode = "nftables" | "iptables";
+export type KnownMode = "nftables" | "iptables" | "ipvs";
 
 /** Modes whose packets can be explained. */
-export type ExplainedMode = KnownMode | "ipvs" | "userspace";
+export type ExplainedMode = KnownMode | "userspace";
 
 /** What each mode makes of a packet. */
 export const judges: Readonly<Record<ExplainedMode, (routes: Routes, packet: Packet) => RelayedDecision>> = {
@@ -23,11 +23,6 @@ export const judges: Readonly<Record<ExplainedMode, (routes: Routes, packet: Pac
   iptables: (routes, packet) => decide(routes, iptablesTraits, packet),
   ipvs: decideServed,
   userspace: decideRelayed,
-};
-
-export const traitsOf: Readonly<Record<KnownMode, Traits>> = {
-  nftables: nftablesTraits,
-  iptables: iptablesTraits,
 };
 
 /** What only the machine itself knows of the node; without it the Node object must do. */

@@ -99,7 +99,7 @@ function masqueradeReason(
 
 /** Where nothing is forwarded, only those who could not have answered anyway. */
 function leftOut(
-  { port }: PortRoutes,
+  { port, pools }: PortRoutes,
   route: Route,
   { sender, outcome }: Pick<RelayedDecision, "sender" | "outcome">,
   { settings }: Routes,
@@ -107,8 +107,10 @@ function leftOut(
   const chosen = new Set(outcome.kind === "forward" ? outcome.choices.map((choice) => choice.endpoint) : []);
   const external = route.frontend.kind !== "clusterIP";
   const policy = external ? port.externalPolicy : port.internalPolicy;
-  const shortcut = external && sender !== "outside";
-  const onlyHere = policy === "local" && !shortcut;
+  const target = route.from[sender];
+  const onlyHere =
+    policy === "local" &&
+    (target.kind === "forward" ? target.pool === pools.local : !external || sender === "outside");
   const field = external ? "externalTrafficPolicy" : "internalTrafficPolicy";
   const reasonFor = (endpoint: Endpoint): string | null => {
     if (endpoint.state === "unready") return endpoint.serving ? "not ready" : "not ready, not serving";

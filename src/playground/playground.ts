@@ -3,10 +3,10 @@ import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { familyOfTo, parseFrom, parseTo } from "../explain/ask.ts";
-import { defaultConfig, type KnownMode, nodeRoutes, traitsOf } from "../explain/node-routes.ts";
+import { defaultConfig, judges, type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
-import { trace } from "../explain/trace.ts";
+import { traceOf } from "../explain/trace.ts";
 import { readAddresses } from "../host/netlink/route.ts";
 import { type Family, familyOf } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -132,7 +132,7 @@ export class Playground {
     const place = this.#placeOf(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
-    return printTrace(trace(routes[family], traitsOf[this.#knownMode], packet));
+    return printTrace(traceOf(judges[this.#knownMode](routes[family], packet), routes[family], packet));
   }
 
   snapshot(node: string): Promise<Snapshot> {

@@ -154,7 +154,7 @@ function atFrontend(
   }
   return {
     outcome: outcomeOf(target, packet, settings, traits),
-    because: targetReason(target, routed, route, sender),
+    because: targetReason(target, routed, route, traits.shortCut && sender !== "outside"),
   };
 }
 
@@ -236,12 +236,17 @@ function isMasqueraded(
 
 const policyNames = { cluster: "Cluster", local: "Local" } as const;
 
-function targetReason(target: Target, { port }: PortRoutes, { frontend }: Route, sender: Sender): string {
+function targetReason(
+  target: Target,
+  { port }: PortRoutes,
+  { frontend }: Route,
+  startsHere: boolean,
+): string {
   const external = frontend.kind !== "clusterIP";
   const policy = external
     ? `externalTrafficPolicy ${policyNames[port.externalPolicy]}`
     : `internalTrafficPolicy ${policyNames[port.internalPolicy]}`;
-  const shortcut = external && port.externalPolicy === "local" && sender !== "outside";
+  const shortcut = external && port.externalPolicy === "local" && startsHere;
   const rule = shortcut
     ? `${policy}, but traffic that starts on this node may use the whole cluster`
     : policy;

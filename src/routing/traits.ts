@@ -18,6 +18,8 @@ export type Traits = {
   readonly hairpinOfRemoteEndpoints: boolean;
   /** Rows 89–99: which setting rules NodePorts on loopback. */
   readonly loopback: "localhostNodePorts" | "nftLocalhost" | "always" | "never";
+  /** Rows 70–72: external addresses lead this node and its pods to the whole cluster in spite of policy Local. */
+  readonly shortCut: boolean;
 };
 
 export const nftablesTraits: Traits = {
@@ -29,6 +31,7 @@ export const nftablesTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: false,
   loopback: "nftLocalhost",
+  shortCut: true,
 };
 
 /** As far as rules and relays decide; what a relay adds to that, `explain/userspace.ts` knows. */
@@ -41,6 +44,7 @@ export const userspaceTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: true,
   loopback: "always",
+  shortCut: true,
 };
 
 export const iptablesTraits: Traits = {
@@ -52,6 +56,7 @@ export const iptablesTraits: Traits = {
   firewallAtExternalIPs: false,
   hairpinOfRemoteEndpoints: true,
   loopback: "localhostNodePorts",
+  shortCut: true,
 };
 
 /** As far as addresses decide; what virtual servers make of policies, `explain/ipvs.ts` knows. */
@@ -64,4 +69,5 @@ export const ipvsTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: false,
   loopback: "never",
+  shortCut: false,
 };

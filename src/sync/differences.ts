@@ -1,13 +1,18 @@
 // How a host differs from what it should hold, a line for each difference; nothing is changed.
+import type { KnownMode } from "../explain/node-routes.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
+import { openIpvsHost } from "../host/ipvs/host.ts";
 import { NftablesHost } from "../host/nftables/host.ts";
 import { type Family, families } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
+import { compile as compileIpvs } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { adopt } from "../plan/iptables/adopt.ts";
 import { printPatch } from "../plan/iptables/print.ts";
+import { adopt as adoptIpvs } from "../plan/ipvs/adopt.ts";
+import { printOperation } from "../plan/ipvs/print.ts";
 import { diff, type Operation } from "../plan/nftables/diff.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Routes } from "../routing/routes.ts";
@@ -17,27 +22,50 @@ type Place = { readonly netns?: string };
 
 export async function differences(
   routes: Readonly<Record<Family, Routes>>,
-  mode: "nftables" | "iptables",
+  mode: KnownMode,
   place: Place,
   signal: AbortSignal,
   served: readonly Family[] = families,
 ): Promise<string[]> {
   const lines: string[] = [];
   for (const family of served) {
-    const found =
-      mode === "iptables"
-        ? await iptablesDifferences(routes[family], place, signal)
-        : await nftablesDifferences(routes[family], place, signal);
+    const found = await finders[mode](routes[family], place, signal);
     lines.push(...found.map((line) => `${family}: ${line}`));
   }
   return lines;
 }
+
+type Find = (routes: Routes, place: Place, signal: AbortSignal) => Promise<string[]>;
+
+const finders: Readonly<Record<KnownMode, Find>> = {
+  nftables: nftablesDifferences,
+  iptables: iptablesDifferences,
+  ipvs: ipvsDifferences,
+};
 
 async function iptablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
   const plan = compileIptables(null, routes, await existingCounters(place));
   const host = await openIptablesHost(routes.settings.family, await inUseHere(starter(place)), signal);
   const patch = printPatch(adopt(await host.read(signal), plan));
   return patch.split("\n").filter((line) => /^[-:]/.test(line));
+}
+
+/** With the default scheduler; what is excluded is known to the daemon alone. */
+async function ipvsDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
+  const { family } = routes.settings;
+  const plan = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] });
+  const host = await openIpvsHost({ family, ...place });
+  try {
+    const { patch } = adoptIpvs(await host.read(signal), plan);
+    const tables = await openIptablesHost(family, await inUseHere(starter(place)), signal);
+    const rules = printPatch(adopt(await tables.read(signal), plan.tables));
+    return [
+      ...[...patch.grow, ...patch.shrink].map(printOperation),
+      ...rules.split("\n").filter((line) => /^[-:]/.test(line)),
+    ];
+  } finally {
+    await host.close();
+  }
 }
 
 async function nftablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {

@@ -2,8 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/settings.ts";
+import type { IptablesWalk } from "../../src/explain/iptables.ts";
+import { decideServed } from "../../src/explain/ipvs.ts";
+import { viewOfPlan, walkIpvs } from "../../src/explain/ipvs-walk.ts";
 import { MemoryIpvsHost } from "../../src/host/ipvs/memory.ts";
-import type { ServicePort } from "../../src/model/snapshot.ts";
+import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
 import { compile, type IpvsOptions } from "../../src/modes/ipvs/compile.ts";
 import { adopt } from "../../src/plan/ipvs/adopt.ts";
 import { type Change, diff } from "../../src/plan/ipvs/diff.ts";
@@ -11,12 +14,40 @@ import type { Draining } from "../../src/plan/ipvs/drain.ts";
 import { serverKey } from "../../src/plan/ipvs/names.ts";
 import { print } from "../../src/plan/ipvs/print.ts";
 import type { IpvsPlan } from "../../src/plan/ipvs/types.ts";
+import type { Decision } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { servicePort, settings, snapshotOf } from "../clusters.ts";
+import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 
 const options: IpvsOptions = { scheduler: "rr", excludeCIDRs: [] };
 
 describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
+  it("gives every packet the fate that decideServed() says", () => {
+    const state = fc.record({
+      ports: fc.array(servicePort(family), { maxLength: 8 }),
+      settings: settings(family),
+    });
+    fc.assert(
+      fc.property(
+        state,
+        fc.array(packet(family), { minLength: 1, maxLength: 12 }),
+        ({ ports, settings }, packets) => {
+          const routes = route(null, snapshotOf(ports, family), settings);
+          const view = viewOfPlan(compile(null, routes, options));
+          const around = { localAddresses: settings.localAddresses, podInterface: "br0" };
+          for (const each of packets) {
+            const walked = walkIpvs(view, each, around).map(({ outcome }) => walkText(outcome));
+            const { outcome } = decideServed(routes, each);
+            expect({ packet: each, fate: walked.sort() }).toEqual({
+              packet: each,
+              fate: decisionTexts(outcome),
+            });
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
   const history = fc.record({
     settings: fc.array(settings(family), { minLength: 2, maxLength: 2 }),
     steps: fc.array(
@@ -86,6 +117,18 @@ describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
     );
   });
 });
+
+function walkText(outcome: IptablesWalk["outcome"]): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  return `${endpointKey(outcome.backend)}${outcome.masquerade ? " masquerade" : ""}`;
+}
+
+function decisionTexts(outcome: Decision["outcome"]): string[] {
+  if (outcome.kind !== "forward") return [outcome.kind];
+  return outcome.choices
+    .map(({ endpoint, masquerade }) => `${endpointKey(endpoint)}${masquerade ? " masquerade" : ""}`)
+    .sort();
+}
 
 /** One history on one host in memory. */
 class Walk {
