@@ -25,17 +25,25 @@ export class Bustle {
       return;
     }
     if (!exists) this.#put("Service", `web-${n}`, dualStack(`172.30.0.${n + 1}`));
-    const addresses = Array.from({ length: any(5) }, () => `10.180.${any(4)}.${1 + any(200)}`);
-    this.#put("EndpointSlice", `web-${n}`, slice(addresses.map((each) => endpoint(each))));
-    const twins = addresses.map((each) => endpoint(twin(each)));
-    this.#put("EndpointSlice", `web-${n}`, slice(twins, { addressType: "IPv6" }), "-v6");
+    this.#putSlices(
+      `web-${n}`,
+      Array.from({ length: any(5) }, () => `10.180.${any(4)}.${1 + any(200)}`),
+    );
   }
 
-  /** Gives a Service that is always there another address, never had before; returns it. */
-  mark(): string {
-    const address = `172.30.${1 + Math.floor(this.#marks / 250)}.${1 + (this.#marks++ % 250)}`;
+  /** Gives a Service that is always there another address and another endpoint, never had before; returns all four. */
+  mark(): readonly string[] {
+    const [part, host] = [Math.floor(this.#marks / 250), 1 + (this.#marks++ % 250)];
+    const [address, target] = [`172.30.${1 + part}.${host}`, `10.180.${4 + part}.${host}`];
     this.#put("Service", "mark", dualStack(address));
-    return address;
+    this.#putSlices("mark", [target]);
+    return [address, twin(address), target, twin(target)];
+  }
+
+  #putSlices(serviceName: string, addresses: readonly string[]): void {
+    this.#put("EndpointSlice", serviceName, slice(addresses.map((each) => endpoint(each))));
+    const twins = addresses.map((each) => endpoint(twin(each)));
+    this.#put("EndpointSlice", serviceName, slice(twins, { addressType: "IPv6" }), "-v6");
   }
 
   #put(kind: "Service" | "EndpointSlice", serviceName: string, fields: object, suffix = ""): void {

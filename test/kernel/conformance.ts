@@ -4,12 +4,14 @@ import { type ModeName, type PacketCase, readScenario, type Scenario, scenarioNa
 import { readStories, type Story } from "../stories.ts";
 import { groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./judge.ts";
 import { type ProgramUnderTest, play } from "./story.ts";
-import { createWorld, type World } from "./world.ts";
+import { type BackEnd, createWorld, type World } from "./world.ts";
 
 export type Candidate = {
   readonly title: string;
   readonly program: "turnout" | "kube-proxy";
   readonly mode: ModeUnderTest;
+  /** Of the packet-filter tables, for whatever else is on the node. */
+  readonly backEnd?: BackEnd;
   /** null: it can be judged here; else why it cannot. */
   readonly reasonToSkip: string | null;
   /** Cases that this candidate has no part in, such as what a daemon adds to a Plan. */
@@ -19,11 +21,11 @@ export type Candidate = {
 };
 
 export function describeConformance(candidate: Candidate): void {
-  const { title, program, mode, reasonToSkip, leavesOut, atOnce } = candidate;
+  const { title, program, mode, reasonToSkip, leavesOut, atOnce, backEnd } = candidate;
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
-      if (reasonToSkip === null) world = await createWorld();
+      if (reasonToSkip === null) world = await createWorld("", backEnd);
     });
     afterAll(() => world?.close());
 
@@ -50,11 +52,11 @@ export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut" | "atOnce"> 
 };
 
 /** All stories as tests of one running program. */
-export function describeStories({ title, program, mode, reasonToSkip }: ProgramCandidate): void {
+export function describeStories({ title, program, mode, reasonToSkip, backEnd }: ProgramCandidate): void {
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
-      if (reasonToSkip === null) world = await createWorld();
+      if (reasonToSkip === null) world = await createWorld("", backEnd);
     });
     afterAll(() => world?.close());
 

@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { twin } from "../places.ts";
 import { BadHours } from "./bad-hour.ts";
 import { Bustle } from "./bustle.ts";
 import type { Namespace } from "./netns.ts";
@@ -113,12 +112,12 @@ async function recovered(site: Site, bustle: Bustle, list: () => readonly string
   // Requests that hang are noticed after minutes: end them.
   site.api.dropConnections();
   const since = Date.now();
-  const mark = bustle.mark();
+  const marks = bustle.mark();
   const isThere = () => {
     const text = list().join(" ");
-    return text.includes(mark) && text.includes(twin(mark));
+    return marks.every((mark) => text.includes(mark));
   };
-  await eventually(isThere, `the last Service, ${mark}`, patienceMs);
+  await eventually(isThere, `the last Service and its endpoint, ${marks.join(", ")}`, patienceMs);
   return Date.now() - since;
 }
 

@@ -12,17 +12,23 @@ import type { Namespace } from "./netns.ts";
 import type { ProgramUnderTest } from "./story.ts";
 import type { World } from "./world.ts";
 
-/** `pace`: how long and how often to look for the first sync, on slow machines. */
+/**
+ * `pace`: how long and how often to look for the first sync, on slow machines. `iptables`: added to what a scenario sets
+ * for that mode.
+ */
 export function kubeProxyProgram(
   program: string,
   mode: Mode | "ipvs",
   pace?: { readonly patienceMs: number; readonly everyMs: number },
+  iptables: Readonly<Record<string, unknown>> = {},
 ): ProgramUnderTest {
   type Run = { readonly proxy: Awaited<ReturnType<typeof startProxy>>; objects: readonly KubeObject[] };
   let run: (Run & { readonly settings: ScenarioSettings }) | null = null;
   const start = async (world: World, objects: readonly KubeObject[], settings: ScenarioSettings) => {
     const foothold = enter(world.node);
-    const proxy = await startProxy(foothold, program, configurationFor(mode, settings), nodeName, objects);
+    const scenario = configurationFor(mode, settings);
+    const configuration = { ...scenario, iptables: { ...(scenario.iptables as object), ...iptables } };
+    const proxy = await startProxy(foothold, program, configuration, nodeName, objects);
     run = { proxy, objects, settings };
     await proxy.ready(pace);
   };

@@ -46,8 +46,11 @@ export const nodeServerPort = 8080;
 
 export const macs = { host: "02:00:00:00:00:02", RN: "02:00:00:00:00:03", X: "02:00:00:00:00:04" } as const;
 
+/** Of packet-filter tables: the one that `iptables` speaks to here, or the old one. */
+export type BackEnd = "default" | "legacy";
+
 /** Builds a world, with a name where there are several; whatever fails, nothing is left behind. */
-export async function createWorld(name = ""): Promise<World> {
+export async function createWorld(name = "", backEnd: BackEnd = "default"): Promise<World> {
   sweepNamespaces();
   const made: Namespace[] = [];
   const make = (label: string): Namespace => {
@@ -88,8 +91,8 @@ export async function createWorld(name = ""): Promise<World> {
         at.host.sysctl({ "net.ipv4.conf.all.route_localnet": 0 });
         at.host.run("conntrack", "-F");
       },
-      setForwardPolicy: (policy) => setPolicy(at.host, "FORWARD", policy),
-      setInputPolicy: (policy) => setPolicy(at.host, "INPUT", policy),
+      setForwardPolicy: (policy) => setPolicy(at.host, backEnd, "FORWARD", policy),
+      setInputPolicy: (policy) => setPolicy(at.host, backEnd, "INPUT", policy),
       close,
     };
   } catch (error) {
@@ -106,8 +109,8 @@ function flushRules(node: Namespace): void {
     // There is nothing to flush then.
   }
   for (const [list, tool] of [
-    ["ip_tables_names", "iptables-restore"],
-    ["ip6_tables_names", "ip6tables-restore"],
+    ["ip_tables_names", "iptables-legacy-restore"],
+    ["ip6_tables_names", "ip6tables-legacy-restore"],
   ] as const) {
     const tables = node.inside(() => textOf(`/proc/thread-self/net/${list}`)).split("\n");
     const flushed = tables.filter((table) => table !== "").map((table) => `*${table}\nCOMMIT\n`);
@@ -128,8 +131,9 @@ function flushServers(node: Namespace): void {
     node.ip("link delete kube-ipvs0");
 }
 
-function setPolicy(node: Namespace, chain: string, policy: string): void {
-  for (const tool of ["iptables", "ip6tables"]) node.run(tool, "-w", "5", "-P", chain, policy);
+function setPolicy(node: Namespace, backEnd: BackEnd, chain: string, policy: string): void {
+  const variant = backEnd === "legacy" ? "-legacy" : "";
+  for (const tool of ["iptables", "ip6tables"]) node.run(`${tool}${variant}`, "-w", "5", "-P", chain, policy);
 }
 
 /** Settings of every namespace: routers without opinions that answer every error at once. */
