@@ -74,7 +74,7 @@ const ok: SyncRecord = {
   readBack: false,
   outcome: { kind: "ok", refused: [] },
 };
-const failed: SyncRecord["outcome"] = { kind: "failed", message: "nft exited with 1" };
+const failed: SyncRecord["outcome"] = { kind: "failed", message: "nft exited with 1", ofRules: true };
 
 function service(name = "web", more: object = {}, ports: object[] = [{ port: 80 }]) {
   const families = { ipFamilies: ["IPv4"], clusterIP: "172.30.0.1", clusterIPs: ["172.30.0.1"] };
@@ -242,6 +242,13 @@ describe("a Sync", () => {
     sync({ trigger: "change", setbacks: 2 });
     expect(await value(`${changes}iptables_restore_failures_total`)).toBe(2);
     expect(await value(`${changes}iptables_partial_restore_failures_total`)).toBe(1);
+  });
+
+  it("20/33 counts failed restores in ipvs mode, and nothing else that fails there", async () => {
+    const { sync, value } = setUp("ipvs");
+    sync({ trigger: "change", outcome: failed });
+    sync({ trigger: "retry", outcome: { ...failed, ofRules: false } });
+    expect(await value(`${changes}iptables_restore_failures_total`)).toBe(1);
   });
 
   it("10/55 tells the rules that iptables mode holds, and those it wrote last", async () => {

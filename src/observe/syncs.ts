@@ -124,8 +124,9 @@ function tellSync(metrics: Metrics, mode: ModeName, record: SyncRecord): void {
   }
   const failures = (record.setbacks ?? 0) + (outcome.kind === "failed" ? 1 : 0);
   if (failures > 0 && mode === "nftables") metrics.nftablesFailures.with(family).add(failures);
-  if (failures > 0 && mode === "iptables") metrics.restoreFailures.with(family).add(failures);
-  if (failures > 0 && mode === "iptables" && !isFull) metrics.partialRestoreFailures.with(family).add();
+  const restores = (record.setbacks ?? 0) + (outcome.kind === "failed" && outcome.ofRules === true ? 1 : 0);
+  if (restores > 0 && mode !== "nftables") metrics.restoreFailures.with(family).add(restores);
+  if (restores > 0 && mode === "iptables" && !isFull) metrics.partialRestoreFailures.with(family).add();
   if (outcome.kind === "ok") metrics.refusedPorts.with(family).set(outcome.refused.length);
 }
 

@@ -1,6 +1,7 @@
 // One family's part of the loop: its Routes, its Driver, and the record of each turn.
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
+import { RestoreFailed } from "../host/iptables/refusal.ts";
 import type { Family } from "../model/address.ts";
 import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
 import { type Routes, route } from "../routing/routes.ts";
@@ -49,7 +50,7 @@ export class FamilySync {
       return { ...facts(), ...applied, outcome: { kind: "ok", refused } };
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      return { ...facts(), ...nothing, outcome: { kind: "failed", message: error.message } };
+      return { ...facts(), ...nothing, outcome: failureOf(error) };
     }
   }
 
@@ -72,6 +73,10 @@ export class FamilySync {
     for (const key of now.changed) gained += count(now, key) - count(before, key);
     return gained;
   }
+}
+
+function failureOf(error: HostError): SyncRecord["outcome"] {
+  return { kind: "failed", message: error.message, ofRules: error instanceof RestoreFailed };
 }
 
 const nothing: Omit<Applied, "refused"> = { readBack: false, operations: 0, bytes: 0 };

@@ -28,5 +28,10 @@ export type SyncRecord = {
   readonly rules?: readonly RuleCount[];
   readonly outcome:
     | { readonly kind: "ok"; readonly refused: readonly Problem[] }
-    | { readonly kind: "failed"; readonly message: string };
+    | {
+        readonly kind: "failed";
+        readonly message: string;
+        /** It was iptables-restore that failed, and not something else on the way. */
+        readonly ofRules?: boolean;
+      };
 };
