@@ -3,6 +3,7 @@ import { helpLines } from "../playground/commands.ts";
 import type { CommandWorld } from "./command.ts";
 import { completion, completionHelp } from "./completion.ts";
 import { diff, diffHelp } from "./diff.ts";
+import { doctor, doctorHelp } from "./doctor.ts";
 import { explain, explainHelp } from "./explain.ts";
 import { playground, playgroundHelp } from "./playground.ts";
 import { render, renderHelp } from "./render.ts";
@@ -28,6 +29,7 @@ export const commands: Readonly<Record<string, Command>> = {
     help: diffHelp,
     run: diff,
   },
+  doctor: { summary: "what another mode would change, and for whom", help: doctorHelp, run: doctor },
   status: { summary: "how the daemon on this machine is doing", help: statusHelp, run: status },
   run: { summary: "the daemon: kube-proxy's flags and a few of our own", help: runHelp, run },
   completion: {

@@ -1,0 +1,117 @@
+// `turnout doctor migrate`: what a change of mode would change on a node, for whom, and what to do about it.
+import { readFileSync } from "node:fs";
+import type { Mode } from "../config/config.ts";
+import { decodeConfig } from "../config/decode.ts";
+import type { FileConfig } from "../config/fields.ts";
+import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
+import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
+import { judges } from "../explain/node-routes.ts";
+import { readinessFor } from "../sync/readiness.ts";
+import type { CommandWorld } from "./command.ts";
+import { isPlayground, type Look, lookAt, lookFrom, placeOf } from "./look.ts";
+import { Mistake, withMistakes } from "./mistake.ts";
+import { readLocalAddresses } from "./node-settings.ts";
+import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
+
+export const doctorHelp = `turnout doctor: what to know before a change
+
+Usage: turnout doctor migrate [--from=MODE] --to=MODE [--config=FILE] [--source=…] [--node=NAME] [--live] [-o json]
+
+  migrate     what another mode would change for the Services of a cluster, as one node sees it:
+              packets that meet another fate, how endpoints are chosen, settings, the node itself
+
+  --from      iptables, ipvs, nftables or userspace; default: what --config or the daemon says
+  --to        the same; default nftables
+  --config    the configuration file of kube-proxy; without it that of the daemon, or the defaults
+  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground, or daemon[:SOCKET] (default)
+  --node      the node whose view it is
+  --cluster-cidr  network of all pods, whatever the configuration says
+  --live      looks at this machine, or at the playground's node: kernel, programs, addresses, sysctls
+  -o          text (default) or json
+
+Ends with 0 when nothing changes, with 3 when something does, with 4 when the node cannot run the new mode.
+
+Examples:
+  turnout doctor migrate --from=ipvs --to=nftables --source=files:examples/shop --node=node-a
+  turnout doctor migrate --config=/var/lib/kube-proxy/config.conf --source=api --live
+`;
+
+const flags = ["from", "to", "config", "source", "node", "cluster-cidr", "o", "output"];
+
+export function doctor(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
+  return withMistakes("doctor", world, async () => {
+    const live = argv.includes("--live");
+    const { given, rest } = splitOwnFlags(
+      argv.filter((argument) => argument !== "--live"),
+      flags,
+    );
+    if (rest.includes("--help") || rest.includes("-h")) {
+      world.stdout(doctorHelp);
+      return 0;
+    }
+    checkArguments(given, rest);
+    const look = await lookFrom(given, world.version);
+    const migration = {
+      from: fromOf(given, look),
+      to: modeOf("to", given.to ?? "nftables"),
+      node: look.node,
+    };
+    if (migration.from === migration.to) throw new Mistake(`--from and --to are both ${migration.to}`);
+    const { snapshot } = await lookAt(look, signal);
+    const facts = live ? { localAddresses: await readLocalAddresses(placeOf(look)) } : {};
+    const report = reportOf(migration, fileFor(given, look), snapshot, facts);
+    const remarks = live ? await remarksOn(report, look) : null;
+    const isJson = (given.o ?? given.output) === "json";
+    world.stdout(isJson ? asJson(report, remarks) : printReport(report, remarks));
+    return codeOf(report, remarks ?? []);
+  });
+}
+
+function checkArguments(given: OwnFlags, rest: readonly string[]): void {
+  const [subject, more] = rest;
+  if (subject !== "migrate") throw new Mistake("say what to look into: turnout doctor migrate --to=nftables");
+  if (more !== undefined)
+    throw new Mistake(`cannot use ${JSON.stringify(more)}; --help shows what can be said`);
+  const output = given.o ?? given.output ?? "text";
+  if (output !== "text" && output !== "json")
+    throw new Mistake(`-o must be text or json, not ${JSON.stringify(output)}`);
+}
+
+/** Every word of the file counts, also what it says of modes other than its own. */
+function fileFor(given: OwnFlags, { config }: Look): FileConfig {
+  const text = given.config ? readFileSync(given.config, "utf8") : null;
+  const decoded = text === null ? null : decodeConfig(text, given.config!);
+  const file = decoded?.ok ? decoded.config : fileOf(config);
+  const clusterCIDR = given["cluster-cidr"];
+  return clusterCIDR ? { ...file, detectLocalMode: "ClusterCIDR", clusterCIDR } : file;
+}
+
+function fromOf(given: OwnFlags, look: Look): Mode {
+  if (given.from !== undefined) return modeOf("from", given.from);
+  const source = given.source ?? "daemon";
+  if (given.config || isPlayground(source) || source.startsWith("daemon")) return look.config.mode;
+  throw new Mistake("say from which mode, for example --from=ipvs, or --config=FILE");
+}
+
+function modeOf(flag: string, text: string): Mode {
+  if (text in judges) return text as Mode;
+  throw new Mistake(`--${flag} must be iptables, ipvs, nftables or userspace, not ${JSON.stringify(text)}`);
+}
+
+async function remarksOn({ from, to }: Report, look: Look): Promise<NodeRemark[]> {
+  const { blocks, remarks } = await readinessFor(from, to, placeOf(look));
+  return [
+    ...blocks.map((message) => ({ kind: "blocks" as const, message })),
+    ...remarks.map((message) => ({ kind: "remark" as const, message })),
+  ];
+}
+
+function asJson(report: Report, thisNode: readonly NodeRemark[] | null): string {
+  const packets = report.packets.map((change) => ({ ...change, advice: adviceFor(change, report.to) }));
+  return `${JSON.stringify({ ...report, packets, ...(thisNode === null ? {} : { thisNode }) }, null, 2)}\n`;
+}
+
+function codeOf({ packets, habits, settings }: Report, remarks: readonly NodeRemark[]): number {
+  if (remarks.some(({ kind }) => kind === "blocks")) return 4;
+  return packets.length + habits.length + settings.length + remarks.length === 0 ? 0 : 3;
+}

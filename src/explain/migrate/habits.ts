@@ -1,0 +1,140 @@
+// What else changes with the mode: how endpoints are chosen and clients remembered, and what firewalls then see.
+import type { Mode, ValidConfig } from "../../config/config.ts";
+import type { ServicePort } from "../../model/snapshot.ts";
+import { type Habits, habitsOf } from "../../routing/habits.ts";
+import { isExternallyReachable } from "../../routing/pools.ts";
+
+export type HabitChange = {
+  readonly habit: keyof Habits;
+  readonly before: string;
+  readonly after: string;
+  readonly advice: string | null;
+  /** null: the node as a whole. */
+  readonly services: readonly string[] | null;
+};
+
+/** Only what concerns a Service that is there, or the node itself. */
+export function habitChanges(
+  from: Mode,
+  to: Mode,
+  config: ValidConfig,
+  ports: readonly ServicePort[],
+): HabitChange[] {
+  return (Object.keys(tellers) as (keyof Habits)[]).flatMap((habit) => {
+    const { concerns, tell, advice } = tellers[habit] as Teller<keyof Habits>;
+    const [before, after] = [tell(habitsOf[from][habit], config), tell(habitsOf[to][habit], config)];
+    if (before === after) return [];
+    const services = concerns === null ? null : namesOf(ports.filter(concerns));
+    if (services?.length === 0) return [];
+    return [{ habit, before, after, advice: advice?.(from, to, config) ?? null, services }];
+  });
+}
+
+type Teller<H extends keyof Habits> = {
+  /** Which Services it is about; null: the node as a whole. */
+  readonly concerns: ((port: ServicePort) => boolean) | null;
+  readonly tell: (value: Habits[H], config: ValidConfig) => string;
+  readonly advice?: (from: Mode, to: Mode, config: ValidConfig) => string | null;
+};
+
+const isSticky = ({ affinity }: ServicePort) => affinity !== null;
+
+const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
+  choice: {
+    concerns: ({ endpoints }) => endpoints.length > 1,
+    tell: (choice, { ipvs }) =>
+      choice === "scheduler"
+        ? `the scheduler ${ipvs.scheduler || "rr"} of IPVS chooses endpoints`
+        : choice === "turn"
+          ? "endpoints are taken in turn"
+          : "endpoints are chosen at random, all equally likely",
+    advice: (from, _, { ipvs }) => (from === "ipvs" ? schedulerAdvice(ipvs.scheduler || "rr") : null),
+  },
+  affinity: {
+    concerns: (port) => isSticky(port) && isExternallyReachable(port),
+    tell: (scope) =>
+      scope === "shared"
+        ? "a sticky client has one endpoint, wherever it comes in"
+        : "a sticky client has an endpoint of its own at each address and port",
+    advice: () => "sticky clients are assigned anew once, when the mode changes",
+  },
+  clientsRemembered: {
+    concerns: isSticky,
+    tell: (most) =>
+      `${most === null ? "any number of" : `up to ${most.toLocaleString("en")}`} clients of each sticky endpoint are remembered`,
+  },
+  invalidPackets: {
+    concerns: null,
+    tell: (fate) =>
+      fate === "drop"
+        ? "forwarded packets that connection tracking calls INVALID are dropped"
+        : "packets that connection tracking calls INVALID pass",
+    advice: (_, to) =>
+      to === "iptables"
+        ? "where routes are asymmetric, set conntrack.tcpBeLiberal"
+        : "if pods reset connections that were slow, set conntrack.tcpBeLiberal",
+  },
+  pastForwardPolicy: {
+    concerns: null,
+    tell: (flows) =>
+      ({
+        none: "a firewall that drops what is forwarded drops traffic of Services too",
+        masqueraded:
+          "masqueraded traffic of Services is accepted past a firewall that drops what is forwarded",
+        all: "traffic of Services passes a firewall that drops what is forwarded",
+      })[flows],
+    advice: (from, to) =>
+      openness[habitsOf[to].pastForwardPolicy] < openness[habitsOf[from].pastForwardPolicy]
+        ? "look at `iptables -S FORWARD` and `nft list ruleset`: where a policy or rule drops, accept the networks of pods and Services"
+        : null,
+  },
+  healthCheckPortsAccepted: {
+    concerns: ({ healthCheckNodePort }) => healthCheckNodePort !== 0,
+    tell: (isAccepted) =>
+      isAccepted
+        ? "health-check ports are opened in a firewall that drops what comes in"
+        : "health-check ports answer only where a firewall lets them",
+    advice: (from) =>
+      habitsOf[from].healthCheckPortsAccepted ? "let the health checks of load balancers in yourself" : null,
+  },
+  holdsAddresses: {
+    concerns: null,
+    tell: (holds) =>
+      holds
+        ? "addresses of Services are addresses of the node, on the interface kube-ipvs0"
+        : "addresses of Services are on no interface",
+    advice: (from) =>
+      from === "ipvs"
+        ? "whatever binds to or announces these addresses on the node needs them elsewhere; strictARP is no longer needed"
+        : "with MetalLB or others that answer ARP, set ipvs.strictARP",
+  },
+  connectionsOutlive: {
+    concerns: null,
+    tell: (outlive) =>
+      outlive
+        ? "connections live on when the proxy ends"
+        : "connections go through the process, and end with it",
+    advice: (from) =>
+      habitsOf[from].connectionsOutlive
+        ? null
+        : "connections of the old process end with the switch: drain the node first",
+  },
+};
+
+const openness = { none: 0, masqueraded: 1, all: 2 } as const satisfies Record<
+  Habits["pastForwardPolicy"],
+  number
+>;
+
+/** Schedulers that chose for a reason which no other mode knows. */
+function schedulerAdvice(scheduler: string): string {
+  if (["sh", "mh", "dh", "lblc", "lblcr"].includes(scheduler))
+    return `${scheduler} keeps clients together by hash: use sessionAffinity: ClientIP where that mattered`;
+  if (["lc", "wlc", "sed", "nq", "fo", "ovf", "wrr", "twos"].includes(scheduler))
+    return `${scheduler} looked at connections or weights: nothing does after the change, so watch the load of slow endpoints`;
+  return "shares are equal as before, but not in a fixed order";
+}
+
+function namesOf(ports: readonly ServicePort[]): string[] {
+  return [...new Set(ports.map(({ service }) => service))].sort();
+}

@@ -1,0 +1,178 @@
+// Which packets would meet another fate in another mode, and of which Services; alike ones are told once.
+import { families, joinHostPort } from "../../model/address.ts";
+import { endpointKey, portLabel } from "../../model/snapshot.ts";
+import type { Packet } from "../../routing/decide.ts";
+import { isLocal } from "../../routing/pools.ts";
+import type { Routes } from "../../routing/routes.ts";
+import { type ExplainedMode, judges } from "../node-routes.ts";
+import type { BothRoutes } from "../resolve.ts";
+import type { RelayedDecision, RelayedOutcome } from "../userspace.ts";
+import { type Probe, probesOf, type Subject, unallocatedProbe, type Who } from "./probes.ts";
+
+/** One mode with the Routes of the node under its settings. */
+export type Side = { readonly mode: ExplainedMode; readonly routes: BothRoutes };
+
+export type PacketChange = {
+  readonly subject: Subject;
+  readonly who: readonly Who[];
+  /** lost: it was answered. gained: it is answered. otherwise: answered differently, or refused differently. */
+  readonly kind: "lost" | "gained" | "otherwise";
+  readonly before: string;
+  readonly after: string;
+  /** Why the new mode does so, for the first of them. */
+  readonly because: string;
+  readonly concerns: readonly Concern[];
+};
+
+/** Whom it concerns, and where. */
+export type Concern = { readonly service: string; readonly at: readonly string[] };
+
+export function packetChanges(from: Side, to: Side): PacketChange[] {
+  const found = families.flatMap((family) => {
+    const sides = [
+      { judge: judges[from.mode], routes: from.routes[family] },
+      { judge: judges[to.mode], routes: to.routes[family] },
+    ] as const;
+    const { routes } = sides[1];
+    const ports = [...routes.ports.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
+    const known = ports.flatMap(([, routed]) =>
+      probesOf(routed, routes).flatMap((probe) => compared(probe, portLabel(routed.port), sides)),
+    );
+    const stray = unallocatedProbe(routes);
+    return stray === null ? known : [...known, ...compared(stray, "", sides)];
+  });
+  return withSendersTogether(together(found)).sort(bySubject);
+}
+
+type Judged = {
+  readonly judge: (routes: Routes, packet: Packet) => RelayedDecision;
+  readonly routes: Routes;
+};
+
+type Found = Omit<PacketChange, "who" | "concerns"> & {
+  readonly who: Who;
+  readonly service: string;
+  readonly at: string;
+};
+
+function compared(probe: Probe, service: string, [old, next]: readonly [Judged, Judged]): Found[] {
+  const { subject, who, packet } = probe;
+  const [before, after] = [old.judge(old.routes, packet), next.judge(next.routes, packet)];
+  if (signature(before.outcome) === signature(after.outcome)) return [];
+  const showsPlace = haveOtherEndpoints(before.outcome, after.outcome);
+  const { to } = packet;
+  const at = to.protocol === "icmp" ? to.address : `${joinHostPort(to.address, to.port)}/${to.protocol}`;
+  return [
+    {
+      subject,
+      who,
+      kind: kindOf(before.outcome, after.outcome),
+      before: fate(before.outcome, old.routes, showsPlace),
+      after: fate(after.outcome, next.routes, showsPlace),
+      because: reasonOf(after, probe),
+      service,
+      at,
+    },
+  ];
+}
+
+function signature(outcome: RelayedOutcome): string {
+  if (outcome.kind !== "forward") return outcome.kind;
+  const choices = outcome.choices.map(({ endpoint, masquerade }) => `${endpointKey(endpoint)} ${masquerade}`);
+  return choices.sort().join();
+}
+
+function haveOtherEndpoints(before: RelayedOutcome, after: RelayedOutcome): boolean {
+  if (before.kind !== "forward" || after.kind !== "forward") return false;
+  const [old, next] = [before, after].map(({ choices }) =>
+    choices.map(({ endpoint }) => endpointKey(endpoint)).sort(),
+  );
+  return old!.join() !== next!.join();
+}
+
+function reasonOf({ hit, because }: RelayedDecision, { subject, packet }: Probe): string {
+  const isNodePort = subject === "loopback" || subject === "otherAddress";
+  return hit === null && isNodePort ? `NodePorts do not answer on ${packet.to.address}` : because.at(-1)!;
+}
+
+function kindOf(before: RelayedOutcome, after: RelayedOutcome): PacketChange["kind"] {
+  if (before.kind === "forward" && after.kind !== "forward") return "lost";
+  return before.kind !== "forward" && after.kind === "forward" ? "gained" : "otherwise";
+}
+
+/** `showsPlace`: where the endpoints are makes a difference. */
+function fate(outcome: RelayedOutcome, { settings }: Routes, showsPlace: boolean): string {
+  switch (outcome.kind) {
+    case "reject":
+      return "is refused at once";
+    case "drop":
+      return "is dropped without a word";
+    case "pass":
+      return "is left to whoever else is there";
+    case "close":
+      return "is taken by a relay and given to nobody";
+    case "forward": {
+      const place = showsPlace ? placeOf(outcome.choices, settings) : "";
+      return `reaches endpoints${place}, which see ${seenBy(outcome.choices)}`;
+    }
+  }
+}
+
+type Choices = Extract<RelayedOutcome, { kind: "forward" }>["choices"];
+
+function placeOf(choices: Choices, settings: Routes["settings"]): string {
+  const local = choices.filter(({ endpoint }) => isLocal(endpoint, settings)).length;
+  if (local === choices.length) return " on this node";
+  return local === 0 ? " on other nodes" : " anywhere";
+}
+
+function seenBy(choices: Choices): string {
+  const masqueraded = choices.filter(({ masquerade }) => masquerade).length;
+  if (masqueraded === 0) return "the client";
+  return masqueraded === choices.length ? "this node instead of the client" : "the client, or this node";
+}
+
+/** Those with the same story become one, with everybody it concerns. */
+function together(found: readonly Found[]): PacketChange[] {
+  const changes = new Map<string, Omit<PacketChange, "concerns"> & { concerns: Map<string, string[]> }>();
+  for (const { service, at, who, ...story } of found) {
+    const id = [story.subject, who, story.before, story.after].join("|");
+    const change = changes.get(id) ?? { ...story, who: [who], concerns: new Map<string, string[]>() };
+    changes.set(id, change);
+    change.concerns.set(service, [...(change.concerns.get(service) ?? []), at]);
+  }
+  return [...changes.values()].map(({ concerns, ...change }) => ({
+    ...change,
+    concerns: [...concerns].map(([service, at]) => ({ service, at: [...new Set(at)] })),
+  }));
+}
+
+/** Senders whose fate changes alike, at the same places, share a change. */
+function withSendersTogether(changes: readonly PacketChange[]): PacketChange[] {
+  const merged = new Map<string, PacketChange>();
+  for (const change of changes) {
+    const id = [change.subject, change.before, change.after, JSON.stringify(change.concerns)].join("|");
+    const known = merged.get(id);
+    merged.set(id, known === undefined ? change : { ...known, who: [...known.who, ...change.who] });
+  }
+  return [...merged.values()];
+}
+
+const order = { lost: 0, gained: 1, otherwise: 2 } as const;
+
+function bySubject(a: PacketChange, b: PacketChange): number {
+  return order[a.kind] - order[b.kind] || subjects.indexOf(a.subject) - subjects.indexOf(b.subject);
+}
+
+const subjects: readonly Subject[] = [
+  "clusterIP",
+  "loadBalancerIP",
+  "externalIP",
+  "nodePort",
+  "otherAddress",
+  "loopback",
+  "itself",
+  "undefinedPort",
+  "ping",
+  "unallocated",
+];

@@ -1,0 +1,122 @@
+// A report on a change of mode, in words: what changes, for whom, why, and what to do about it.
+import type { Mode } from "../../config/config.ts";
+import type { HabitChange } from "./habits.ts";
+import type { PacketChange } from "./packets.ts";
+import type { Subject, Who } from "./probes.ts";
+import type { Report } from "./report.ts";
+
+/** What is wrong with the node itself, or left behind on it. */
+export type NodeRemark = { readonly kind: "blocks" | "remark"; readonly message: string };
+
+export function printReport(report: Report, remarks: readonly NodeRemark[] | null): string {
+  const { from, to, node, services, packets, habits, settings } = report;
+  const sections: (readonly [string, readonly string[]])[] = [
+    ["Packets", packets.map((change) => printPackets(change, to))],
+    ["Besides", habits.map(printHabit)],
+    ["Settings", settings.map(({ field, value, message }) => block(`${field}: ${value}`, [["", message]]))],
+    [
+      "This node",
+      (remarks ?? []).map(({ kind, message }) => block(kind === "blocks" ? `!! ${message}` : message, [])),
+    ],
+  ];
+  const told = sections.filter(([, blocks]) => blocks.length > 0);
+  return [
+    `From ${from} to ${to} mode, as ${node} sees it: ${count(services, "Service")}\n`,
+    ...told.map(([title, blocks]) => `${title}\n\n${blocks.join("\n")}`),
+    `${summary(report, remarks ?? [])}\n`,
+  ].join("\n");
+}
+
+/** What can be done about it; null: nothing needs to be. */
+export function adviceFor(
+  { subject, kind }: Pick<PacketChange, "subject" | "kind">,
+  to: Mode,
+): string | null {
+  if (kind === "gained") return subject === "otherAddress" || subject === "loopback" ? openNow : null;
+  if (subject === "ping") return "let monitoring ask a port of the Service, not ping its address";
+  if (kind !== "lost") return null;
+  if (subject === "loopback") return loopbackAdvice[to];
+  if (subject === "otherAddress") return "list the addresses in nodePortAddresses, or say [all]";
+  return null;
+}
+
+const openNow = "if nobody should reach it there, set nodePortAddresses";
+
+const loopbackAdvice: Readonly<Record<Mode, string | null>> = {
+  nftables:
+    "use the node's address; or list localhost in nodePortAddresses and switch on KubeProxyNFTablesLocalhostNodePorts",
+  iptables: "set iptables.localhostNodePorts",
+  ipvs: "use the node's address",
+  userspace: "use TCP, or the node's address",
+};
+
+function printPackets(change: PacketChange, to: Mode): string {
+  const { kind, subject, who, before, after, because, concerns } = change;
+  const everywhere = concerns.map(({ service, at }) =>
+    service === "" ? at[0]! : `${service} (${at.join(", ")})`,
+  );
+  return block(`${signs[kind]} ${names[subject]}, from ${who.map((each) => senders[each]).join(", ")}`, [
+    ["before", before],
+    ["after", after],
+    ["why", because],
+    ["do", adviceFor(change, to)],
+    ["where", some(everywhere)],
+  ]);
+}
+
+function printHabit({ before, after, advice, services }: HabitChange): string {
+  return block(`~ ${after}`, [
+    ["before", before],
+    ["do", advice],
+    ["where", services === null ? null : some(services)],
+  ]);
+}
+
+const signs = { lost: "-", gained: "+", otherwise: "~" } as const;
+
+const names: Readonly<Record<Subject, string>> = {
+  clusterIP: "cluster IPs",
+  loadBalancerIP: "load-balancer addresses",
+  externalIP: "external IPs",
+  nodePort: "NodePorts",
+  otherAddress: "NodePorts on other addresses of the node",
+  loopback: "NodePorts on loopback",
+  itself: "NodePorts of a Service whose endpoint is the sender itself",
+  undefinedPort: "ports that a Service does not define",
+  ping: "ping to cluster IPs",
+  unallocated: "addresses of the Services' network that no Service has",
+};
+
+const senders: Readonly<Record<Who, string>> = {
+  pod: "pods of this node",
+  node: "the node itself",
+  outside: "outside",
+  allowed: "outside, within the source ranges",
+  "endpoint elsewhere": "an endpoint on another node",
+};
+
+const most = 6;
+
+function some(items: readonly string[]): string {
+  const rest = items.length - most;
+  return `${items.slice(0, most).join(", ")}${rest > 0 ? `, and ${rest} more` : ""}`;
+}
+
+function block(title: string, rows: readonly (readonly [string, string | null])[]): string {
+  const lines = rows.flatMap(([label, text]) =>
+    text === null ? [] : `      ${label.padEnd(7)}${text}`.trimEnd(),
+  );
+  return [`  ${title}`, ...lines, ""].join("\n");
+}
+
+function summary({ packets, habits, settings }: Report, remarks: readonly NodeRemark[]): string {
+  if (remarks.some(({ kind }) => kind === "blocks")) return "The node cannot do this yet.";
+  const lost = packets.filter(({ kind }) => kind === "lost").length;
+  const changes = packets.length + habits.length + settings.length + remarks.length;
+  if (changes === 0) return "Nothing changes.";
+  return `${count(changes, "change")}; ${lost === 0 ? "nobody who is answered now is cut off." : `${lost} of them ${lost === 1 ? "cuts" : "cut"} somebody off (-).`}`;
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+}

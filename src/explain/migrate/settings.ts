@@ -1,0 +1,67 @@
+// Fields of the configuration that mean something else, or nothing, in another mode.
+import type { Mode } from "../../config/config.ts";
+import { defaultOf, type FileConfig, fieldAt, type Path, paths } from "../../config/fields.ts";
+import { kinds } from "../../config/kinds.ts";
+
+export type SettingChange = { readonly field: string; readonly value: string; readonly message: string };
+
+/** Only fields that say something other than their default; and what the default itself means, where that changes. */
+export function settingChanges(from: Mode, to: Mode, file: FileConfig): SettingChange[] {
+  const told = paths
+    .filter((path) => belongsTo(path, from) && !belongsTo(path, to) && !isDefault(path, file))
+    .map((field) => ({ field, value: shown(field, file), message: messageFor(field, to, file) }))
+    .filter(({ message }) => message !== "");
+  return [...told, ...defaultChanges(from, to, file)];
+}
+
+const blocks: Readonly<Record<Mode, readonly string[]>> = {
+  iptables: ["iptables."],
+  nftables: ["nftables."],
+  ipvs: ["ipvs.", "iptables.masquerade"],
+  userspace: ["iptables.syncPeriod", "iptables.minSyncPeriod", "portRange"],
+};
+
+function belongsTo(path: Path, mode: Mode): boolean {
+  return blocks[mode].some((prefix) => path.startsWith(prefix));
+}
+
+function messageFor(path: Path, to: Mode, file: FileConfig): string {
+  const remark = remarks[path];
+  if (remark !== undefined) return remark;
+  const name = path.slice(path.indexOf(".") + 1);
+  const twin = paths.find((each) => belongsTo(each, to) && each.endsWith(`.${name}`));
+  if (twin === undefined) return `has no effect in ${to} mode`;
+  if (shown(twin, file) === shown(path, file)) return "";
+  return `${twin} counts instead, which is ${shown(twin, file)}: copy the value`;
+}
+
+const remarks: Partial<Record<Path, string>> = {
+  "ipvs.scheduler": "has no equivalent: endpoints are chosen without regard to load or client",
+  "ipvs.excludeCIDRs":
+    "is no longer needed: Turnout leaves foreign virtual servers alone, also when it leaves ipvs mode (kube-proxy then removes all)",
+  "ipvs.strictARP":
+    "is no longer needed; arp_ignore and arp_announce stay as they are until somebody sets them or the node restarts",
+  "ipvs.tcpTimeout":
+    "has no effect: conntrack.tcpEstablishedTimeout says how long idle connections are tracked",
+  "ipvs.tcpFinTimeout": "has no effect: the kernel's nf_conntrack_tcp_timeout_fin_wait counts",
+  "ipvs.udpTimeout": "has no effect: conntrack.udpTimeout and conntrack.udpStreamTimeout count",
+  "iptables.localhostNodePorts": "has no effect: this mode has its own way with NodePorts on loopback",
+  portRange: "has no effect: no other mode listens on ports of its own",
+};
+
+function defaultChanges(from: Mode, to: Mode, file: FileConfig): SettingChange[] {
+  if ((file.nodePortAddresses ?? []).length > 0 || (from === "nftables") === (to === "nftables")) return [];
+  const message =
+    to === "nftables"
+      ? "empty means the node's primary address only; say [all] to keep NodePorts on every address"
+      : "empty means every address of the node; say [primary] to keep NodePorts on its primary address";
+  return [{ field: "nodePortAddresses", value: "[]", message }];
+}
+
+function isDefault(path: Path, file: FileConfig): boolean {
+  return shown(path, file) === JSON.stringify(defaultOf(path));
+}
+
+function shown(path: Path, file: FileConfig): string {
+  return JSON.stringify((kinds[fieldAt(path).kind].plain as (value: unknown) => unknown)(file[path]));
+}
