@@ -1,14 +1,13 @@
-// Compares two worlds cell by cell on one cluster state, with more tries where chance may explain a difference.
+// Compares two worlds on one cluster state: cell by cell, save by save, health check by health check.
 import type { KubeObject } from "../reference/objects.ts";
 import type { Mode } from "../reference/proxy.ts";
-import { forgetAffinity } from "./affinity.ts";
 import type { Sides } from "./arena.ts";
 import { type Cell, cellsOf, cellText } from "./cells.ts";
-import { agree, isAnswer } from "./compare.ts";
 import { compareHealth } from "./health.ts";
 import { reasonFor } from "./known.ts";
-import { type Outcomes, observe } from "./observe.ts";
+import type { Outcomes } from "./observe.ts";
 import { differingLines } from "./saves.ts";
+import { differs, isAnswered, type Tried, tryCells } from "./tries.ts";
 
 export type Verdict = {
   readonly cells: number;
@@ -19,9 +18,8 @@ export type Verdict = {
   readonly answered: readonly Cell[];
 };
 
+/** `service` is the one to look at alone; empty when there is none. */
 export type Difference = { readonly service: string; readonly text: string };
-
-type Judged = { readonly cell: Cell; readonly met: readonly [Outcomes, Outcomes] };
 
 export async function judge(
   sides: Sides,
@@ -29,59 +27,24 @@ export async function judge(
   objects: readonly KubeObject[],
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const judged: Judged[] = cellsOf(objects).map((cell) => ({ cell, met: [new Set(), new Set()] }));
-  const tries = async (some: readonly Judged[], count: number): Promise<void> => {
-    for (let i = 0; i < some.length; i += wave) {
-      signal.throwIfAborted();
-      await Promise.all(
-        some
-          .slice(i, i + wave)
-          .flatMap(({ cell, met }) =>
-            sides.map(({ world }, side) => observe(world, cell, count, met[side]!)),
-          ),
-      );
-    }
-  };
-  await tries(judged, 1);
-  await tries(judged.filter(answers), 5);
-  const open = (): Judged[] =>
-    judged.filter(({ cell, met: [reference, ours] }) => !agree(cell, reference, ours));
-  // With five endpoints and 60 tries, one is missed once in a hundred thousand cells.
-  for (const count of [6, 16, 32])
-    await tries(
-      open().filter(({ cell }) => !cell.sticky),
-      count,
-    );
-  // A client that sticks sees one endpoint; only when the node has forgotten it does it see another.
-  const stuck = (): Judged[] => open().filter(({ cell }) => cell.sticky);
-  for (let round = 0; round < 40 && stuck().length > 0; round++) {
-    for (const { world } of sides) forgetAffinity(world.node, mode);
-    await tries(stuck(), 1);
-  }
-
+  const tried = await tryCells(sides, mode, cellsOf(objects), signal);
   const explained = new Map<string, number>();
   const unexplained: Difference[] = [];
-  for (const { cell, met } of open()) {
-    const reason = reasonFor(mode, cell, ...met);
-    if (reason !== null) explained.set(reason, (explained.get(reason) ?? 0) + 1);
-    else unexplained.push({ service: cell.service, text: `${cellText(cell)}\n${textOf(met)}` });
+  for (const one of tried.filter(differs)) {
+    const reason = reasonFor(mode, one.cell, ...one.met);
+    if (reason === null) unexplained.push(differenceOf(one));
+    else explained.set(reason, (explained.get(reason) ?? 0) + 1);
   }
   if (mode === "iptables") unexplained.push(...differingSaves(sides));
   unexplained.push(...(await compareHealth(sides)));
-  const answered = judged.filter(answers).map(({ cell }) => cell);
-  return { cells: judged.length, explained, unexplained, answered };
+  const answered = tried.filter(isAnswered).map(({ cell }) => cell);
+  return { cells: tried.length, explained, unexplained, answered };
 }
 
-function answers({ met }: Judged): boolean {
-  return met.some((outcomes) => [...outcomes].some(isAnswer));
-}
-
-/** Cells tried at the same time: enough to wait for silence only once, few enough for two cores. */
-const wave = 400;
-
-function textOf([reference, ours]: readonly [Outcomes, Outcomes]): string {
+function differenceOf({ cell, met: [reference, ours] }: Tried): Difference {
   const list = (outcomes: Outcomes): string => [...outcomes].sort().join(", ");
-  return `    kube-proxy: ${list(reference)}\n    ours:       ${list(ours)}`;
+  const text = `${cellText(cell)}\n    kube-proxy: ${list(reference)}\n    ours:       ${list(ours)}`;
+  return { service: cell.service, text };
 }
 
 function differingSaves(sides: Sides): readonly Difference[] {
