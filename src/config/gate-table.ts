@@ -18,7 +18,7 @@ const ours = {
     "alpha",
     false,
     false,
-    "nftables mode: NodePorts on loopback addresses, for TCP, when `nodePortAddresses` names them.",
+    "nftables mode: NodePorts on loopback addresses, for TCP and UDP, when `nodePortAddresses` names them.",
   ),
   NFTablesNetlink: gate("beta", true, false, "Accepted; Turnout always speaks netlink."),
   NFTablesProxyMode: gate("ga", true, true, "nftables mode."),

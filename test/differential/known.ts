@@ -1,6 +1,7 @@
 // Differences from kube-proxy that are wanted, each with its reason; docs/compatibility.md tells users the same.
 import type { Mode } from "../reference/proxy.ts";
 import type { Cell } from "./cells.ts";
+import { isAnswer } from "./compare.ts";
 import type { Outcomes } from "./observe.ts";
 
 export type KnownDifference = {
@@ -16,7 +17,18 @@ export const knownDifferences: readonly KnownDifference[] = [
     covers: ({ kind }, reference, ours) =>
       kind === "unserved cluster IP" && isOne(reference, untouched) !== isOne(ours, untouched),
   },
+  {
+    mode: "nftables",
+    reason: "node ports that are served on loopback are served for UDP too; kube-proxy rejects it",
+    covers: ({ kind, protocol }, reference, ours) =>
+      kind === "node port on loopback" &&
+      protocol === "udp" &&
+      isOne(reference, rejected) &&
+      [...ours].every(isAnswer),
+  },
 ];
+
+const rejected = ["icmp 3/3", "icmp 1/4"];
 
 /** What the gateway of the test's world says of an address that no proxy has touched. */
 const untouched = ["icmp 3/1", "icmp 1/3"];

@@ -30,5 +30,14 @@ export function generateConfiguration(random: Random, mode: Mode): Configuration
     ...(mode === "iptables" && random.chance(0.2) ? { localhostNodePorts: false } : {}),
   };
   const conntrack = random.chance(0.15) ? { conntrack: { tcpBeLiberal: true } } : {};
-  return { mode, ...detector, nodePortAddresses, [mode]: own, ...conntrack };
+  return { mode, ...detector, nodePortAddresses, [mode]: own, ...conntrack, ...gates(random, mode) };
+}
+
+/** Those that packets feel. */
+function gates(random: Random, mode: Mode): object {
+  const featureGates = {
+    ...(random.chance(0.08) ? { AllowServiceExternalIPs: false } : {}),
+    ...(mode === "nftables" && random.chance(0.25) ? { KubeProxyNFTablesLocalhostNodePorts: true } : {}),
+  };
+  return Object.keys(featureGates).length > 0 ? { featureGates } : {};
 }

@@ -11,6 +11,7 @@ type Fields = {
   readonly detectLocalMode: string;
   readonly clusterCIDR?: string;
   readonly detectLocal?: { readonly interfaceNamePrefix?: string; readonly bridgeInterface?: string };
+  readonly featureGates?: { readonly AllowServiceExternalIPs?: boolean };
   readonly conntrack?: { readonly tcpBeLiberal: boolean };
   readonly nodePortAddresses: readonly string[];
   readonly iptables?: { masqueradeAll?: boolean; masqueradeBit?: number; localhostNodePorts?: boolean };
@@ -42,7 +43,7 @@ export function settingsFor(
     nodePortAddresses: everywhere ? { kind: "all" } : { kind: "some", cidrs },
     localhostNodePorts: family === "ipv4" && localhostNodePorts && onLoopback,
     nftLocalhost: "pass",
-    externalIPsAllowed: true,
+    externalIPsAllowed: fields.featureGates?.AllowServiceExternalIPs ?? true,
     tcpBeLiberal: fields.conntrack?.tcpBeLiberal ?? false,
   };
 }
