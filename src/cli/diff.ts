@@ -41,7 +41,8 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
     if (live) {
-      const lines = await differences(seen.routes, plannedMode(look), placeOf(look), signal, look.families);
+      const wanted = { mode: plannedMode(look), config: look.config };
+      const lines = await differences(seen.routes, wanted, placeOf(look), signal, look.families);
       if (output === "json")
         world.stdout(
           `${JSON.stringify({ node: look.node, mode: look.config.mode, differences: lines }, null, 2)}\n`,

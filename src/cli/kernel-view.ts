@@ -10,7 +10,7 @@ import { readFlows } from "../host/netlink/conntrack.ts";
 import { NftablesHost } from "../host/nftables/host.ts";
 import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
-import { compile as compileIpvs } from "../modes/ipvs/compile.ts";
+import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Packet } from "../routing/decide.ts";
@@ -74,7 +74,7 @@ export async function lookAtKernel(
 
   async function ipvsWays(): Promise<{ want: Way[]; have: Way[] }> {
     const { family } = routes.settings;
-    const plan = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] });
+    const plan = compileIpvs(null, routes, optionsOf(look.config));
     const start = await inUseHere(starter(placeOf(look)));
     const tables = await (await openIptablesHost(family, start, signal)).read(signal);
     const host = await openIpvsHost({ family, ...placeOf(look) });

@@ -1,7 +1,7 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
 import { type Family, families } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
-import { compile as compileIpvs } from "../modes/ipvs/compile.ts";
+import { compile as compileIpvs, type IpvsOptions, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { chainsOf } from "../plan/iptables/plan.ts";
 import { print as printIptables } from "../plan/iptables/print.ts";
@@ -45,7 +45,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
     if (wanted === "json" && given.mode !== undefined) plannedMode(look);
     const { routes, snapshot } = await lookAt(look, signal);
-    world.stdout(printAs(wanted, routes, given.mode));
+    world.stdout(printAs(wanted, routes, given.mode, optionsOf(look.config)));
     for (const { object, field, message } of snapshot.problems) {
       world.stderr(`! ${object}${field === "" ? "" : ` ${field}`}: ${message}\n`);
     }
@@ -60,7 +60,12 @@ function checkArguments(output: string, rest: readonly string[]): void {
     throw new Mistake(`-o must be routes, json, nftables, iptables or ipvs, not ${JSON.stringify(output)}`);
 }
 
-function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode: string | undefined): string {
+function printAs(
+  output: string,
+  routes: Readonly<Record<Family, Routes>>,
+  mode: string | undefined,
+  ipvs: IpvsOptions,
+): string {
   if (output === "routes") {
     const told = new Set<string>();
     return families.map((family) => `# ${family}\n${printRoutes(routes[family], told)}`).join("\n");
@@ -69,7 +74,9 @@ function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode:
     return families.map((family) => `# ${family}\n${printIptables(iptablesPlan(routes[family]))}`).join("\n");
   }
   if (output === "ipvs") {
-    return families.map((family) => `# ${family}\n${printIpvs(ipvsPlan(routes[family]))}`).join("\n");
+    return families
+      .map((family) => `# ${family}\n${printIpvs(compileIpvs(null, routes[family], ipvs))}`)
+      .join("\n");
   }
   const tables = families.map((family) => unfold(compileNftables(null, routes[family])));
   if (output === "nftables") return tables.map(printNftables).join("\n");
@@ -79,7 +86,7 @@ function printAs(output: string, routes: Readonly<Record<Family, Routes>>, mode:
       : mode === "iptables"
         ? families.map((family) => [family, jsonChains(iptablesPlan(routes[family]))])
         : mode === "ipvs"
-          ? families.map((family) => [family, jsonIpvs(ipvsPlan(routes[family]))])
+          ? families.map((family) => [family, jsonIpvs(compileIpvs(null, routes[family], ipvs))])
           : tables.map((table) => [table.family, jsonTable(table)]);
   return `${JSON.stringify(Object.fromEntries(data), null, 2)}\n`;
 }
@@ -98,10 +105,6 @@ function jsonRoutes(routes: Routes): unknown {
 /** With the packet counters that most kernels have. */
 function iptablesPlan(routes: Routes): IptablesPlan {
   return compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
-}
-
-function ipvsPlan(routes: Routes): IpvsPlan {
-  return compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] });
 }
 
 function jsonIpvs(plan: IpvsPlan): unknown {

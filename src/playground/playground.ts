@@ -209,10 +209,9 @@ export class Playground {
         .map(({ address }) => address)
         .sort();
     const addresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
-    const routes = nodeRoutes(await this.snapshot(node), node, defaultConfig(this.#knownMode), {
-      localAddresses: addresses,
-    });
-    return (await differences(routes, this.#knownMode, place, new AbortController().signal)).length === 0;
+    const wanted = { mode: this.#knownMode, config: defaultConfig(this.#knownMode) };
+    const routes = nodeRoutes(await this.snapshot(node), node, wanted.config, { localAddresses: addresses });
+    return (await differences(routes, wanted, place, new AbortController().signal)).length === 0;
   }
 
   #startDaemon(node: string, options: PlaygroundOptions): NodeDaemon {

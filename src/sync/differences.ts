@@ -1,4 +1,5 @@
 // How a host differs from what it should hold, a line for each difference; nothing is changed.
+import type { ValidConfig } from "../config/config.ts";
 import type { KnownMode } from "../explain/node-routes.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
@@ -7,7 +8,7 @@ import { openIpvsHost } from "../host/ipvs/host.ts";
 import { NftablesHost } from "../host/nftables/host.ts";
 import { type Family, families } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
-import { compile as compileIpvs } from "../modes/ipvs/compile.ts";
+import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
 import { adopt } from "../plan/iptables/adopt.ts";
 import { printPatch } from "../plan/iptables/print.ts";
@@ -20,22 +21,30 @@ import { existingCounters } from "./iptables-support.ts";
 
 type Place = { readonly netns?: string };
 
+/** Which Plan a host should hold. */
+export type Wanted = { readonly mode: KnownMode; readonly config: Pick<ValidConfig, "ipvs"> };
+
 export async function differences(
   routes: Readonly<Record<Family, Routes>>,
-  mode: KnownMode,
+  { mode, config }: Wanted,
   place: Place,
   signal: AbortSignal,
   served: readonly Family[] = families,
 ): Promise<string[]> {
   const lines: string[] = [];
   for (const family of served) {
-    const found = await finders[mode](routes[family], place, signal);
+    const found = await finders[mode](routes[family], place, signal, config);
     lines.push(...found.map((line) => `${family}: ${line}`));
   }
   return lines;
 }
 
-type Find = (routes: Routes, place: Place, signal: AbortSignal) => Promise<string[]>;
+type Find = (
+  routes: Routes,
+  place: Place,
+  signal: AbortSignal,
+  config: Wanted["config"],
+) => Promise<string[]>;
 
 const finders: Readonly<Record<KnownMode, Find>> = {
   nftables: nftablesDifferences,
@@ -50,10 +59,14 @@ async function iptablesDifferences(routes: Routes, place: Place, signal: AbortSi
   return patch.split("\n").filter((line) => /^[-:]/.test(line));
 }
 
-/** With the default scheduler; what is excluded is known to the daemon alone. */
-async function ipvsDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
+async function ipvsDifferences(
+  routes: Routes,
+  place: Place,
+  signal: AbortSignal,
+  config: Wanted["config"],
+): Promise<string[]> {
   const { family } = routes.settings;
-  const plan = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] });
+  const plan = compileIpvs(null, routes, optionsOf(config));
   const host = await openIpvsHost({ family, ...place });
   try {
     const { patch } = adoptIpvs(await host.read(signal), plan);

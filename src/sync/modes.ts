@@ -4,8 +4,9 @@ import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parsePortRange } from "../config/units/port-range.ts";
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";
-import { type Family, parseCidr } from "../model/address.ts";
+import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
+import { optionsOf } from "../modes/ipvs/compile.ts";
 import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables } from "./iptables-support.ts";
@@ -73,14 +74,8 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
   ipvs: {
     families: iptablesFamilies,
     prepare: ({ config, ...options }) => prepareIpvs(config, options),
-    open: (family, { config: { ipvs }, clock, netns }) =>
-      openIpvs({
-        family,
-        clock,
-        scheduler: ipvs.scheduler,
-        excludeCIDRs: (ipvs.excludeCIDRs ?? []).flatMap((cidr) => parseCidr(cidr) ?? []),
-        ...(netns === undefined ? {} : { netns }),
-      }),
+    open: (family, { config, clock, netns }) =>
+      openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
     // Nothing tells when somebody changes IPVS or a set: they are compared with the host every period.
     resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIpvs,

@@ -1,7 +1,7 @@
 // Routes to the Plan of ipvs mode: virtual servers, addresses, sets, and the few rules that look at them.
+import type { ValidConfig } from "../../config/config.ts";
 import type { FamilySettings } from "../../config/settings.ts";
-import type { Cidr } from "../../model/address.ts";
-import { familyOf } from "../../model/address.ts";
+import { type Cidr, familyOf, parseCidr } from "../../model/address.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import * as tables from "../../plan/iptables/plan.ts";
 import type { Foundation, IptablesPlan, Fragment as TablesFragment } from "../../plan/iptables/types.ts";
@@ -18,6 +18,11 @@ export type IpvsOptions = {
   readonly scheduler: string;
   readonly excludeCIDRs: readonly Cidr[];
 };
+
+export function optionsOf({ ipvs }: Pick<ValidConfig, "ipvs">): IpvsOptions {
+  const excludeCIDRs = (ipvs.excludeCIDRs ?? []).flatMap((cidr) => parseCidr(cidr) ?? []);
+  return { scheduler: ipvs.scheduler, excludeCIDRs };
+}
 
 /** `before` must be the Plan of the Routes before: then only changed keys are visited; without it everything is. */
 export function compile(before: IpvsPlan | null, routes: Routes, options: IpvsOptions): IpvsPlan {

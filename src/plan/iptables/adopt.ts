@@ -83,9 +83,13 @@ function doomLeftovers(held: Held, fragments: readonly Fragment[], step: Draft):
   if (leftovers.length === 0) return;
   const doomed = new Set(leftovers);
   const renewed = new Set(step.write.map(({ name }) => name));
-  for (const [chain, lines] of held) {
-    if (doomed.has(chain) || renewed.has(chain)) continue;
-    for (const line of lines) doomed.delete(/ -[jg] (\S+)/.exec(` ${line}`)?.[1] ?? "");
+  // One that stays may lead to others, which then stay too.
+  const staying = [...held].filter(([chain]) => !doomed.has(chain) && !renewed.has(chain));
+  for (let next = staying.pop(); next !== undefined; next = staying.pop()) {
+    for (const line of next[1]) {
+      const target = / -[jg] (\S+)/.exec(` ${line}`)?.[1] ?? "";
+      if (doomed.delete(target)) staying.push([target, held.get(target)!]);
+    }
   }
   step.doom.push(...doomed);
 }

@@ -1,0 +1,36 @@
+// From iptables mode to ipvs mode and back: chains of the same names are taken over, and no deletion is refused.
+import { describe, expect, it } from "vitest";
+import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
+import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
+import { adopt } from "../../plan/iptables/adopt.ts";
+import { compile as compileIptables } from "../iptables/compile.ts";
+import { compile as compileIpvs } from "./compile.ts";
+
+describe("between iptables and ipvs mode", () => {
+  const web = servicePort("shop/web", {
+    nodePort: 30080,
+    externalIPs: ["192.168.99.5"],
+    endpoints: [endpoint("10.180.0.1:80"), endpoint("10.180.1.1:80")],
+  });
+  const routes = routed([web], ipv4Settings);
+  const iptables = compileIptables(null, routes, { invalidDropped: false, localhostNodePorts: false });
+  const ipvs = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] }).tables;
+  const fresh = freshTables("ipv4");
+
+  it("each finds its rules in place after the other, with what the other left", () => {
+    let host = applyInMemory(fresh, adopt(fresh, iptables));
+    for (const want of [ipvs, iptables, ipvs]) {
+      host = applyInMemory(host, adopt(host, want));
+      expect(adopt(host, want).steps).toEqual([]);
+    }
+    // The old NodePort still leads to chains of its Service, so those stay, as they do behind kube-proxy.
+    const nat = [...host.tables.get("nat")!.keys()];
+    expect(nat.some((name) => name.startsWith("KUBE-EXT-"))).toBe(true);
+    expect(
+      host.tables
+        .get("nat")!
+        .get("KUBE-SERVICES")!
+        .some((line) => line.includes("KUBE-SVC")),
+    ).toBe(false);
+  });
+});
