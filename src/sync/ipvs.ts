@@ -27,8 +27,8 @@ export async function openIpvs(options: IpvsDriverOptions): Promise<Driver> {
   const { family, clock, netns } = options;
   const place = netns === undefined ? {} : { netns };
   const start: Start = starter(place);
-  const host = await openIpvsHost({ family, start, ...place });
   const tablesHost = await openIptablesHost(family, await inUseHere(start));
+  const host = await openIpvsHost({ family, start, ...place });
   const openTables = (compileRules: TablesOptions["compile"]) =>
     new TablesDriver(tablesHost, { place, compile: compileRules });
   return new IpvsDriver(host, openTables, clock, options);

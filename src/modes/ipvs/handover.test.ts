@@ -3,8 +3,17 @@ import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
 import { adopt } from "../../plan/iptables/adopt.ts";
+import type { HostTables } from "../../plan/iptables/types.ts";
 import { compile as compileIptables } from "../iptables/compile.ts";
 import { compile as compileIpvs } from "./compile.ts";
+
+/** As the programs list them: a chain may stand before the one that leads to it. */
+function listedByName({ family, tables }: HostTables): HostTables {
+  const sorted = [...tables].map(
+    ([table, chains]) => [table, new Map([...chains].sort(([a], [b]) => (a < b ? -1 : 1)))] as const,
+  );
+  return { family, tables: new Map(sorted) };
+}
 
 describe("between iptables and ipvs mode", () => {
   const web = servicePort("shop/web", {
@@ -18,9 +27,9 @@ describe("between iptables and ipvs mode", () => {
   const fresh = freshTables("ipv4");
 
   it("each finds its rules in place after the other, with what the other left", () => {
-    let host = applyInMemory(fresh, adopt(fresh, iptables));
+    let host = listedByName(applyInMemory(fresh, adopt(fresh, iptables)));
     for (const want of [ipvs, iptables, ipvs]) {
-      host = applyInMemory(host, adopt(host, want));
+      host = listedByName(applyInMemory(host, adopt(host, want)));
       expect(adopt(host, want).steps).toEqual([]);
     }
     // The old NodePort still leads to chains of its Service, so those stay, as they do behind kube-proxy.

@@ -1,0 +1,34 @@
+// The addresses of this node: those on its links, without those that ipvs mode keeps for Services.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  followLocalAddresses,
+  type LocalAddresses,
+  readLocalAddresses,
+} from "../../src/cli/node-settings.ts";
+import { createNamespace, isRoot, type Namespace } from "./netns.ts";
+
+describe.runIf(isRoot)("addresses of the node", () => {
+  let here: Namespace;
+  const life = new AbortController();
+  beforeEach(() => {
+    here = createNamespace();
+    here.run("ip", "link", "add", "eth0", "type", "bridge");
+    here.run("ip", "address", "add", "192.168.0.2/24", "dev", "eth0");
+  });
+  afterEach(() => {
+    life.abort();
+    here.remove();
+  });
+
+  it("20/38 are not those of kube-ipvs0, however many come and go there; new ones are told", async () => {
+    const place = { netns: here.path };
+    const told: LocalAddresses[] = [];
+    await followLocalAddresses(place, await readLocalAddresses(place), (now) => told.push(now), life.signal);
+    here.run("ip", "link", "add", "kube-ipvs0", "type", "bridge");
+    for (let i = 1; i <= 20; i++) here.run("ip", "address", "add", `172.30.0.${i}/32`, "dev", "kube-ipvs0");
+    expect(await readLocalAddresses(place)).toEqual({ ipv4: ["192.168.0.2"], ipv6: [] });
+    here.run("ip", "address", "add", "192.168.1.2/24", "dev", "eth0");
+    await expect.poll(() => told.length).toBeGreaterThan(0);
+    expect(told).toEqual([{ ipv4: ["192.168.0.2", "192.168.1.2"], ipv6: [] }]);
+  });
+});
