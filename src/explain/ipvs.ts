@@ -1,6 +1,6 @@
 // What ipvs mode makes of a packet: virtual servers know no senders, and without endpoints they refuse.
 import type { FamilySettings } from "../config/settings.ts";
-import { contains } from "../model/address.ts";
+import { type Address, contains } from "../model/address.ts";
 import { type Decision, decide, type Packet } from "../routing/decide.ts";
 import type { Pool } from "../routing/pools.ts";
 import type { PortRoutes, Route, Routes, Target } from "../routing/routes.ts";
@@ -86,14 +86,33 @@ function targetOf(pool: Pool, masquerade: boolean): Target {
 }
 
 /** Whether an address of a Service is what makes the packet end on this node. */
-function isOnLink({ ports, settings }: Routes, { to }: Packet): boolean {
-  if (settings.localAddresses.includes(to.address)) return false;
-  for (const { port } of ports.values()) {
-    if (port.clusterIP === to.address || port.loadBalancerIPs.includes(to.address)) return true;
-    if (settings.externalIPsAllowed && port.externalIPs.includes(to.address)) return true;
-  }
-  return false;
+function isOnLink(routes: Routes, { to }: Packet): boolean {
+  return !routes.settings.localAddresses.includes(to.address) && linkOf(routes).addresses.has(to.address);
 }
+
+type Link = { readonly addresses: ReadonlySet<Address>; readonly healthChecks: ReadonlySet<number> };
+
+/** What is on the link, and which ports answer there all the same. */
+function linkOf({ ports, settings }: Routes): Link {
+  const known = links.get(ports);
+  if (known !== undefined) return known;
+  const all = [...ports.values()].map(({ port }) => port);
+  const link: Link = {
+    addresses: new Set(
+      all.flatMap(({ clusterIP, loadBalancerIPs, externalIPs }) => [
+        clusterIP,
+        ...loadBalancerIPs,
+        ...(settings.externalIPsAllowed ? externalIPs : []),
+      ]),
+    ),
+    healthChecks: new Set(all.map(({ healthCheckNodePort }) => healthCheckNodePort)),
+  };
+  links.set(ports, link);
+  return link;
+}
+
+/** For those who ask about many packets. */
+const links = new WeakMap<Routes["ports"], Link>();
 
 function unserved(decision: Decision, routes: Routes, packet: Packet): Decision {
   const because = decision.because.slice(0, -1);
@@ -105,10 +124,8 @@ function unserved(decision: Decision, routes: Routes, packet: Packet): Decision 
   return { ...decision, outcome: { kind: "reject" }, because: [...because, why] };
 }
 
-function isHealthCheck({ ports }: Routes, { to }: Packet): boolean {
-  if (to.protocol === "icmp") return false;
-  for (const { port } of ports.values()) if (port.healthCheckNodePort === to.port) return true;
-  return false;
+function isHealthCheck(routes: Routes, { to }: Packet): boolean {
+  return to.protocol !== "icmp" && linkOf(routes).healthChecks.has(to.port);
 }
 
 /** Policy Local, and endpoints that are not here. */

@@ -191,14 +191,14 @@ function withoutFrontend(routes: Routes, traits: Traits, { to }: Packet): Verdic
   return { outcome: { kind: "pass" }, because: "no Service is there" };
 }
 
-function isClusterIP({ ports }: Routes, address: Address): boolean {
-  const known = clusterIPs.get(ports) ?? new Set([...ports.values()].map(({ port }) => port.clusterIP));
-  clusterIPs.set(ports, known);
+function isClusterIP({ ports, claims }: Routes, address: Address): boolean {
+  const known = clusterIPs.get(claims) ?? new Set([...ports.values()].map(({ port }) => port.clusterIP));
+  clusterIPs.set(claims, known);
   return known.has(address);
 }
 
 /** For those who ask about many packets. */
-const clusterIPs = new WeakMap<Routes["ports"], ReadonlySet<Address>>();
+const clusterIPs = new WeakMap<Routes["claims"], ReadonlySet<Address>>();
 
 /** Rows 109 and 125: such a packet leaves the node unless the address is the node's own. */
 function leavesUnseen(
