@@ -162,7 +162,7 @@ describe("diff", () => {
 });
 
 describe("render", () => {
-  it.each(["routes", "nftables", "iptables", "ipvs"])("-o %s", async (output) => {
+  it.each(["routes", "nftables", "iptables", "ipvs", "userspace"])("-o %s", async (output) => {
     const { out, err } = await said(render, ...shop, "-o", output);
     await expect(out).toMatchFileSnapshot(golden(`render-${output}.txt`));
     expect(err).toContain("not-an-address");

@@ -151,7 +151,7 @@ export function playgroundPid(source: string): number {
 export function plannedMode({ config: { mode } }: Look): KnownMode {
   if (mode !== "userspace") return mode;
   throw new Mistake(
-    "no Plan can be made for userspace mode: its rules lead to ports that only the daemon knows",
+    "the kernel cannot be compared in userspace mode: rules lead to ports that only the daemon knows; it compares them itself, and turnout status tells",
   );
 }
 
