@@ -26,9 +26,10 @@ it("which endpoint a client sticks to is chance, unless it has many addresses", 
   expect(agrees("X", true, ["L1:80 kept"], ["R1:80 kept"])).toBe(false);
 });
 
-it("a port of the node that masquerading happens to keep is chance", () => {
+it("a port of the node that masquerading happens to keep, or that a clash happens to change, is chance", () => {
   const masked = ["R1:80 masqueraded", "L1:80 masqueraded"];
   expect(agrees("host", false, masked, [...masked, "R1:80 kept"])).toBe(true);
+  expect(agrees("host", false, ["R1:80 kept", "R1:80 masqueraded"], ["R1:80 kept"])).toBe(true);
   expect(agrees("host", false, masked, ["L1:80 masqueraded", "R1:80 kept"])).toBe(false);
   expect(agrees("L1", false, masked, [...masked, "R1:80 kept"])).toBe(false);
 });

@@ -40,10 +40,16 @@ export async function hold(
   return held;
 }
 
-/** Flows that lead nowhere now are cut a moment after the rules have changed, so a difference counts when it stays. */
-export async function compareHeld(held: readonly Held[]): Promise<readonly Difference[]> {
+/**
+ * Flows that lead nowhere now are cut a moment after the rules have changed, so a difference counts when it stays.
+ * Those that `mayOutlive` only kube-proxy keeps are passed over.
+ */
+export async function compareHeld(
+  held: readonly Held[],
+  mayOutlive: (cell: Cell) => boolean,
+): Promise<readonly Difference[]> {
   const deadline = Date.now() + 5000;
-  let open = held;
+  let open = held.filter(({ cell }) => !mayOutlive(cell));
   let differences: readonly Difference[] = [];
   while (open.length > 0 && Date.now() < deadline) {
     const fates = await Promise.all(

@@ -1,4 +1,6 @@
 // Differences from kube-proxy that are wanted, each with its reason; docs/compatibility.md tells users the same.
+import type { Family } from "../../src/model/address.ts";
+import type { KubeObject } from "../reference/objects.ts";
 import type { Mode } from "../reference/proxy.ts";
 import type { Cell } from "./cells.ts";
 import { isAnswer } from "./compare.ts";
@@ -41,3 +43,23 @@ export function reasonFor(mode: Mode, cell: Cell, reference: Outcomes, ours: Out
   const known = knownDifferences.find((one) => one.mode === mode && one.covers(cell, reference, ours));
   return known?.reason ?? null;
 }
+
+/**
+ * After a start kube-proxy looks for stale UDP flows when a UDP Service of the family has an endpoint; we look always.
+ * What was left to a Service that has lost all of them meanwhile goes on in kube-proxy, and is cut by us.
+ */
+export function outlivesStart(objects: readonly KubeObject[], family: Family): boolean {
+  const slices = objects.filter(({ kind }) => kind === "EndpointSlice") as unknown as readonly Slice[];
+  return !slices.some(
+    ({ addressType, ports, endpoints }) =>
+      addressType.toLowerCase() === family &&
+      endpoints.length > 0 &&
+      ports.some(({ protocol }) => protocol === "UDP"),
+  );
+}
+
+type Slice = {
+  readonly addressType: string;
+  readonly ports: readonly { readonly protocol: string }[];
+  readonly endpoints: readonly unknown[];
+};
