@@ -171,9 +171,10 @@ async function removeLeftovers(
   log: Log,
   concerns: (entry: [string, ModeAtWork]) => boolean,
 ): Promise<void> {
+  const { rules: spared } = modesAtWork[mode] ?? {};
   for (const [name, other] of Object.entries(modesAtWork).filter(concerns)) {
-    if (name === mode || other.sharesChainsWith?.includes(mode)) continue;
-    await other.cleanUp({}).catch((error: unknown) => {
+    if (name === mode || other.staysDuring?.includes(mode)) continue;
+    await other.cleanUp(spared === undefined ? {} : { spared }).catch((error: unknown) => {
       if (!(error instanceof HostError)) throw error;
       log.v(2, "Leftovers of another mode could not be removed", { mode: name, reason: error.message });
     });

@@ -11,6 +11,7 @@ import { type Family, families } from "../model/address.ts";
 import { type Counters, counterNames } from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
 import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
+import type { Spared } from "../plan/iptables/types.ts";
 import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
@@ -31,18 +32,18 @@ export async function prepareIptables(settings: FamilySettings, { netns }: Place
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */
-export async function cleanUpIptables(place: Place): Promise<void> {
+export async function cleanUpIptables({ spared, ...place }: Place & { spared?: Spared }): Promise<void> {
   const start = await inUseHere(starter(place));
-  for (const family of families) await cleanUpFamily(family, start);
+  for (const family of families) await cleanUpFamily(family, start, spared ?? null);
 }
 
-async function cleanUpFamily(family: Family, start: Start): Promise<void> {
+async function cleanUpFamily(family: Family, start: Start, spared: Spared | null): Promise<void> {
   const host = await openIptablesHost(family, start).catch((error: unknown) => {
     // Without the program there was never a rule of it.
     if (error instanceof HostError && error.kind === "unavailable") return null;
     throw error;
   });
-  if (host !== null) await host.apply(removal(await host.read()));
+  if (host !== null) await host.apply(removal(await host.read(), spared));
 }
 
 /** Which packet counters there are, without making any. */

@@ -104,6 +104,8 @@ export async function cleanUpIpvs(place: Place): Promise<void> {
   // Where IPVS was never loaded there is nothing, and looking would load it.
   if (place.netns === undefined && !existsSync("/proc/net/ip_vs")) return;
   const start = starter(place);
+  // Without the program the mode never worked here.
+  if (await isMissing(requireIpset(start))) return;
   for (const family of families) await removeRules(family, await inUseHere(start));
   const hosts: IpvsHost[] = [];
   try {
@@ -113,6 +115,16 @@ export async function cleanUpIpvs(place: Place): Promise<void> {
     for (const [i, state] of states.entries()) await removeAll(hosts[i]!, ipvsRemoval(state));
   } finally {
     for (const host of hosts) await host.close();
+  }
+}
+
+async function isMissing(asked: Promise<void>): Promise<boolean> {
+  try {
+    await asked;
+    return false;
+  } catch (error) {
+    if (error instanceof HostError && error.kind === "unavailable") return true;
+    throw error;
   }
 }
 

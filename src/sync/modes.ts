@@ -7,6 +7,8 @@ import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nfta
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import { optionsOf } from "../modes/ipvs/compile.ts";
+import { jumps, ownChains } from "../modes/ipvs/foundation.ts";
+import type { Spared } from "../plan/iptables/types.ts";
 import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables } from "./iptables-support.ts";
@@ -41,12 +43,14 @@ export type ModeAtWork = {
   readonly open: (family: Family, options: ModeOptions) => Promise<Driver>;
   /** Longest time between two Syncs. */
   readonly resyncMs: (config: ValidConfig) => number;
-  /** Removes everything this mode ever put on the host; safe to repeat. Throws HostError. */
-  readonly cleanUp: (options: { readonly netns?: string }) => Promise<void>;
+  /** Removes everything this mode ever put on the host, except what is spared; safe to repeat. Throws HostError. */
+  readonly cleanUp: (options: { readonly netns?: string; readonly spared?: Spared }) => Promise<void>;
   /** Flows end at sockets of the mode, which deletes those that lead to closed ones itself. */
   readonly ownsFlows?: boolean;
-  /** Modes that use chains of the same names: what one leaves, the other one takes over. */
-  readonly sharesChainsWith?: readonly Mode[];
+  /** What clean-up of other modes must spare while this one is at work. */
+  readonly rules?: Spared;
+  /** Modes during which clean-up of this one must wait: its connections would not survive it. */
+  readonly staysDuring?: readonly Mode[];
   /** Said at every start, in the log and as an Event of the Node. */
   readonly notice?: { readonly reason: "IPVSDeprecation"; readonly text: string };
 };
@@ -69,7 +73,6 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIptables,
-    sharesChainsWith: ["ipvs"],
   },
   ipvs: {
     families: iptablesFamilies,
@@ -79,7 +82,8 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
     // Nothing tells when somebody changes IPVS or a set: they are compared with the host every period.
     resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIpvs,
-    sharesChainsWith: ["iptables"],
+    rules: { jumps, chains: ownChains },
+    staysDuring: ["iptables"],
     notice: {
       reason: "IPVSDeprecation",
       text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",

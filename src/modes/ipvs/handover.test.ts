@@ -3,9 +3,11 @@ import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
 import { adopt } from "../../plan/iptables/adopt.ts";
-import type { HostTables } from "../../plan/iptables/types.ts";
+import type { HostTables, TableName } from "../../plan/iptables/types.ts";
 import { compile as compileIptables } from "../iptables/compile.ts";
+import { removal } from "../iptables/removal.ts";
 import { compile as compileIpvs } from "./compile.ts";
+import { jumps, ownChains } from "./foundation.ts";
 
 /** As the programs list them: a chain may stand before the one that leads to it. */
 function listedByName({ family, tables }: HostTables): HostTables {
@@ -26,13 +28,31 @@ describe("between iptables and ipvs mode", () => {
   const ipvs = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] }).tables;
   const fresh = freshTables("ipv4");
 
+  it("what only iptables mode needs is removed behind ipvs mode, which keeps all of its own", () => {
+    const before = listedByName(applyInMemory(fresh, adopt(fresh, iptables)));
+    const both = listedByName(applyInMemory(before, adopt(before, ipvs)));
+    const host = applyInMemory(both, removal(both, { jumps, chains: ownChains }));
+    expect(adopt(host, ipvs).steps).toEqual([]);
+    const chains = (table: TableName) =>
+      [...host.tables.get(table)!.keys()].filter((name) => name.startsWith("KUBE-"));
+    expect(chains("nat").sort()).toEqual([...ownChains.nat, "KUBE-PROXY-CANARY"].sort());
+    expect(chains("filter").sort()).toEqual(
+      [...ownChains.filter, "KUBE-FIREWALL", "KUBE-PROXY-CANARY"].sort(),
+    );
+    const input = host.tables
+      .get("filter")!
+      .get("INPUT")!
+      .map((line) => line.slice(line.indexOf("-j ") + 3));
+    expect(input).toEqual(["KUBE-IPVS-FILTER", "KUBE-PROXY-FIREWALL", "KUBE-NODE-PORT", "KUBE-FIREWALL"]);
+  });
+
   it("each finds its rules in place after the other, with what the other left", () => {
     let host = listedByName(applyInMemory(fresh, adopt(fresh, iptables)));
     for (const want of [ipvs, iptables, ipvs]) {
       host = listedByName(applyInMemory(host, adopt(host, want)));
       expect(adopt(host, want).steps).toEqual([]);
     }
-    // The old NodePort still leads to chains of its Service, so those stay, as they do behind kube-proxy.
+    // An old NodePort still leads to chains of its Service, so those stay, as they do behind kube-proxy.
     const nat = [...host.tables.get("nat")!.keys()];
     expect(nat.some((name) => name.startsWith("KUBE-EXT-"))).toBe(true);
     expect(

@@ -134,6 +134,12 @@ export type Step = {
 /** With the ServicePort it is for; null: for all. */
 export type Owned<T> = T & { readonly owner: PortKey | null };
 
+/** Rules of a mode at work that the clean-up of another one must leave, although it has chains of the same names. */
+export type Spared = {
+  readonly jumps: readonly PlacedRule[];
+  readonly chains: Readonly<Record<TableName, readonly ChainName[]>>;
+};
+
 /** What a host holds: for each table and chain, its rules as `iptables-save` prints them, without `-A chain`. */
 export type HostTables = {
   readonly family: Family;
