@@ -36,10 +36,12 @@ const needed = {
 export async function bootGuest(file: string, tests: readonly string[], minutes: number): Promise<Guest> {
   const bundle = await bundleFor(file, tests);
   mkdirSync("/lib/modules", { recursive: true }); // the guest mounts its own modules there
+  // It ends with us, however we end.
   const kernel = spawn(
-    "timeout",
+    "setpriv",
     [
-      ...["-k", "5", String(minutes * 60), "linux", "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro"],
+      ...["--pdeathsig", "TERM", "timeout", "-k", "5", String(minutes * 60)],
+      ...["linux", "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro"],
       `init=${join(root, "test", "uml", "init.sh")}`,
       ...[`NODE=${process.execPath}`, `BUNDLE=${bundle}`, `FOLDER=${root}`],
       ...["con=null", "con0=fd:0,fd:1", "quiet"],

@@ -6,8 +6,9 @@ import type { Place } from "../netlink/socket.ts";
 import { type Applied, type Numbered, nothing, together } from "./applied.ts";
 import { type Kernel, openKernel } from "./kernel.ts";
 import { applyToLink, type LinkOperation, readLinkState } from "./link.ts";
+import type { ServerOperation } from "./objections.ts";
 import { changeTimeouts, readDestinations, readServers, type Timeouts } from "./read.ts";
-import { applyToServers, type ServerOperation } from "./servers.ts";
+import { applyToServers } from "./servers.ts";
 import { applyToSets, readSets, type SetOperation } from "./sets.ts";
 
 export type IpvsHost = {

@@ -20,6 +20,7 @@ import type {
 import { HostError } from "../error.ts";
 import type { Applied, Failure } from "./applied.ts";
 import type { IpvsHost } from "./host.ts";
+import { longestName, objection, type ServerOperation } from "./objections.ts";
 import type { Timeouts } from "./read.ts";
 
 /** Those of Linux 6.1. */
@@ -124,11 +125,8 @@ export class MemoryIpvsHost implements IpvsHost {
         this.#addresses.delete(operation.address);
         return null;
       case "add server":
-        return this.#setServer(operation.server);
       case "set server":
-        if (!this.#servers.has(serverKey(operation.server)))
-          return refused("ESRCH", "there is no such virtual server");
-        return this.#setServer(operation.server);
+        return this.#setServer(operation);
       case "delete server":
         this.#servers.delete(serverKey(operation.server));
         return null;
@@ -152,34 +150,26 @@ export class MemoryIpvsHost implements IpvsHost {
     }
   }
 
-  #setServer(server: VirtualServer): Refused | null {
-    if (server.scheduler.length > 15)
-      return refused("ERANGE", `no scheduler has a name as long as ${server.scheduler}`);
-    if (!schedulers.includes(server.scheduler))
-      return refused("ENOENT", `this kernel has no scheduler ${server.scheduler}`);
+  #setServer(operation: Extract<Operation, { readonly server: VirtualServer }>): Refused | null {
+    const { kind, server } = operation;
     const key = serverKey(server);
-    this.#servers.set(key, { ...server, destinations: this.#servers.get(key)?.destinations ?? new Map() });
+    const before = this.#servers.get(key);
+    if (server.scheduler.length > longestName) return because(operation, "EINVAL");
+    if (before === undefined && kind === "set server") return because(operation, "ESRCH");
+    if (!schedulers.includes(server.scheduler)) return because(operation, "ENOENT");
+    this.#servers.set(key, { ...server, destinations: before?.destinations ?? new Map() });
     return null;
   }
 
-  #setDestination({
-    kind,
-    server,
-    destination,
-  }: {
-    kind: "add destination" | "set destination";
-    server: ServerId;
-    destination: Destination;
-  }): Refused | null {
+  #setDestination(operation: Extract<Operation, { readonly destination: Destination }>): Refused | null {
+    const { kind, server, destination } = operation;
     const held = this.#servers.get(serverKey(server));
-    if (held === undefined) return refused("ESRCH", `there is no virtual server ${serverKey(server)}`);
-    if (familyOf(destination.address) !== familyOf(server.address))
-      return refused("EINVAL", "its address is of another family, or no address of a host");
-    if (destination.weight < 0) return refused("ERANGE", "its weight is negative");
+    if (held === undefined) return because(operation, "ESRCH");
+    if (familyOf(destination.address) !== familyOf(server.address)) return because(operation, "EINVAL");
+    if (destination.weight < 0) return because(operation, "ERANGE");
     const key = destinationKey(destination);
     const before = held.destinations.get(key);
-    if (before === undefined && kind === "set destination")
-      return refused("ENOENT", `it has no real server ${key}`);
+    if (before === undefined && kind === "set destination") return because(operation, "ENOENT");
     const { address, port, weight } = destination;
     held.destinations.set(key, { active: 0, inactive: 0, ...before, address, port, weight });
     return null;
@@ -224,6 +214,10 @@ type Refused = Omit<Failure, "operation">;
 
 function refused(errno: string, meaning: string): Refused {
   return { errno, reason: errno === "" ? meaning : `${meaning} (${errno})` };
+}
+
+function because(operation: ServerOperation, errno: string): Refused {
+  return refused(errno, objection(operation, errno) ?? "");
 }
 
 function copied(server: Server): HeldServer {

@@ -1,15 +1,9 @@
 // Changes of virtual and real servers: Operations as messages, and what the kernel means by its errors.
-import { destinationKey, serverKey } from "../../plan/ipvs/names.ts";
-import type { Operation } from "../../plan/ipvs/types.ts";
 import { type Command, type Contents, writeRequest } from "../netlink/ipvs.ts";
 import { type Applied, type Numbered, together } from "./applied.ts";
 import { destinationKeyOf, destinationOf, serviceKey, serviceOf } from "./codec.ts";
 import { type Kernel, sendAll } from "./kernel.ts";
-
-export type ServerOperation = Extract<
-  Operation,
-  { readonly kind: `${string} server` | `${string} destination` }
->;
+import { isGone, objection, type ServerOperation } from "./objections.ts";
 
 /** What exists when it is added is set; what is gone when it is deleted is no matter. */
 export async function applyToServers(
@@ -66,38 +60,3 @@ function settingOf(operation: ServerOperation): ServerOperation | null {
   if (operation.kind === "add destination") return { ...operation, kind: "set destination" };
   return null;
 }
-
-function isGone(errno: string): boolean {
-  return errno === "ESRCH" || errno === "ENOENT";
-}
-
-/** What the kernel means, since it does not say; null: it is no matter. */
-function objection(operation: ServerOperation, errno: string): string | null {
-  switch (operation.kind) {
-    case "delete server":
-    case "delete destination":
-      return isGone(errno) ? null : "";
-    case "add server":
-    case "set server":
-      return serverMeanings(operation.server.scheduler)[errno] ?? "";
-    case "add destination":
-    case "set destination": {
-      const server = `there is no virtual server ${serverKey(operation.server)}`;
-      const destination = `it has no real server ${destinationKey(operation.destination)}`;
-      const meanings: Readonly<Record<string, string>> = {
-        ESRCH: server,
-        ENOENT: destination,
-        EINVAL: "its address is of another family, or no address of a host",
-        ERANGE: "its weight is negative",
-      };
-      return meanings[errno] ?? "";
-    }
-  }
-}
-
-const serverMeanings = (scheduler: string): Readonly<Record<string, string>> => ({
-  ENOENT: `this kernel has no scheduler ${scheduler}`,
-  ERANGE: `no scheduler has a name as long as ${scheduler}`,
-  ESRCH: "there is no such virtual server",
-  EINVAL: "the kernel does not take one of its values",
-});
