@@ -1,10 +1,12 @@
 // Which tests there are: `unit` is fast (part of `npm run check`); the others need root, a kernel, and partly assets.
 import { defineConfig } from "vitest/config";
 
-/** In a user-mode kernel, one file after the other: each boots one. */
+/** In user-mode kernels, two at a time, since each uses one core. */
 const uml = {
   ...serial("uml", 4, 3_600_000).test,
   runner: "./test/uml/runner.ts",
+  fileParallelism: true,
+  maxWorkers: 2,
   retry: 0,
 };
 

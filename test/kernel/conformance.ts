@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ModeName, type PacketCase, readScenario, type Scenario, scenarioNames } from "../scenarios.ts";
 import { readStories, type Story } from "../stories.ts";
-import { groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./judge.ts";
+import { type Group, groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./judge.ts";
 import { type ProgramUnderTest, play } from "./story.ts";
 import { type BackEnd, createWorld, type World } from "./world.ts";
 
@@ -16,12 +16,14 @@ export type Candidate = {
   readonly reasonToSkip: string | null;
   /** Cases that this candidate has no part in, such as what a daemon adds to a Plan. */
   readonly leavesOut?: (packet: PacketCase) => boolean;
+  /** Which of the groups and stories; all, unless told. */
+  readonly takes?: (of: Group | { readonly story: string }) => boolean;
   /** How many packets fly at once; all, unless the machine is slow. */
   readonly atOnce?: number;
 };
 
 export function describeConformance(candidate: Candidate): void {
-  const { title, program, mode, reasonToSkip, leavesOut, atOnce, backEnd } = candidate;
+  const { title, program, mode, reasonToSkip, leavesOut, takes = () => true, atOnce, backEnd } = candidate;
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -29,7 +31,7 @@ export function describeConformance(candidate: Candidate): void {
     });
     afterAll(() => world?.close());
 
-    for (const group of groupsFor(mode.name, program, leavesOut)) {
+    for (const group of groupsFor(mode.name, program, leavesOut).filter(takes)) {
       let verdicts: Promise<Verdict[]> | null = null;
       for (const { name, packets } of group.scenarios) {
         const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
@@ -52,7 +54,8 @@ export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut" | "atOnce"> 
 };
 
 /** All stories as tests of one running program. */
-export function describeStories({ title, program, mode, reasonToSkip, backEnd }: ProgramCandidate): void {
+export function describeStories(candidate: ProgramCandidate): void {
+  const { title, program, mode, reasonToSkip, backEnd, takes = () => true } = candidate;
   describe(`${title}`, () => {
     let world: World;
     beforeAll(async () => {
@@ -61,6 +64,7 @@ export function describeStories({ title, program, mode, reasonToSkip, backEnd }:
     afterAll(() => world?.close());
 
     for (const { scenario, stories } of storiesFor(mode.name, program)) {
+      if (!takes({ story: scenario.name })) continue;
       describe(`${scenario.name}`, () => {
         beforeAll(async () => {
           if (reasonToSkip === null) await mode.apply(world, scenario.objects, scenario.settings);

@@ -45,7 +45,7 @@ export function kubeProxyProgram(
       const since = Date.now() / 1000;
       replaceObjects(run.proxy.api, objects);
       run.objects = objects;
-      await caughtUp(world.node, since);
+      await caughtUp(world.node, since, pace === undefined ? 0.5 : 1.5, pace?.patienceMs ?? 20_000);
     },
     async restart(world) {
       if (run === null) throw new Error(`${program} does not run`);
@@ -56,16 +56,21 @@ export function kubeProxyProgram(
   };
 }
 
-/** Resolves when everything queued since then is synced, or when nothing was queued for half a second. */
-async function caughtUp(node: Namespace, since: number): Promise<void> {
-  const deadline = Date.now() + 20_000;
+/** Resolves when everything queued since then is synced, or when nothing was queued for so many seconds. */
+export async function caughtUp(
+  node: Namespace,
+  since: number,
+  quiet: number,
+  patienceMs: number,
+): Promise<void> {
+  const deadline = Date.now() + patienceMs;
   for (let calmSince = Date.now(); Date.now() - calmSince < 250; await sleep(20)) {
     const { body = "" } = (await httpGet(node, "http://127.0.0.1:10249/metrics")) ?? {};
     const queued = stamps(body, "last_queued_timestamp");
     const synced = stamps(body, "last_timestamp");
-    const isQueued = queued.some((at) => at >= since) || Date.now() / 1000 > since + 0.5;
+    const isQueued = queued.some((at) => at >= since) || Date.now() / 1000 > since + quiet;
     if (!isQueued || queued.some((at, family) => (synced[family] ?? 0) < at)) calmSince = Date.now();
-    if (Date.now() > deadline) throw new Error("The proxy has not caught up in 20 s");
+    if (Date.now() > deadline) throw new Error(`The proxy has not caught up in ${patienceMs} ms`);
   }
 }
 

@@ -56,7 +56,7 @@ export type Daemon = {
   ended(): Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves after the first Sync of these families. */
-  ready(families?: readonly ("IPv4" | "IPv6")[]): Promise<void>;
+  ready(families?: readonly ("IPv4" | "IPv6")[], withinMs?: number): Promise<void>;
   metrics(): Promise<string>;
   /** The status of a GET on the health server, and its answer; null when nobody listens. */
   health(path?: "/healthz" | "/livez"): Promise<{ readonly status: number; readonly body: string } | null>;
@@ -212,7 +212,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
       return Promise.race([gone, late]).finally(() => stop.abort());
     },
     kill: (signal) => void child.kill(signal),
-    async ready(families = ["IPv4", "IPv6"]) {
+    async ready(families = ["IPv4", "IPv6"], withinMs?) {
       const hasSynced = async () => {
         if (!isRunning()) throw new Error(`Ended with ${child.exitCode}:\n${log()}`);
         const text = await metrics();
@@ -221,7 +221,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
             sampleOf(text, `kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="${family}"}`) > 0,
         );
       };
-      await eventually(hasSynced, "first Sync").catch((error: Error) => {
+      await eventually(hasSynced, "first Sync", withinMs).catch((error: Error) => {
         throw new Error(`${error.message}\n${log()}`);
       });
     },

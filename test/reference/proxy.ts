@@ -87,7 +87,7 @@ async function ended(child: ChildProcess): Promise<void> {
 
 function completed(configuration: Configuration<string>, kubeconfig: string, nodeName: string): object {
   const periods = { syncPeriod: "1h", minSyncPeriod: "10ms" };
-  const { mode, iptables, nftables, conntrack, ...others } = configuration;
+  const { mode, iptables, nftables, ipvs, conntrack, ...others } = configuration;
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
@@ -109,6 +109,7 @@ function completed(configuration: Configuration<string>, kubeconfig: string, nod
     oomScoreAdj: 0,
     iptables: { ...periods, ...(iptables as object) },
     nftables: { ...periods, ...(nftables as object) },
+    ipvs: { ...periods, ...(ipvs as object) },
     ...others,
   };
 }

@@ -9,24 +9,35 @@ import { type Configuration, type Mode, startProxy } from "./proxy.ts";
 /** Texts by the command that printed them. */
 export type Rules = Readonly<Record<string, string>>;
 
-const listings: Record<Mode, readonly string[]> = {
+const listings: Record<Mode | "ipvs", readonly string[]> = {
   nftables: ["nft list ruleset"],
   iptables: ["iptables-save", "ip6tables-save"],
   userspace: ["iptables-save", "ip6tables-save"],
+  ipvs: [
+    "ipvsadm -Sn",
+    "ipset save",
+    "iptables-save",
+    "ip6tables-save",
+    "ip -o address show dev kube-ipvs0 scope global",
+  ],
 };
+
+/** How long and how often to look for the first sync. */
+type Pace = { readonly patienceMs: number; readonly everyMs: number };
 
 export async function recordRules(
   program: string,
-  configuration: Configuration,
+  configuration: Configuration<Mode | "ipvs">,
   nodeName: string,
   objects: readonly KubeObject[],
+  pace?: Pace,
 ): Promise<Rules> {
   const namespace = createNamespace("reference");
   const foothold = enter(namespace);
   try {
     addNodeAddresses(namespace);
     const proxy = await startProxy(foothold, program, configuration, nodeName, objects);
-    await proxy.ready();
+    await proxy.ready(pace);
     const rules: Record<string, string> = {};
     for (const listing of listings[configuration.mode]) rules[listing] = namespace.run("sh", "-c", listing);
     await proxy.stop();

@@ -12,8 +12,8 @@ export async function runHere(
 ): Promise<void> {
   const tests = new Map<string, Test>();
   const isWanted = (task: Task) => wanted.length === 0 || wanted.includes(nameOf(task));
-  const report = (test: Test) => {
-    if (isWanted(test)) print(outcomeLine(outcomeOf(test)));
+  const report = (test: Test | undefined) => {
+    if (test !== undefined && isWanted(test)) print(outcomeLine(outcomeOf(test)));
   };
   const runner: VitestRunner = {
     config: {
@@ -39,7 +39,7 @@ export async function runHere(
       for (const test of getTests(files)) tests.set(test.id, test);
     },
     async onTaskUpdate(_, events) {
-      for (const [id, event] of events) if (event === "test-finished") report(tests.get(id)!);
+      for (const [id, event] of events) if (event === "test-finished") report(tests.get(id));
     },
   };
   const files = await startTests([file], runner);
@@ -56,14 +56,28 @@ function outcomeOf(test: Test): Outcome {
   const { state, errors = [], duration = 0, ...rest } = test.result ?? { state: "skip" as const };
   // The reason of a skip is in the result, though its type does not say so.
   const { note = "" } = rest as { readonly note?: string };
-  const reason = state === "fail" ? errors.slice(-1).map(describeError).join("\n") : note;
-  return {
-    name: nameOf(test),
-    state: state === "pass" ? "passed" : state === "fail" ? "failed" : "skipped",
-    reason,
-    seconds: duration / 1000,
-  };
+  // What could not be prepared has not been tested: that is no skip.
+  const unprepared = state === "pass" || note !== "" ? [] : errorsAround(test);
+  const failures = [...errors.slice(-1), ...unprepared];
+  const reason = failures.length > 0 ? failures.map(describeError).join("\n") : note;
+  const seconds = duration / 1000;
+  return { name: nameOf(test), state: stateOf(state, failures.length > 0), reason, seconds };
 }
+
+function stateOf(state: string, hasFailed: boolean): Outcome["state"] {
+  if (state === "pass") return "passed";
+  return state === "fail" || hasFailed ? "failed" : "skipped";
+}
+
+/** Errors of the hooks of all that surrounds a test. */
+function errorsAround({ suite, file }: Test): readonly TestError[] {
+  const found: TestError[] = [];
+  for (let around = suite; around !== undefined; around = around.suite)
+    found.push(...(around.result?.errors ?? []));
+  return [...found, ...(file.result?.errors ?? [])];
+}
+
+type TestError = { readonly message?: string; readonly stack?: string; readonly diff?: string };
 
 function describeError({
   message,

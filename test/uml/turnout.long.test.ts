@@ -1,0 +1,4 @@
+// The other scenarios and stories: those with settings of their own.
+import { describeTurnout } from "./turnout.ts";
+
+describeTurnout("later");
