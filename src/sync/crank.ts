@@ -37,6 +37,9 @@ export class Crank {
     this.#tray = tray;
     this.#sync = new FamilySync(family, driver, () => options.clock.wall());
     tray.onNews = () => this.#bell.ring();
+    tray.onQuiet = (snapshot) => {
+      this.#last = snapshot;
+    };
   }
 
   /** Begins to listen to the host. */

@@ -11,6 +11,7 @@ import type { Applied, Driver } from "./driver.ts";
 import { openLoop } from "./loop.ts";
 
 const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };
+const noCIDRs: Snapshot["ipv4"]["serviceCIDRs"] = [];
 const pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_000 };
 
 describe("10/60 two families", () => {
@@ -48,6 +49,41 @@ describe("10/60 two families", () => {
     });
   });
 
+  it("what concerns one family alone turns it alone", async () => {
+    await running(async ({ drivers, offer, pass }) => {
+      offer(1);
+      await pass(0);
+      offer(2, ["ipv6"]);
+      await pass(1000);
+      offer(3, ["ipv6"]);
+      await pass(1000);
+      expect([drivers.ipv4.syncs, drivers.ipv6.syncs]).toEqual([1, 3]);
+      offer(4);
+      await pass(1000);
+      expect([drivers.ipv4.syncs, drivers.ipv6.syncs]).toEqual([2, 4]);
+    });
+  });
+
+  it("what concerns no family turns none", async () => {
+    await running(async ({ drivers, offer, pass }) => {
+      offer(1);
+      await pass(0);
+      offer(2, []);
+      await pass(1000);
+      expect([drivers.ipv4.syncs, drivers.ipv6.syncs]).toEqual([1, 1]);
+    });
+  });
+
+  it("another zone turns both", async () => {
+    await running(async ({ drivers, offer, pass }) => {
+      offer(1);
+      await pass(0);
+      offer(2, [], "east");
+      await pass(1000);
+      expect([drivers.ipv4.syncs, drivers.ipv6.syncs]).toEqual([2, 2]);
+    });
+  });
+
   it("one that is refused is tried again alone", async () => {
     await running(async ({ drivers, offer, pass }) => {
       drivers.ipv4.refuse();
@@ -62,7 +98,7 @@ describe("10/60 two families", () => {
 type Rig = {
   readonly drivers: Readonly<Record<Family, TestDriver>>;
   readonly taken: { readonly family: Family; readonly snapshot: Snapshot }[];
-  readonly offer: (n: number) => void;
+  readonly offer: (n: number, concerned?: readonly Family[], zone?: string) => void;
   readonly pass: (ms: number) => Promise<void>;
 };
 
@@ -123,8 +159,8 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
   await steps({
     drivers,
     taken,
-    offer(n) {
-      waiting.push(snapshotOf(n));
+    offer(n, concerned = ["ipv4", "ipv6"], zone = "west") {
+      waiting.push(snapshotOf(n, concerned, zone));
       bell.ring();
     },
     async pass(ms) {
@@ -145,14 +181,20 @@ async function* offered(waiting: Snapshot[], bell: Bell, signal: AbortSignal): A
   }
 }
 
-function snapshotOf(n: number): Snapshot {
-  const family = { ports: keyed<never>(), changed: new Set([`key-${n}`]), serviceCIDRs: [] };
+function snapshotOf(n: number, concerned: readonly Family[], zone: string): Snapshot {
+  const changed = (family: Family) => new Set(concerned.includes(family) ? [`key-${n}`] : []);
+  const part = (family: Family) => ({
+    ports: keyed<never>(),
+    changed: changed(family),
+    serviceCIDRs: noCIDRs,
+  });
+  const at = (family: Family) => (concerned.includes(family) ? [n] : []);
   return {
-    ipv4: family,
-    ipv6: family,
-    node: null,
+    ipv4: part("ipv4"),
+    ipv6: part("ipv6"),
+    node: { name: "node-a", zone, addresses: [], podCIDRs: [], eligibleForLoadBalancers: true },
     udpEndpointsChanged: new Set([`shop/web-${n}`]),
-    arrivals: { ...noArrivals, triggeredAt: { ipv4: [n], ipv6: [n] } },
+    arrivals: { ...noArrivals, triggeredAt: { ipv4: at("ipv4"), ipv6: at("ipv6") } },
     problems: [],
   };
 }

@@ -33,10 +33,7 @@ export class Feed {
       const next = await snapshots.next();
       if (next.done === true) break;
       this.#observer.arrived(next.value);
-      for (const tray of this.#trays) {
-        this.#observer.queued(tray.family);
-        tray.put(next.value);
-      }
+      for (const tray of this.#trays) if (tray.put(next.value)) this.#observer.queued(tray.family);
     }
     for (const tray of this.#trays) tray.end();
   }
@@ -47,9 +44,12 @@ export class Tray {
   readonly family: Family;
   readonly #ask: () => void;
   #content: Snapshot | null = null;
+  #seen: Snapshot | null = null;
   #ended = false;
   /** Called when something is put in, or nothing more will come. */
   onNews: () => void = () => {};
+  /** Called with a Snapshot that is another family's business, in place of the last one. */
+  onQuiet: (snapshot: Snapshot) => void = () => {};
 
   constructor(family: Family, ask: () => void) {
     this.family = family;
@@ -69,9 +69,15 @@ export class Tray {
     if (this.isEmpty && !this.#ended) this.#ask();
   }
 
-  put(snapshot: Snapshot): void {
-    this.#content = this.#content === null ? snapshot : merged(this.#content, snapshot, this.family);
+  /** Whether there is anything in it for this family. */
+  put(snapshot: Snapshot): boolean {
+    const isNews = this.#seen === null || concerns(this.family, this.#seen, snapshot);
+    this.#seen = snapshot;
+    if (this.#content !== null) this.#content = merged(this.#content, snapshot, this.family);
+    else if (isNews) this.#content = snapshot;
+    else this.onQuiet(snapshot);
     this.onNews();
+    return isNews;
   }
 
   end(): void {
@@ -84,6 +90,12 @@ export class Tray {
     this.#content = null;
     return content;
   }
+}
+
+/** Other ServicePorts or ServiceCIDRs, slices written anew, or another zone. */
+function concerns(family: Family, before: Snapshot, now: Snapshot): boolean {
+  if (now[family].changed.size > 0 || now.arrivals.triggeredAt[family].length > 0) return true;
+  return before[family].serviceCIDRs !== now[family].serviceCIDRs || before.node?.zone !== now.node?.zone;
 }
 
 /** Should a Sync hang, samples of latency must not fill the memory. */

@@ -4,7 +4,7 @@ import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import { noArrivals, type Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Driver } from "./driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
@@ -228,12 +228,19 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
 async function* snapshots(bell: Bell, signal: AbortSignal): AsyncGenerator<Snapshot> {
   for (;;) {
     await bell.heard(signal);
-    yield emptySnapshot;
+    yield changedSnapshot;
   }
 }
 
-const emptyFamily = { ports: keyed<never>(), changed: new Set<string>(), serviceCIDRs: [] };
-const emptySnapshot = { ipv4: emptyFamily, ipv6: emptyFamily, node: null } as unknown as Snapshot;
+const family = { ports: keyed<never>(), changed: new Set(["shop/web/tcp/http"]), serviceCIDRs: [] };
+const changedSnapshot: Snapshot = {
+  ipv4: family,
+  ipv6: family,
+  node: null,
+  udpEndpointsChanged: new Set(),
+  arrivals: noArrivals,
+  problems: [],
+};
 const settings = { family: "ipv4" } as unknown as FamilySettings;
 
 class ManualClock implements Clock {

@@ -12,6 +12,14 @@ export type ParsedSeries = {
   readonly value: number;
 };
 
+const suffixesOf: Readonly<Record<ParsedMetric["type"], readonly string[]>> = {
+  counter: [""],
+  gauge: [""],
+  untyped: [""],
+  histogram: ["_bucket", "_sum", "_count"],
+  summary: ["", "_sum", "_count"],
+};
+
 export function parsePrometheus(text: string): Map<string, ParsedMetric> {
   if (text !== "" && !text.endsWith("\n")) throw new Error("the last line does not end");
   const metrics = new Map<string, { type: ParsedMetric["type"]; help: string; series: ParsedSeries[] }>();
@@ -30,7 +38,7 @@ export function parsePrometheus(text: string): Map<string, ParsedMetric> {
     } else {
       const series = parseSeries(line);
       const metric = current === null ? undefined : metrics.get(current);
-      const suffixes = metric?.type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
+      const suffixes = suffixesOf[metric?.type ?? "untyped"];
       if (metric === undefined || !suffixes.some((suffix) => series.name === current + suffix)) {
         throw new Error(`${series.name} stands below ${current}`);
       }
