@@ -34,11 +34,20 @@ function withoutHairpin({ outcome, hit, sender }: Decision): Decision["outcome"]
 
 /** The Routes with the targets that virtual servers have. */
 function asServed(routes: Routes, packet: Packet): Routes {
-  const get = (key: string) => {
-    const routed = routes.ports.get(key);
-    return routed === undefined ? undefined : servedPort(routed, routes.settings, packet);
+  const { ports, settings } = routes;
+  const served: Routes["ports"] = {
+    size: ports.size,
+    get(key) {
+      const routed = ports.get(key);
+      return routed === undefined ? undefined : servedPort(routed, settings, packet);
+    },
+    has: (key) => ports.has(key),
+    with: (changes) => ports.with(changes),
+    keys: () => ports.keys(),
+    values: () => ports.values(),
+    entries: () => ports.entries(),
   };
-  return { ...routes, ports: { ...routes.ports, get } };
+  return { ...routes, ports: served };
 }
 
 function servedPort(routed: PortRoutes, settings: FamilySettings, packet: Packet): PortRoutes {

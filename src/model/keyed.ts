@@ -16,7 +16,7 @@ export type Keyed<V> = {
 
 /** A map of the given entries. */
 export function keyed<V>(entries: Iterable<readonly [string, V]> = []): Keyed<V> {
-  return make<V>(emptyBuckets as Buckets<V>, 0).with(entries);
+  return new Bucketed<V>(emptyBuckets as Buckets<V>, 0).with(entries);
 }
 
 type Buckets<V> = readonly ReadonlyMap<string, V>[];
@@ -24,53 +24,60 @@ type Buckets<V> = readonly ReadonlyMap<string, V>[];
 const emptyBucket: ReadonlyMap<string, never> = new Map<string, never>();
 const emptyBuckets: Buckets<never> = Array.from({ length: bucketCount }, () => emptyBucket);
 
-function make<V>(buckets: Buckets<V>, size: number): Keyed<V> {
-  const map: Keyed<V> = {
-    size,
-    get: (key) => buckets[bucketOf(key)]!.get(key),
-    has: (key) => buckets[bucketOf(key)]!.has(key),
-    with: (changes) => changed(map, buckets, changes),
-    *keys() {
-      for (const bucket of buckets) if (bucket.size > 0) yield* bucket.keys();
-    },
-    *values() {
-      for (const bucket of buckets) if (bucket.size > 0) yield* bucket.values();
-    },
-    *entries() {
-      for (const bucket of buckets) if (bucket.size > 0) yield* bucket.entries();
-    },
-  };
-  return map;
-}
+class Bucketed<V> implements Keyed<V> {
+  readonly size: number;
+  readonly #buckets: Buckets<V>;
 
-/** `undefined` as a value removes the key. Changes that change nothing give the very same map. */
-function changed<V>(
-  map: Keyed<V>,
-  buckets: Buckets<V>,
-  changes: Iterable<readonly [string, V | undefined]>,
-): Keyed<V> {
-  let copy: ReadonlyMap<string, V>[] | null = null;
-  const own = new Set<number>();
-  let count = map.size;
-  for (const [key, value] of changes) {
-    const at = bucketOf(key);
-    const before = (copy ?? buckets)[at]!;
-    if (value === undefined ? !before.has(key) : before.get(key) === value) continue;
-    copy ??= [...buckets];
-    if (!own.has(at)) {
-      copy[at] = new Map(before);
-      own.add(at);
-    }
-    const bucket = copy[at] as Map<string, V>;
-    if (value === undefined) {
-      bucket.delete(key);
-      count--;
-    } else {
-      if (!bucket.has(key)) count++;
-      bucket.set(key, value);
-    }
+  constructor(buckets: Buckets<V>, size: number) {
+    this.#buckets = buckets;
+    this.size = size;
   }
-  return copy === null ? map : make(copy, count);
+
+  get(key: string): V | undefined {
+    return this.#buckets[bucketOf(key)]!.get(key);
+  }
+
+  has(key: string): boolean {
+    return this.#buckets[bucketOf(key)]!.has(key);
+  }
+
+  /** `undefined` as a value removes the key. Changes that change nothing give the very same map. */
+  with(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
+    let copy: ReadonlyMap<string, V>[] | null = null;
+    let size = this.size;
+    for (const [key, value] of changes) {
+      const at = bucketOf(key);
+      const before = (copy ?? this.#buckets)[at]!;
+      const had = before.has(key);
+      if (value === undefined ? !had : had && before.get(key) === value) continue;
+      copy ??= this.#buckets.slice();
+      let bucket = copy[at] as Map<string, V>;
+      if (bucket === this.#buckets[at]) {
+        bucket = new Map(before);
+        copy[at] = bucket;
+      }
+      if (value === undefined) {
+        bucket.delete(key);
+        size--;
+      } else {
+        bucket.set(key, value);
+        if (!had) size++;
+      }
+    }
+    return copy === null ? this : new Bucketed(copy, size);
+  }
+
+  *keys(): IterableIterator<string> {
+    for (const bucket of this.#buckets) if (bucket.size > 0) yield* bucket.keys();
+  }
+
+  *values(): IterableIterator<V> {
+    for (const bucket of this.#buckets) if (bucket.size > 0) yield* bucket.values();
+  }
+
+  *entries(): IterableIterator<[string, V]> {
+    for (const bucket of this.#buckets) if (bucket.size > 0) yield* bucket.entries();
+  }
 }
 
 function bucketOf(key: string): number {
