@@ -5,7 +5,9 @@ import type { SyncRecord } from "../sync/record.ts";
 /** A Sync of fewer ServicePorts leaves so little that it can wait for the ordinary collection. */
 const largeSync = 500;
 /** Loads come in several Syncs: the last one counts. */
-const quietMs = 1000;
+const quietMs = 500;
+/** The first collection thins the pages of the heap out; only the next one moves what is left together. */
+const rounds = 2;
 
 /** Give it every record. `collect` is V8's, which the programs in bin/ expose; without it V8 works at its own pace. */
 export function tidyAfterLargeSyncs(
@@ -13,9 +15,14 @@ export function tidyAfterLargeSyncs(
   collect: (() => void) | undefined = globalThis.gc,
 ): (record: Pick<SyncRecord, "changedPorts">) => void {
   let cancel = (): void => {};
-  return ({ changedPorts }) => {
-    if (collect === undefined || changedPorts < largeSync) return;
+  const after = (left: number): void => {
     cancel();
-    cancel = clock.after(quietMs, collect);
+    cancel = clock.after(quietMs, () => {
+      collect?.();
+      if (left > 1) after(left - 1);
+    });
+  };
+  return ({ changedPorts }) => {
+    if (changedPorts >= largeSync) after(rounds);
   };
 }
