@@ -39,9 +39,17 @@ export const commands: Readonly<Record<string, Command>> = {
       return `${name} now has ${replicas} pods`;
     }),
   },
+  stop: {
+    usage: "stop POD [SECONDS]",
+    summary: "ends in its own time (5 s), and answers meanwhile if nobody else can",
+    run: changing((playground, [name = "", seconds]) => {
+      playground.stop(name, seconds === undefined ? undefined : Number(seconds) || 0);
+      return `${name} is ending`;
+    }),
+  },
   kill: {
     usage: "kill POD",
-    summary: "its set starts another",
+    summary: "ends at once, as in a crash; its set starts another",
     run: changing((playground, [name = ""]) => {
       playground.kill(name);
       return `${name} is gone`;
@@ -65,7 +73,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   drain: {
     usage: "drain NODE",
-    summary: "its pods move away; uncordon lets them back",
+    summary: "its pods end and others start elsewhere; uncordon lets them back",
     run: changing((playground, [name = ""]) => {
       playground.drain(name);
       return `${name} is drained`;

@@ -14,11 +14,13 @@ import { systemClock } from "../observe/clock.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { parseSourceSpec } from "../sources/index.ts";
 import { differences } from "../sync/differences.ts";
+import type { Admit, Customs } from "./api/customs.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
+import { farewell } from "./cluster/farewell.ts";
 import { foundation } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
@@ -58,7 +60,8 @@ export class Playground {
     this.api = api;
     this.mode = options.mode;
     this.#network = network;
-    for (const object of [...foundation(), ...manifests]) api.put(admitted(api, object));
+    for (const object of [...foundation(), ...missingNamespaces(manifests), ...manifests])
+      api.put(admitted(api, object));
     this.#controller = new Controller(api, network);
     this.#controller.settle();
     for (const { name } of nodePlaces) this.#daemons.set(name, this.#startDaemon(name, options));
@@ -147,10 +150,14 @@ export class Playground {
     this.api.put({ ...set, spec: { ...(set.spec as object), replicas } });
   }
 
-  /** The set it belongs to, if any, starts another. */
+  /** At once, as a crash; the set it belongs to, if any, starts another. */
   kill(name: string): void {
-    const { metadata } = this.#find("Pod", name);
-    this.api.remove("Pod", metadata.namespace ?? "", metadata.name);
+    this.api.end(this.#find("Pod", name), 0);
+  }
+
+  /** In its own time: it serves on for its grace period. */
+  stop(name: string, graceSeconds?: number): void {
+    this.api.end(this.#find("Pod", name), graceSeconds);
   }
 
   /** A Pod that is not ready keeps running but gets no traffic. */
@@ -166,10 +173,7 @@ export class Playground {
   /** No new Pods, and those it has move away. */
   drain(name: string): void {
     this.#cordon(name, true);
-    for (const pod of this.api.list("Pod")) {
-      if (dig(pod, "spec.nodeName") === name)
-        this.api.remove("Pod", pod.metadata.namespace ?? "", pod.metadata.name);
-    }
+    for (const pod of this.api.list("Pod")) if (dig(pod, "spec.nodeName") === name) this.api.end(pod);
   }
 
   uncordon(name: string): void {
@@ -303,7 +307,8 @@ function addressesOf(pod: ApiObject): string[] {
 /** The port that was asked for, or any. */
 async function listen(port: number): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
-    const api: ApiServer = new ApiServer({ port: wanted, admit: admission(() => api.list("Service")) });
+    const customs: Customs = { admit: (...asked) => admissionTo(api)(...asked), linger: farewell(Date.now) };
+    const api = new ApiServer({ port: wanted, customs });
     try {
       await api.listen();
       return api;
@@ -314,8 +319,26 @@ async function listen(port: number): Promise<ApiServer> {
   throw new Error("Cannot open a port on loopback");
 }
 
+function admissionTo(api: ApiServer): Admit {
+  return admission({
+    services: () => api.list("Service"),
+    hasNamespace: (name) => api.list("Namespace").some(({ metadata }) => metadata.name === name),
+  });
+}
+
+/** Namespaces that objects are in although nobody made them. */
+function missingNamespaces(manifests: readonly Manifest[]): Manifest[] {
+  const named = manifests.flatMap(({ metadata }) => metadata?.namespace ?? []);
+  const made = manifests.flatMap(({ kind, metadata }) =>
+    kind === "Namespace" ? (metadata?.name ?? []) : [],
+  );
+  return [...new Set(named)]
+    .filter((name) => name !== "default" && !made.includes(name))
+    .map((name) => ({ kind: "Namespace", metadata: { name } }));
+}
+
 function admitted(api: ApiServer, object: Manifest): Manifest {
-  const admit = admission(() => api.list("Service"));
+  const admit = admissionTo(api);
   const resource = { kind: object.kind } as Parameters<typeof admit>[0];
   return { ...admit(resource, object, null), kind: object.kind };
 }

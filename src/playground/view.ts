@@ -68,6 +68,7 @@ function serviceLine(service: ApiObject, state: ViewState, paint: Painter): stri
   const ready = endpoints.filter((endpoint) => dig(endpoint, "conditions.ready") === true);
   const text = endpoints.map((endpoint) => {
     const label = `${String(dig(endpoint, "targetRef.name"))}@${String(endpoint.nodeName).replace("node-", "")}`;
+    if (dig(endpoint, "conditions.terminating") === true) return paint.ending(`${label}…`);
     return ready.includes(endpoint) ? paint.good(label) : paint.bad(`${label}!`);
   });
   const traits = [
@@ -108,11 +109,11 @@ function ago(ms: number): string {
       : `${Math.floor(ms / 60_000)} min ago`;
 }
 
-type Painter = Record<"bold" | "dim" | "good" | "bad", (text: string) => string>;
+type Painter = Record<"bold" | "dim" | "good" | "ending" | "bad", (text: string) => string>;
 
 function painter(colour: boolean): Painter {
   const code = (open: string) => (text: string) => (colour ? `\u001b[${open}m${text}\u001b[0m` : text);
-  return { bold: code("1"), dim: code("2"), good: code("32"), bad: code("31") };
+  return { bold: code("1"), dim: code("2"), good: code("32"), ending: code("33"), bad: code("31") };
 }
 
 function folded(line: string, width: number): string[] {

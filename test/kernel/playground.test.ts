@@ -1,11 +1,8 @@
-// The playground as its users meet it: real packets agree with explain, changes reach them, kubectl can talk to it, and
-// nothing is left behind.
-import { execFile, execFileSync, spawn } from "node:child_process";
+// The playground as its users meet it: real packets agree with explain, changes reach them, and nothing is left behind.
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parseManifests } from "../../src/playground/cluster/example.ts";
 import { runLine } from "../../src/playground/commands.ts";
@@ -66,16 +63,36 @@ describe.each(["nftables", "iptables"])("playground in %s mode", (mode) => {
     await runLine(ground, "scale cart 4");
     expect(await answersOf("web-1", "svc/shop/cart:80")).toMatch(/^cart-\d$/);
     await runLine(ground, "scale stock 1");
+    await runLine(ground, "kill stock-2");
     await runLine(ground, "unready stock-1");
     expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe("refused");
     await runLine(ground, "ready stock-1");
     expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe("stock-1");
     await runLine(ground, "drain node-b");
-    const pods = ground.api.list("Pod").map(({ spec }) => (spec as { nodeName: string }).nodeName);
-    expect(new Set(pods)).toEqual(new Set(["node-a"]));
+    const staying = ground.api.list("Pod").filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const nodes = staying.map(({ spec }) => (spec as { nodeName: string }).nodeName);
+    expect(new Set(nodes)).toEqual(new Set(["node-a"]));
     await runLine(ground, "uncordon node-b");
     await runLine(ground, "flush node-a");
     expect(await answersOf("outside", "nodeport:30080")).toMatch(/^web-\d$/);
+  });
+
+  it("lets pods end in their own time: they answer as long as nobody else can", async () => {
+    await runLine(ground, "scale dns 1");
+    await runLine(ground, "stop dns-1 3");
+    expect(await answersOf("web-1", "svc/shop/dns:53")).toMatch(/^dns-[^1]$/);
+    expect((await runLine(ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
+      "terminating, and others are ready",
+    );
+    await runLine(ground, "scale dns 0");
+    expect(await answersOf("web-1", "svc/shop/dns:53")).toMatch(/^dns-/);
+    expect((await runLine(ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
+      "no endpoint is ready: all that are serving while they terminate",
+    );
+    await runLine(ground, "wait 6");
+    await runLine(ground, "wait");
+    expect(await answersOf("web-1", "svc/shop/dns:53")).toBe("refused");
+    expect(ground.api.list("Pod").filter(({ metadata }) => metadata.name.startsWith("dns-"))).toEqual([]);
   });
 
   it("says what is wrong with a command", async () => {
@@ -109,78 +126,6 @@ function agrees(told: string, met: string): boolean {
   if (met === "unreachable") return /^outcome +pass/m.test(told);
   return told.includes(`%  ${met} `);
 }
-
-const kubectlReason = reason ?? (existsSync("/usr/bin/kubectl") ? null : "kubectl is not installed");
-
-describe("kubectl on the playground", () => {
-  let ground: Playground;
-  beforeEach(({ skip }) => skip(kubectlReason !== null, kubectlReason ?? ""));
-  beforeAll(async () => {
-    if (kubectlReason !== null) return;
-    ground = await Playground.start({ mode: "nftables", port: 0, program: [process.execPath, program] });
-  });
-  afterAll(() => ground?.close());
-
-  it("applies, gets, watches, edits, scales and deletes, and traffic follows", async () => {
-    await kubectl(`apply -f -`, hello);
-    expect(await kubectl("get service hello")).toMatch(
-      /^hello +NodePort +172\.30\.\S+ +<none> +80:\d+\/TCP/m,
-    );
-    expect(await kubectl("get deployments")).toMatch(/^hello +\d\/2/m);
-    expect(await kubectl("get pods -o wide")).toMatch(/^hello-1 +1\/1 +Running +0 +10\.0\.\d\.\d+ +node-/m);
-    await ground.settled();
-    expect((await ground.send("web-1", "svc/shop/hello:80")).fate.kind).toBe("answered");
-
-    expect(await kubectl("scale deployment/hello --replicas=0")).toContain("scaled");
-    await ground.settled();
-    expect((await ground.send("web-1", "svc/shop/hello:80")).fate.kind).toBe("refused");
-
-    await kubectl("scale deployment/hello --replicas=1");
-    await kubectl(`patch service hello -p {"spec":{"externalTrafficPolicy":"Local"}}`);
-    await kubectl("edit service hello", "", { EDITOR: "sed -i s/8080/8081/" });
-    expect(
-      await kubectl("get service hello -o jsonpath={.spec.ports[0].targetPort}{.spec.externalTrafficPolicy}"),
-    ).toBe("8081Local");
-    await ground.settled();
-    expect((await ground.send("web-1", "svc/shop/hello:80")).fate.kind).toBe("refused");
-
-    const watched = kubectl("get pods -w --request-timeout=3s");
-    await kubectl("delete pod hello-1 --wait=false");
-    expect(await watched).toMatch(/hello-1/);
-    expect(await kubectl("delete -f -", hello)).toContain('service "hello" deleted');
-    await ground.settled();
-    expect((await ground.send("web-1", "svc/shop/web:80")).fate.kind).toBe("answered");
-  });
-
-  it("refuses a node port that another Service has", async () => {
-    const taken = hello.replace("port: 80,", "port: 80, nodePort: 30080,");
-    await expect(kubectl("apply -f -", taken)).rejects.toThrow(/already allocated by shop\/web/);
-  });
-
-  async function kubectl(line: string, input = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
-    const child = promisify(execFile)("kubectl", line.split(" "), {
-      env: { ...process.env, ...env, KUBECONFIG: ground.kubeconfig, HOME: join(tmpdir(), "turnout-kubectl") },
-    });
-    child.child.stdin?.end(input);
-    return (await child).stdout;
-  }
-});
-
-const hello = `apiVersion: apps/v1
-kind: Deployment
-metadata: { name: hello, namespace: shop }
-spec:
-  replicas: 2
-  selector: { matchLabels: { app: hello } }
-  template:
-    metadata: { labels: { app: hello } }
-    spec: { containers: [{ name: echo, image: echo, ports: [{ containerPort: 8080 }] }] }
----
-apiVersion: v1
-kind: Service
-metadata: { name: hello, namespace: shop }
-spec: { type: NodePort, selector: { app: hello }, ports: [{ port: 80, targetPort: 8080 }] }
-`;
 
 describe("the end of a playground", () => {
   beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));

@@ -34,7 +34,17 @@ function groupOf(name: string) {
 }
 
 function describe({ plural, kind, namespaced, hasStatus, hasScale, shortNames }: Resource) {
-  const main = { name: plural, singularName: kind.toLowerCase(), namespaced, kind, verbs, shortNames };
+  // What `kubectl get all` shows.
+  const categories = ["Service", "Pod", "Deployment"].includes(kind) ? ["all"] : [];
+  const main = {
+    name: plural,
+    singularName: kind.toLowerCase(),
+    namespaced,
+    kind,
+    verbs,
+    shortNames,
+    categories,
+  };
   const status = {
     name: `${plural}/status`,
     singularName: "",

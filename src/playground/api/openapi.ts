@@ -17,6 +17,7 @@ export function openApiAnswer(path: string): unknown {
   return {
     openapi: "3.0.0",
     info: { title: "Turnout playground", version: "v1.37.0" },
+    components: { schemas: {} },
     paths: Object.fromEntries(
       served.map((resource) => [objectPath(resource), { patch: operation(resource) }]),
     ),

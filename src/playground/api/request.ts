@@ -1,6 +1,6 @@
 // Reads what a request asks for: which resource, namespace, name, verb and options.
 import type { IncomingMessage } from "node:http";
-import { noSuchPath } from "./failure.ts";
+import { Failure, noSuchPath } from "./failure.ts";
 import type { Verb } from "./faults.ts";
 import { type Resource, resources } from "./resources.ts";
 
@@ -32,6 +32,7 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
     (candidate) => candidate.group === group && candidate.version === version && candidate.plural === plural,
   );
   if (!resource || (namespace !== "" && !resource.namespaced)) throw noSuchPath();
+  if (resource.kind === "Pod" && insidePods.includes(subresource)) throw noContainers();
   if (!isSubresource(subresource, resource)) throw noSuchPath();
   const query = url.searchParams;
   return {
@@ -44,6 +45,13 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
   };
 }
 
+const insidePods: readonly string[] = ["log", "exec", "attach", "portforward"];
+
+function noContainers(): Failure {
+  const message = "pods of the playground are small servers without containers, logs or shells";
+  return new Failure(405, "MethodNotAllowed", message);
+}
+
 function isSubresource(name: string, { hasStatus, hasScale }: Resource): name is ApiRequest["subresource"] {
   return name === "" || (name === "status" && hasStatus) || (name === "scale" && hasScale === true);
 }
@@ -52,6 +60,11 @@ function isSubresource(name: string, { hasStatus, hasScale }: Resource): name is
 export function isOn(query: URLSearchParams, name: string): boolean {
   const value = query.get(name);
   return value !== null && value !== "false" && value !== "0";
+}
+
+/** With `dryRun` everything is checked and nothing is stored. */
+export function isDryRun({ query }: ApiRequest): boolean {
+  return query.has("dryRun");
 }
 
 function verbOf(method: string, name: string, query: URLSearchParams): Verb {

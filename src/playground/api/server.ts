@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server as Listener, Socket } from "node:net";
 import { acceptsGzip, answerFailure, answerJson, interrupts } from "./answer.ts";
+import { type Customs, plainCustoms } from "./customs.ts";
 import { discoveryAnswer, isHealthPath } from "./discovery.ts";
 import { Failure } from "./failure.ts";
 import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb } from "./faults.ts";
@@ -16,7 +17,7 @@ import { Store } from "./store.ts";
 import { asTable, wantsTable } from "./table.ts";
 import { checkWatch, type OpenWatch, serveWatch } from "./watch.ts";
 import { openWire } from "./wire.ts";
-import { type Admit, type Applied, writeObject } from "./write.ts";
+import { type Applied, writeObject } from "./write.ts";
 
 export type ApiServerOptions = {
   readonly host?: string;
@@ -29,8 +30,8 @@ export type ApiServerOptions = {
   /** Whether a request is allowed; the others are answered with 403. */
   readonly allows?: (request: ApiRequest) => boolean;
   readonly bookmarkMs?: number;
-  /** Fills in and checks objects before they are stored. */
-  readonly admit?: Admit;
+  /** How objects come and go: what is filled in and checked, and what stays for a while when it is deleted. */
+  readonly customs?: Customs;
   readonly now?: () => number;
 };
 
@@ -147,6 +148,16 @@ export class ApiServer {
     this.store.delete(kindOf(kind), namespace, name);
   }
 
+  /** As a client would delete it: it may linger. `graceSeconds`: how long, if not as long as it likes; 0: not at all. */
+  end({ kind, metadata }: ApiObject, graceSeconds?: number): void {
+    const { namespace = "", name } = metadata;
+    const resource = kindOf(kind);
+    const { linger } = this.#options.customs ?? plainCustoms;
+    const lingering = linger(this.store.get(resource, namespace, name), graceSeconds);
+    if (lingering === null) this.store.delete(resource, namespace, name);
+    else this.store.update(resource, lingering);
+  }
+
   /** Everything of a kind, as a client that is up to date knows it. */
   list(kind: string): ApiObject[] {
     return this.store.list(kindOf(kind));
@@ -179,10 +190,10 @@ export class ApiServer {
       const object = this.store.get(request.resource, request.namespace, request.name);
       return { code: 200, body: request.subresource === "scale" ? scaleOf(object) : shown(object) };
     }
-    const text = await textOf(message);
+    const bytes = await bytesOf(message);
     const contentType = message.headers["content-type"] ?? "application/json";
-    const admit = this.#options.admit ?? ((_resource, draft) => draft);
-    return writeObject(this.store, request, { contentType, text }, this.#applied, admit);
+    const customs = this.#options.customs ?? plainCustoms;
+    return writeObject(this.store, request, { contentType, bytes }, this.#applied, customs);
   }
 
   #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {
@@ -243,8 +254,8 @@ function kindOf(kind: string): Resource {
   return resource;
 }
 
-async function textOf(message: IncomingMessage): Promise<string> {
+async function bytesOf(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of message) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 }

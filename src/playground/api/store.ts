@@ -123,11 +123,8 @@ export class Store {
   }
 
   /** The object as it was, carrying the version of its deletion. */
-  delete(resource: Resource, namespace: string, name: string, expectedUid?: string): ApiObject {
+  delete(resource: Resource, namespace: string, name: string): ApiObject {
     const before = this.get(resource, namespace, name);
-    if (expectedUid !== undefined && expectedUid !== before.metadata.uid) {
-      throw conflict(resource.plural, name, `the UID in the precondition (${expectedUid}) does not match`);
-    }
     this.#next();
     this.#commit(resource, before, null);
     return withVersion(before, this.#version);

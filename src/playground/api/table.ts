@@ -64,7 +64,7 @@ const own: Readonly<Record<string, readonly Column[]>> = {
   ],
   Pod: [
     { name: "Ready", cell: (object) => (isReady(object) ? "1/1" : "0/1") },
-    field("Status", "status.phase"),
+    { name: "Status", cell: podStatus },
     { name: "Restarts", cell: () => "0" },
     field("IP", "status.podIP", true),
     field("Node", "spec.nodeName", true),
@@ -73,7 +73,7 @@ const own: Readonly<Record<string, readonly Column[]>> = {
     { name: "Status", cell: nodeStatus },
     { name: "Roles", cell: () => "<none>" },
     field("Version", "status.nodeInfo.kubeletVersion"),
-    { name: "Internal-IP", wide: true, cell: (object) => listOf(dig(object, "status.addresses"), "address") },
+    { name: "Internal-IP", wide: true, cell: internalAddresses },
   ],
   Deployment: [
     {
@@ -81,7 +81,7 @@ const own: Readonly<Record<string, readonly Column[]>> = {
       cell: (object) =>
         `${textOf(dig(object, "status.readyReplicas"), "0")}/${textOf(dig(object, "spec.replicas"), "1")}`,
     },
-    { name: "Up-to-date", cell: (object) => textOf(dig(object, "status.replicas"), "0") },
+    { name: "Up-to-date", cell: (object) => textOf(dig(object, "status.updatedReplicas"), "0") },
     { name: "Available", cell: (object) => textOf(dig(object, "status.readyReplicas"), "0") },
   ],
   EndpointSlice: [
@@ -125,8 +125,23 @@ function isReady(object: ApiObject): boolean {
   );
 }
 
+function podStatus(object: ApiObject): string {
+  return object.metadata.deletionTimestamp === undefined
+    ? textOf(dig(object, "status.phase"), "Pending")
+    : "Terminating";
+}
+
 function nodeStatus(object: ApiObject): string {
   return dig(object, "spec.unschedulable") === true ? "Ready,SchedulingDisabled" : "Ready";
+}
+
+function internalAddresses(object: ApiObject): string {
+  const addresses = dig(object, "status.addresses");
+  const own = Array.isArray(addresses) ? addresses.filter(isMap) : [];
+  return listOf(
+    own.filter(({ type }) => type === "InternalIP"),
+    "address",
+  );
 }
 
 function labels(value: unknown): string {

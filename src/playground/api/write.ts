@@ -1,11 +1,13 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
 import { parse } from "yaml";
+import { decoded, unknownFormat, type WriteBody } from "./body.ts";
+import type { Admit, Customs } from "./customs.ts";
 import { badRequest, Failure, invalid } from "./failure.ts";
-import { selectionOf } from "./list.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
 import { applyPatch, jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
-import type { ApiRequest } from "./request.ts";
-import { apiVersionOf, type Resource } from "./resources.ts";
+import { deleted, deletedAll } from "./remove.ts";
+import { type ApiRequest, isDryRun } from "./request.ts";
+import { apiVersionOf } from "./resources.ts";
 import { scaled, scaleOf } from "./scale.ts";
 import type { Store } from "./store.ts";
 
@@ -14,17 +16,12 @@ export type Answer = { readonly code: number; readonly body: unknown };
 /** What each field manager applied last, by `manager uid`. */
 export type Applied = Map<string, unknown>;
 
-/** Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object. */
-export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null) => Draft;
-
-export type WriteBody = { readonly contentType: string; readonly text: string };
-
 export function writeObject(
   store: Store,
   request: ApiRequest,
   body: WriteBody,
   applied: Applied,
-  admit: Admit,
+  { admit, linger }: Customs,
 ): Answer {
   switch (request.verb) {
     case "create":
@@ -34,33 +31,13 @@ export function writeObject(
     case "patch":
       return patched(store, request, body, applied, admit);
     case "delete":
-      return { code: 200, body: deleted(store, request, body) };
+      return { code: 200, body: deleted(store, request, body, linger) };
     case "deletecollection":
-      return { code: 200, body: deletedAll(store, request) };
+      return { code: 200, body: deletedAll(store, request, body, linger) };
     case "get":
     case "list":
     case "watch":
       throw new Failure(405, "MethodNotAllowed", "not a write");
-  }
-}
-
-function isBinary({ contentType }: WriteBody): boolean {
-  return /protobuf|cbor/.test(contentType);
-}
-
-function decoded(body: WriteBody): unknown {
-  const { contentType, text } = body;
-  if (isBinary(body)) {
-    throw new Failure(
-      415,
-      "UnsupportedMediaType",
-      `the body of the request was in an unknown format: ${contentType}`,
-    );
-  }
-  try {
-    return contentType.includes("yaml") ? parse(text) : JSON.parse(text);
-  } catch (error) {
-    throw badRequest(`cannot read the body: ${(error as Error).message}`);
   }
 }
 
@@ -103,10 +80,6 @@ function created(store: Store, request: ApiRequest, draft: Draft, admit: Admit):
   return isDryRun(request) ? admitted : store.create(request.resource, admitted);
 }
 
-function isDryRun({ query }: ApiRequest): boolean {
-  return query.has("dryRun");
-}
-
 /** A write to the object leaves its status alone, one to `/status` leaves the rest alone. */
 function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit): unknown {
   const old = store.get(request.resource, request.namespace, request.name);
@@ -146,11 +119,7 @@ function patched(store: Store, request: ApiRequest, body: WriteBody, applied: Ap
       case "application/strategic-merge-patch+json":
         return strategicPatch(resource, base, patch);
       default:
-        throw new Failure(
-          415,
-          "UnsupportedMediaType",
-          `the body of the request was in an unknown format: ${body.contentType}`,
-        );
+        throw unknownFormat(body.contentType);
     }
   }
 }
@@ -166,7 +135,7 @@ function appliedObject(
   const manager = query.get("fieldManager") ?? "";
   if (manager === "")
     throw invalid("PatchOptions", "", "fieldManager: Required value: is required for apply patch");
-  const draft = named(request, parse(body.text));
+  const draft = named(request, parse(body.bytes.toString()));
   if (!store.has(resource, namespace, name)) {
     const made = created(store, request, draft, admit);
     applied.set(`${manager} ${String(made.metadata?.uid)}`, draft);
@@ -178,30 +147,4 @@ function appliedObject(
   const answer = replaced(store, request, applyPatch(base, applied.get(id), draft), admit);
   applied.set(id, draft);
   return { code: 200, body: answer };
-}
-
-function deleted(store: Store, { resource, namespace, name }: ApiRequest, body: WriteBody) {
-  // kubectl drain sends its options in protobuf; without preconditions nothing in them matters here.
-  const options = body.text === "" || isBinary(body) ? {} : decoded(body);
-  const uid = isMap(options) && isMap(options.preconditions) ? options.preconditions.uid : undefined;
-  const gone = store.delete(resource, namespace, name, typeof uid === "string" ? uid : undefined);
-  const details = { name, kind: resource.plural, uid: gone.metadata.uid };
-  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
-}
-
-function deletedAll(store: Store, request: ApiRequest) {
-  const { resource, namespace } = request;
-  const matches = selectionOf(request);
-  const doomed = store
-    .list(resource)
-    .filter((object) => (namespace === "" || object.metadata.namespace === namespace) && matches(object));
-  const items = doomed.map((object) =>
-    store.delete(resource, object.metadata.namespace ?? "", object.metadata.name),
-  );
-  return {
-    kind: `${resource.kind}List`,
-    apiVersion: apiVersionOf(resource),
-    metadata: { resourceVersion: `${store.version}` },
-    items,
-  };
 }

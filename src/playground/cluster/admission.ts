@@ -1,19 +1,27 @@
-// What the API server does to a Service or Pod before it is stored: defaults, cluster IPs and node ports.
+// What the API server does to an object before it is stored: defaults, cluster IPs and node ports.
 import type { Family } from "../../model/address.ts";
-import { invalid } from "../api/failure.ts";
+import type { Admit } from "../api/customs.ts";
+import { invalid, notFound } from "../api/failure.ts";
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
 import type { Resource } from "../api/resources.ts";
-import type { Admit } from "../api/write.ts";
 
-/** Who has which cluster IP and node port now. */
-export type ServiceList = () => readonly ApiObject[];
+/** What there is now: Services have cluster IPs and node ports, and everything lives in a namespace. */
+export type Existing = {
+  readonly services: () => readonly ApiObject[];
+  readonly hasNamespace: (name: string) => boolean;
+};
 
-export function admission(services: ServiceList): Admit {
-  return (resource, draft, old) =>
-    resource.kind === "Service" ? admitService(draft, old, services()) : admitOther(resource, draft);
+export function admission({ services, hasNamespace }: Existing): Admit {
+  return (resource, draft, old) => {
+    const { namespace } = draft.metadata ?? {};
+    if (old === null && namespace !== undefined && !hasNamespace(namespace))
+      throw notFound("namespaces", namespace);
+    return resource.kind === "Service" ? admitService(draft, old, services()) : admitOther(resource, draft);
+  };
 }
 
 function admitOther({ kind }: Resource, draft: Draft): Draft {
+  if (kind === "Namespace") return { ...draft, status: { phase: "Active" } };
   if (kind !== "Deployment") return draft;
   const spec = isMap(draft.spec) ? draft.spec : {};
   return { ...draft, spec: { replicas: 1, ...spec } };

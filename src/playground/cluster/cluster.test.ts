@@ -15,7 +15,7 @@ const service = (name: string, spec: object): ApiObject => ({
 describe("admission", () => {
   const others = [service("web", { clusterIPs: ["172.30.1.1"], ports: [{ port: 80, nodePort: 30100 }] })];
   const admit = (spec: object, old: ApiObject | null = null): Draft =>
-    admission(() => others)(
+    admission({ services: () => others, hasNamespace: (name) => name === "shop" })(
       resourceOfKind("Service")!,
       { metadata: { name: "x", namespace: "shop" }, spec },
       old,
@@ -45,6 +45,14 @@ describe("admission", () => {
     expect(admit({ ports: [{ port: 81 }] }, old).spec).toMatchObject({ clusterIP: "172.30.0.77" });
   });
 
+  it("knows the namespaces there are", () => {
+    const make = admission({ services: () => [], hasNamespace: () => false });
+    const draft = { metadata: { name: "x", namespace: "nowhere" }, spec: { ports: [{ port: 80 }] } };
+    expect(() => make(resourceOfKind("Service")!, draft, null)).toThrow('namespaces "nowhere" not found');
+    const made = make(resourceOfKind("Namespace")!, { metadata: { name: "mine" } }, null);
+    expect(made.status).toEqual({ phase: "Active" });
+  });
+
   it("leaves headless Services alone, and refuses what cannot be", () => {
     expect(admit({ clusterIP: "None", ports: [{ port: 80 }] }).spec).toEqual({
       clusterIP: "None",
@@ -58,7 +66,7 @@ describe("admission", () => {
 });
 
 describe("EndpointSlices", () => {
-  const pod = (name: string, zone: string, ready = true): PlacedPod => ({
+  const pod = (name: string, zone: string, ready = true, ending = false): PlacedPod => ({
     object: {
       apiVersion: "v1",
       kind: "Pod",
@@ -76,6 +84,7 @@ describe("EndpointSlices", () => {
     zone,
     addresses: { ipv4: `10.0.${zone === "a" ? 1 : 2}.1`, ipv6: `fd00:${zone === "a" ? 1 : 2}::1` },
     ready,
+    ending,
   });
   const ports = [{ port: 80, targetPort: "http", protocol: "TCP" }];
 
@@ -106,6 +115,15 @@ describe("EndpointSlices", () => {
       trafficDistribution,
     });
     expect(slicesOf(web, [pod("web-1", "a")])[0]?.endpoints).toMatchObject([{ hints }]);
+  });
+
+  it("tell who is terminating, and whether it still serves", () => {
+    const web = service("web", { selector: { app: "web" }, ipFamilies: ["IPv4"], ports });
+    const [slice] = slicesOf(web, [pod("web-1", "a", true, true), pod("web-2", "b", false, true)]);
+    expect(slice?.endpoints).toMatchObject([
+      { conditions: { ready: false, serving: true, terminating: true } },
+      { conditions: { ready: false, serving: false, terminating: true } },
+    ]);
   });
 
   it("are nobody's business without a selector, and empty when nobody matches", () => {

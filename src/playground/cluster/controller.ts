@@ -1,9 +1,11 @@
 // The controllers of a cluster in one: sets become Pods, Pods get a place, Services get EndpointSlices.
-import type { ApiObject, Draft } from "../api/object.ts";
-import { dig, isMap } from "../api/object.ts";
+import { type ApiObject, dig } from "../api/object.ts";
+import { resources } from "../api/resources.ts";
 import type { ApiServer } from "../api/server.ts";
 import { type NodePlace, nodePlaces } from "../net/layout.ts";
 import type { Attached } from "../net/network.ts";
+import { endOf, isEnding } from "./farewell.ts";
+import { isReady, ownerOf, planSet } from "./sets.ts";
 import { containerPorts, type PlacedPod, slicesOf } from "./slices.ts";
 
 /** What the controllers need of the network. */
@@ -21,6 +23,7 @@ export class Controller {
   readonly #attached = new Map<string, Attached>();
   readonly #unfollow: () => void;
   #scheduled: NodeJS.Immediate | null = null;
+  #alarm: NodeJS.Timeout | undefined;
 
   constructor(api: ApiServer, network: PodNetwork) {
     this.#api = api;
@@ -31,12 +34,14 @@ export class Controller {
   close(): void {
     this.#unfollow();
     if (this.#scheduled !== null) clearImmediate(this.#scheduled);
+    clearTimeout(this.#alarm);
   }
 
   /** Brings everything to what the objects ask for; what it writes calls it again, until nothing is left to do. */
   reconcile(): void {
     for (const set of this.#api.list("Deployment")) this.#reconcileSet(set);
     this.#removeOrphans();
+    this.#removeEnded();
     for (const pod of this.#api.list("Pod")) this.#placePod(pod);
     this.#detachGone();
     const pods = this.#placedPods();
@@ -60,43 +65,35 @@ export class Controller {
   }
 
   #reconcileSet(set: ApiObject): void {
-    const pods = this.#podsOf(set);
-    const replicas = Number(dig(set, "spec.replicas") ?? 1);
-    for (const pod of pods.slice(replicas)) this.#remove(pod);
-    const names = new Set(
-      this.#api
-        .list("Pod")
-        .filter((pod) => isIn(pod, set))
-        .map(({ metadata }) => metadata.name),
-    );
-    for (let missing = replicas - pods.length, number = 1; missing > 0; number++) {
-      const name = `${set.metadata.name}-${number}`;
-      if (names.has(name)) continue;
-      this.#api.put(podOf(set, name));
-      missing--;
-    }
-    const ready = this.#podsOf(set).filter(isReady).length;
-    this.#setStatus(set, {
-      replicas,
-      readyReplicas: ready,
-      availableReplicas: ready,
-      updatedReplicas: replicas,
-    });
+    const { start, end } = planSet(set, this.#api.list("Pod"));
+    for (const pod of end) this.#api.end(pod);
+    for (const pod of start) this.#api.put(pod);
+    this.#setStatus(set, planSet(set, this.#api.list("Pod")).status);
   }
 
-  #podsOf(set: ApiObject): ApiObject[] {
-    return this.#api
-      .list("Pod")
-      .filter((pod) => isIn(pod, set) && ownerOf(pod) === set.metadata.uid)
-      .sort((a, b) => numberOf(a) - numberOf(b));
-  }
-
+  /** What belonged to a set or a namespace that is gone goes with it. */
   #removeOrphans(): void {
-    const living = new Set(this.#api.list("Deployment").map(({ metadata }) => metadata.uid));
+    const namespaces = new Set(this.#api.list("Namespace").map(({ metadata }) => metadata.name));
+    for (const { kind, namespaced } of resources) {
+      if (!namespaced || kind === "Event") continue;
+      for (const object of this.#api.list(kind))
+        if (!namespaces.has(object.metadata.namespace ?? "")) this.#remove(object);
+    }
+    const sets = new Set(this.#api.list("Deployment").map(({ metadata }) => metadata.uid));
     for (const pod of this.#api.list("Pod")) {
       const owner = ownerOf(pod);
-      if (owner !== null && !living.has(owner)) this.#remove(pod);
+      if (owner !== null && !sets.has(owner) && !isEnding(pod)) this.#api.end(pod);
     }
+  }
+
+  /** Pods whose time is over go; for the next one an alarm is set. */
+  #removeEnded(): void {
+    clearTimeout(this.#alarm);
+    const now = Date.now();
+    for (const pod of this.#api.list("Pod")) if (endOf(pod) <= now) this.#remove(pod);
+    const next = Math.min(...this.#api.list("Pod").map(endOf));
+    if (next !== Number.POSITIVE_INFINITY)
+      this.#alarm = setTimeout(() => this.reconcile(), next - now).unref();
   }
 
   /** Schedules a Pod, connects it, and says so in its status. */
@@ -136,7 +133,9 @@ export class Controller {
     const load = (node: NodePlace) =>
       this.#api
         .list("Pod")
-        .filter((other) => dig(other, "spec.nodeName") === node.name && sameKind(other, pod)).length;
+        .filter(
+          (other) => dig(other, "spec.nodeName") === node.name && sameSet(other, pod) && !isEnding(other),
+        ).length;
     return open.sort((a, b) => load(a) - load(b))[0] ?? null;
   }
 
@@ -159,7 +158,8 @@ export class Controller {
       const place = this.#attached.get(labelOf(object));
       if (place === undefined) return [];
       const { node, addresses } = place;
-      return [{ object, node: node.name, zone: node.zone, addresses, ready: isReady(object) }];
+      const [ready, ending] = [isReady(object), isEnding(object)];
+      return [{ object, node: node.name, zone: node.zone, addresses, ready, ending }];
     });
   }
 
@@ -202,46 +202,6 @@ export function labelOf({ metadata }: ApiObject): string {
   return `${metadata.namespace ?? "default"}.${metadata.name}`;
 }
 
-function podOf(set: ApiObject, name: string): Draft & { readonly kind: string } {
-  const template = dig(set, "spec.template");
-  const { metadata, spec } = isMap(template) ? template : {};
-  const { name: setName, namespace, uid } = set.metadata;
-  return {
-    kind: "Pod",
-    metadata: {
-      ...(isMap(metadata) ? metadata : {}),
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ownerReferences: [{ apiVersion: "apps/v1", kind: "Deployment", name: setName, uid, controller: true }],
-    },
-    spec: isMap(spec) ? spec : {},
-  };
-}
-
-function ownerOf(pod: ApiObject): string | null {
-  const owners = dig(pod, "metadata.ownerReferences");
-  const owner = Array.isArray(owners)
-    ? owners.find((each) => isMap(each) && each.kind === "Deployment")
-    : undefined;
-  return isMap(owner) && typeof owner.uid === "string" ? owner.uid : null;
-}
-
-function numberOf({ metadata }: ApiObject): number {
-  return Number(/-(\d+)$/.exec(metadata.name)?.[1] ?? 0);
-}
-
-function isIn(pod: ApiObject, set: ApiObject): boolean {
-  return pod.metadata.namespace === set.metadata.namespace;
-}
-
-function sameKind(a: ApiObject, b: ApiObject): boolean {
+function sameSet(a: ApiObject, b: ApiObject): boolean {
   return ownerOf(a) === ownerOf(b);
-}
-
-function isReady(pod: ApiObject): boolean {
-  const conditions = dig(pod, "status.conditions");
-  return (
-    Array.isArray(conditions) &&
-    conditions.some((each) => isMap(each) && each.type === "Ready" && each.status === "True")
-  );
 }

@@ -11,6 +11,8 @@ export type PlacedPod = {
   readonly zone: string;
   readonly addresses: Readonly<Record<Family, string>>;
   readonly ready: boolean;
+  /** It was deleted, and serves on for a while. */
+  readonly ending: boolean;
 };
 
 /** Nothing for a Service without a selector: its slices are somebody else's. */
@@ -92,7 +94,7 @@ export function containerPorts(pod: ApiObject): { name: string; port: number; pr
 }
 
 function endpointOf(pod: PlacedPod, family: Family, distribution: unknown) {
-  const { object, node, zone, ready } = pod;
+  const { object, node, zone, ready, ending } = pod;
   const sameZone = { forZones: [{ name: zone }] };
   const hints =
     distribution === "PreferSameNode"
@@ -102,7 +104,7 @@ function endpointOf(pod: PlacedPod, family: Family, distribution: unknown) {
         : null;
   return {
     addresses: [pod.addresses[family]],
-    conditions: { ready, serving: ready, terminating: false },
+    conditions: { ready: ready && !ending, serving: ready, terminating: ending },
     nodeName: node,
     zone,
     targetRef: { kind: "Pod", name: object.metadata.name, namespace: object.metadata.namespace },

@@ -1,0 +1,14 @@
+// How objects come and go, beyond what is written in them: what the server fills in, and what lingers when it is deleted.
+import type { ApiObject, Draft } from "./object.ts";
+import type { Resource } from "./resources.ts";
+
+/** Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object. */
+export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null) => Draft;
+
+/** What an object that is to be deleted looks like until it is gone; null: it goes at once. */
+export type Linger = (object: ApiObject, graceSeconds: number | undefined) => Draft | null;
+
+export type Customs = { readonly admit: Admit; readonly linger: Linger };
+
+/** Of a server without controllers: everything is stored as it comes, and goes when it is told. */
+export const plainCustoms: Customs = { admit: (_resource, draft) => draft, linger: () => null };

@@ -1,0 +1,60 @@
+// Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
+import { decoded, type WriteBody } from "./body.ts";
+import type { Linger } from "./customs.ts";
+import { conflict } from "./failure.ts";
+import { selectionOf } from "./list.ts";
+import { type ApiObject, type Draft, isMap } from "./object.ts";
+import { type ApiRequest, isDryRun } from "./request.ts";
+import { apiVersionOf } from "./resources.ts";
+import type { Store } from "./store.ts";
+
+export function deleted(store: Store, request: ApiRequest, body: WriteBody, linger: Linger) {
+  const { resource, namespace, name } = request;
+  const { uid, ...options } = deleteOptions(request, body);
+  const object = store.get(resource, namespace, name);
+  if (uid !== undefined && uid !== object.metadata.uid)
+    throw conflict(resource.plural, name, `the UID in the precondition (${uid}) does not match`);
+  const left = options.dryRun ? object : remove(store, request, object, linger(object, options.grace));
+  if (left !== null) return left;
+  const details = { name, kind: resource.plural, uid: object.metadata.uid };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
+}
+
+export function deletedAll(store: Store, request: ApiRequest, body: WriteBody, linger: Linger) {
+  const { resource, namespace } = request;
+  const { dryRun, grace } = deleteOptions(request, body);
+  const matches = selectionOf(request);
+  const items = store
+    .list(resource)
+    .filter((object) => (namespace === "" || object.metadata.namespace === namespace) && matches(object))
+    .map((object) => (dryRun ? object : (remove(store, request, object, linger(object, grace)) ?? object)));
+  return {
+    kind: `${resource.kind}List`,
+    apiVersion: apiVersionOf(resource),
+    metadata: { resourceVersion: `${store.version}` },
+    items,
+  };
+}
+
+/** What is left of it; null: nothing. */
+function remove(
+  store: Store,
+  { resource }: ApiRequest,
+  { metadata: { namespace = "", name } }: ApiObject,
+  lingering: Draft | null,
+): ApiObject | null {
+  if (lingering !== null) return store.update(resource, lingering);
+  store.delete(resource, namespace, name);
+  return null;
+}
+
+function deleteOptions(request: ApiRequest, body: WriteBody) {
+  const options = body.bytes.length === 0 ? {} : decoded(body);
+  const { gracePeriodSeconds, preconditions, dryRun } = isMap(options) ? options : {};
+  const grace = gracePeriodSeconds ?? request.query.get("gracePeriodSeconds") ?? undefined;
+  return {
+    uid: isMap(preconditions) && typeof preconditions.uid === "string" ? preconditions.uid : undefined,
+    grace: grace === undefined ? undefined : Number(grace),
+    dryRun: isDryRun(request) || (Array.isArray(dryRun) && dryRun.length > 0),
+  };
+}

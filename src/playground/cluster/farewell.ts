@@ -1,0 +1,32 @@
+// The end of a Pod: it serves on for its grace period while it is marked as terminating, then it is gone.
+import type { Linger } from "../api/customs.ts";
+import { type ApiObject, dig } from "../api/object.ts";
+
+/** Shorter than in a real cluster: somebody is watching. */
+const defaultGraceSeconds = 5;
+
+/** Pods that run linger; everything else goes at once. */
+export function farewell(now: () => number): Linger {
+  return (object, asked) => {
+    if (object.kind !== "Pod" || dig(object, "spec.nodeName") === undefined) return null;
+    const own = dig(object, "spec.terminationGracePeriodSeconds");
+    const seconds = asked ?? (typeof own === "number" ? own : defaultGraceSeconds);
+    if (seconds <= 0) return null;
+    const end = Math.ceil(now() / 1000 + seconds) * 1000;
+    // Who ends already does not end later.
+    if (endOf(object) <= end) return object;
+    const deletionTimestamp = new Date(end).toISOString().replace(/\.\d+Z$/, "Z");
+    const metadata = { ...object.metadata, deletionTimestamp, deletionGracePeriodSeconds: seconds };
+    return { ...object, metadata };
+  };
+}
+
+/** When a Pod is gone, in milliseconds since 1970; never, as long as nobody deleted it. */
+export function endOf({ metadata }: ApiObject): number {
+  const { deletionTimestamp } = metadata;
+  return typeof deletionTimestamp === "string" ? Date.parse(deletionTimestamp) : Number.POSITIVE_INFINITY;
+}
+
+export function isEnding(pod: ApiObject): boolean {
+  return endOf(pod) !== Number.POSITIVE_INFINITY;
+}

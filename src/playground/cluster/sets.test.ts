@@ -1,0 +1,79 @@
+// Sets of Pods and their ends: who starts, who ends, and how long an end takes.
+import { describe, expect, it } from "vitest";
+import type { ApiObject, Draft } from "../api/object.ts";
+import { endOf, farewell, isEnding } from "./farewell.ts";
+import { planSet } from "./sets.ts";
+
+const set = (replicas: number, image = "v1"): ApiObject => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "web", namespace: "shop", uid: "u", resourceVersion: "1", creationTimestamp: "" },
+  spec: { replicas, template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ image }] } } },
+});
+
+/** As the API would store what the set starts. */
+const running = (draft: Draft, fields: object = {}): ApiObject => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  ...draft,
+  metadata: {
+    ...draft.metadata,
+    name: draft.metadata!.name!,
+    uid: draft.metadata!.name!,
+    resourceVersion: "1",
+    creationTimestamp: "",
+    ...fields,
+  },
+  spec: { ...(draft.spec as object), nodeName: "node-a" },
+  status: { conditions: [{ type: "Ready", status: "True" }] },
+});
+
+const names = (pods: readonly Draft[]) => pods.map(({ metadata }) => metadata?.name);
+
+describe("a set", () => {
+  const started = planSet(set(3), []).start.map((draft) => running(draft));
+
+  it("starts what is missing and ends what is too much, the youngest first", () => {
+    expect(names(started)).toEqual(["web-1", "web-2", "web-3"]);
+    expect(planSet(set(3), started)).toMatchObject({ start: [], end: [] });
+    expect(names(planSet(set(1), started).end)).toEqual(["web-2", "web-3"]);
+    expect(planSet(set(3), started).status).toMatchObject({ replicas: 3, readyReplicas: 3 });
+  });
+
+  it("does not wait for one that ends, and leaves it its name", () => {
+    const linger = farewell(() => 0);
+    const ending = running(linger(started[0]!, undefined)!);
+    expect(names(planSet(set(3), [ending, ...started.slice(1)]).start)).toEqual(["web-4"]);
+  });
+
+  it("replaces pods of an older template when the new ones are ready", () => {
+    const next = planSet(set(3, "v2"), started);
+    expect(names(next.start)).toEqual(["web-4", "web-5", "web-6"]);
+    expect(next.end).toEqual([]);
+    expect(next.status).toMatchObject({ replicas: 3, updatedReplicas: 0 });
+    const both = [...started, ...next.start.map((draft) => running(draft))];
+    expect(names(planSet(set(3, "v2"), both).end)).toEqual(["web-1", "web-2", "web-3"]);
+  });
+});
+
+describe("the end of a pod", () => {
+  const pod = running(planSet(set(1), []).start[0]!);
+  const linger = farewell(() => 10_000);
+
+  it("takes as long as it is given, and can only come sooner", () => {
+    const ending = running(linger(pod, undefined)!);
+    expect(isEnding(pod)).toBe(false);
+    expect(endOf(ending)).toBe(15_000);
+    expect(endOf(running(linger(pod, 30)!))).toBe(40_000);
+    expect(endOf(running(linger(ending, 30)!))).toBe(15_000);
+    expect(endOf(running(linger(ending, 1)!))).toBe(11_000);
+    const own = { ...pod, spec: { nodeName: "node-a", terminationGracePeriodSeconds: 60 } };
+    expect(endOf(running(linger(own, undefined)!))).toBe(70_000);
+  });
+
+  it("is at once when told so, or when it does not run yet; other objects never linger", () => {
+    expect(linger(pod, 0)).toBeNull();
+    expect(linger({ ...pod, spec: {} }, undefined)).toBeNull();
+    expect(linger(set(1), undefined)).toBeNull();
+  });
+});

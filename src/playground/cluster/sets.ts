@@ -1,0 +1,100 @@
+// What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
+import { createHash } from "node:crypto";
+import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
+import { isEnding } from "./farewell.ts";
+
+export type SetPlan = {
+  readonly start: readonly (Draft & { readonly kind: string })[];
+  readonly end: readonly ApiObject[];
+  readonly status: object;
+};
+
+/** `pods`: all Pods there are. Pods of an older template go when enough new ones are ready. */
+export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
+  const replicas = Number(dig(set, "spec.replicas") ?? 1);
+  const hash = hashOf(set);
+  const alive = pods
+    .filter((pod) => ownerOf(pod) === set.metadata.uid && !isEnding(pod))
+    .sort((a, b) => numberOf(a) - numberOf(b));
+  const fresh = alive.filter(({ metadata }) => metadata.labels?.[hashLabel] === hash);
+  const stale = alive.filter((pod) => !fresh.includes(pod));
+  const replaced = fresh.slice(0, replicas).filter(isReady).length >= replicas;
+  const ready = alive.filter(isReady).length;
+  return {
+    start: freeNames(set, pods, replicas - fresh.length).map((name) => podOf(set, name, hash)),
+    end: [...fresh.slice(replicas), ...(replaced ? stale : [])],
+    status: {
+      replicas: alive.length,
+      updatedReplicas: fresh.length,
+      readyReplicas: ready,
+      availableReplicas: ready,
+      conditions: [
+        {
+          type: "Available",
+          status: ready >= replicas ? "True" : "False",
+          reason: "MinimumReplicasAvailable",
+        },
+      ],
+    },
+  };
+}
+
+/** The set a Pod belongs to, by its uid. */
+export function ownerOf(pod: ApiObject): string | null {
+  const owners = dig(pod, "metadata.ownerReferences");
+  const owner = Array.isArray(owners)
+    ? owners.find((each) => isMap(each) && each.kind === "Deployment")
+    : undefined;
+  return isMap(owner) && typeof owner.uid === "string" ? owner.uid : null;
+}
+
+export function isReady(pod: ApiObject): boolean {
+  const conditions = dig(pod, "status.conditions");
+  return (
+    Array.isArray(conditions) &&
+    conditions.some((each) => isMap(each) && each.type === "Ready" && each.status === "True")
+  );
+}
+
+const hashLabel = "pod-template-hash";
+
+function hashOf(set: ApiObject): string {
+  return createHash("sha256")
+    .update(JSON.stringify(dig(set, "spec.template") ?? null))
+    .digest("hex")
+    .slice(0, 10);
+}
+
+/** `web-1`, `web-2`, …; one that still ends keeps its name until it is gone. */
+function freeNames(set: ApiObject, pods: readonly ApiObject[], count: number): string[] {
+  const { name, namespace } = set.metadata;
+  const taken = new Set(
+    pods.filter(({ metadata }) => metadata.namespace === namespace).map(({ metadata }) => metadata.name),
+  );
+  const names: string[] = [];
+  for (let number = 1; names.length < count; number++)
+    if (!taken.has(`${name}-${number}`)) names.push(`${name}-${number}`);
+  return names;
+}
+
+function podOf(set: ApiObject, name: string, hash: string): Draft & { readonly kind: string } {
+  const template = dig(set, "spec.template");
+  const { metadata, spec } = isMap(template) ? template : {};
+  const own = isMap(metadata) ? metadata : {};
+  const { name: setName, namespace, uid } = set.metadata;
+  return {
+    kind: "Pod",
+    metadata: {
+      ...own,
+      labels: { ...(isMap(own.labels) ? own.labels : {}), [hashLabel]: hash },
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "Deployment", name: setName, uid, controller: true }],
+    },
+    spec: isMap(spec) ? spec : {},
+  };
+}
+
+function numberOf({ metadata }: ApiObject): number {
+  return Number(/-(\d+)$/.exec(metadata.name)?.[1] ?? 0);
+}

@@ -1,0 +1,168 @@
+// Real kubectls on the playground: Debian's, and the one of the release we follow. What they change, packets meet.
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Playground } from "../../src/playground/playground.ts";
+import { findAssets } from "../assets.ts";
+import { reasonToSkip } from "./netns.ts";
+
+const program = join(import.meta.dirname, "..", "..", "dist", "turnout.cjs");
+const reason = existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
+
+const debians = "/usr/bin/kubectl";
+const assets = findAssets("kubectl");
+const kubectls: readonly [name: string, path: string, reason: string | null][] = [
+  ["Debian's kubectl", debians, existsSync(debians) ? reason : "kubernetes-client is not installed"],
+  ["kubectl 1.37", assets.found ? assets.paths.kubectl : "", assets.found ? reason : assets.reason],
+];
+
+describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
+  let ground: Playground;
+  const home = mkdtempSync(join(tmpdir(), "turnout-kubectl-"));
+  beforeEach(({ skip }) => skip(whyNot !== null, whyNot ?? ""));
+  beforeAll(async () => {
+    if (whyNot !== null) return;
+    ground = await Playground.start({ mode: "nftables", port: 0, program: [process.execPath, program] });
+  });
+  afterAll(async () => {
+    await ground?.close();
+    rmSync(home, { recursive: true });
+  });
+
+  it("applies, gets, watches, edits, scales and deletes, and traffic follows", async () => {
+    await kubectl("apply -f -", hello);
+    expect(await kubectl("get service hello")).toMatch(
+      /^hello +NodePort +172\.30\.\S+ +<none> +80:\d+\/TCP/m,
+    );
+    expect(await kubectl("get deployments")).toMatch(/^hello +\d\/2/m);
+    expect(await kubectl("get pods -o wide")).toMatch(/^hello-1 +1\/1 +Running +0 +10\.0\.\d\.\d+ +node-/m);
+    expect(await kubectl("get all")).toMatch(/^deployment.apps\/hello +2\/2 +2 +2/m);
+    expect(await met("svc/shop/hello:80")).toMatch(/^hello-/);
+
+    expect(await kubectl("scale deployment/hello --replicas=0")).toContain("scaled");
+    await gone("hello-1", "hello-2");
+    expect(await met("svc/shop/hello:80")).toBe("refused");
+
+    await kubectl("scale deployment/hello --replicas=1");
+    await kubectl(`patch service hello -p {"spec":{"externalTrafficPolicy":"Local"}}`);
+    await kubectl("edit service hello", "", { EDITOR: "sed -i 's/targetPort: web/targetPort: 8081/'" });
+    expect(
+      await kubectl("get service hello -o jsonpath={.spec.ports[0].targetPort}{.spec.externalTrafficPolicy}"),
+    ).toBe("8081Local");
+    expect(await met("svc/shop/hello:80")).toBe("refused");
+
+    const watched = kubectl("get pods -w --request-timeout=3s");
+    await kubectl("delete pod hello-1 --wait=false --grace-period=1");
+    expect(await watched).toMatch(/^hello-1 +1\/1 +Terminating/m);
+    expect(await kubectl("delete -f -", hello)).toContain('service "hello" deleted');
+    expect(await met("svc/shop/web:80")).toMatch(/^web-/);
+  });
+
+  it("describes a Service with its endpoints and named ports", async () => {
+    await kubectl("apply -f -", hello);
+    const text = await kubectl("describe service hello");
+    expect(text).toMatch(/^Type: +NodePort$/m);
+    expect(text).toMatch(/^TargetPort: +web\/TCP$/m);
+    expect(text).toMatch(/^Endpoints: +10\.0\.\d\.\d+:8080,10\.0\.\d\.\d+:8080$/m);
+    expect(await kubectl("get svc hello -o wide")).toMatch(/^hello +NodePort .* app=hello +\d/m);
+    await kubectl("delete -f -", hello);
+  });
+
+  it("creates Services and Deployments without a manifest, and exposes one", async () => {
+    await kubectl("create deployment made --image=echo --replicas=2 --port=8080");
+    await kubectl("create service clusterip made --tcp=80:8080");
+    await kubectl("create service nodeport made-np --tcp=80:8080 --node-port=30500");
+    await kubectl("expose deployment made --name=made-too --port=81 --target-port=8080");
+    expect(await kubectl("rollout status deployment/made --timeout=9s")).toContain("rolled out");
+    expect(await met("svc/shop/made:80")).toMatch(/^made-/);
+    expect(await met("svc/shop/made-too:81")).toMatch(/^made-/);
+    expect(await kubectl("get service made-np")).toMatch(/80:30500\/TCP/);
+
+    await kubectl("rollout restart deployment/made");
+    expect(await kubectl("rollout status deployment/made --timeout=9s")).toContain("rolled out");
+    await gone("made-1", "made-2");
+    expect(await met("svc/shop/made:80")).toMatch(/^made-[34]$/);
+    await kubectl("delete deployment,service made made-np made-too --ignore-not-found");
+  });
+
+  it("makes and removes a namespace with all that is in it", async () => {
+    await expect(kubectl("create service clusterip web --tcp=80 -n mine")).rejects.toThrow(
+      /"mine" not found/,
+    );
+    await kubectl("create namespace mine");
+    await kubectl("create service clusterip web --tcp=80 -n mine");
+    expect(await kubectl("get ns")).toMatch(/^mine +Active/m);
+    await kubectl("delete namespace mine");
+    expect(await kubectl("get services -A -o name")).not.toContain("mine");
+    await expect(kubectl("get service web -n mine")).rejects.toThrow(/not found/);
+  });
+
+  it("deletes all there are, and with --dry-run none", async () => {
+    await kubectl("create namespace many");
+    for (const name of ["a", "b", "c"]) await kubectl(`create service clusterip ${name} --tcp=80 -n many`);
+    await kubectl("delete services --all --dry-run=server -n many");
+    await kubectl("delete service a --dry-run=server -n many");
+    expect((await kubectl("get services -n many -o name")).trim().split("\n")).toHaveLength(3);
+    await kubectl("delete services --all -n many");
+    expect(await kubectl("get services -n many -o name")).toBe("");
+  });
+
+  it("cordons and drains a node: its pods end in their own time, and nobody is refused", async () => {
+    expect(await kubectl("cordon node-b")).toContain("node/node-b cordoned");
+    expect(await kubectl("get nodes")).toMatch(/^node-b +Ready,SchedulingDisabled/m);
+    const drained = kubectl("drain node-b --ignore-daemonsets --force --timeout=30s");
+    await sleep(1_500);
+    expect(await kubectl("get pods")).toMatch(/^web-2 +1\/1 +Terminating/m);
+    expect(await met("svc/shop/web:80")).toMatch(/^web-/);
+    expect(await drained).toContain("node/node-b drained");
+    expect(await kubectl("get pods -o wide")).not.toContain("node-b");
+    expect(await kubectl("uncordon node-b")).toContain("node/node-b uncordoned");
+  });
+
+  it("is told in words what cannot be", async () => {
+    const taken = hello.replace("port: 80,", "port: 80, nodePort: 30080,");
+    await expect(kubectl("apply -f -", taken)).rejects.toThrow(/already allocated by shop\/web/);
+    await expect(kubectl("logs web-1")).rejects.toThrow(/without containers, logs or shells/);
+    await kubectl("delete -f - --ignore-not-found", hello);
+  });
+
+  async function kubectl(line: string, input = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
+    const child = promisify(execFile)(path, line.split(" "), {
+      env: { ...process.env, ...env, KUBECONFIG: ground.kubeconfig, HOME: home },
+    });
+    child.child.stdin?.end(input);
+    return (await child).stdout;
+  }
+
+  /** Who answers a pod that does not come and go here, or how it fails. */
+  async function met(to: string): Promise<string> {
+    await ground.settled();
+    const { fate } = await ground.send("cart-1", to);
+    return fate.kind === "answered" ? fate.by.pod : fate.kind;
+  }
+
+  /** Resolves when these pods have ended. */
+  async function gone(...names: string[]): Promise<void> {
+    await kubectl(`wait --for=delete ${names.map((name) => `pod/${name}`).join(" ")} --timeout=20s`);
+  }
+});
+
+const hello = `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: hello, namespace: shop }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: hello } }
+  template:
+    metadata: { labels: { app: hello } }
+    spec: { containers: [{ name: echo, image: echo, ports: [{ name: web, containerPort: 8080 }] }] }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: hello, namespace: shop }
+spec: { type: NodePort, selector: { app: hello }, ports: [{ port: 80, targetPort: web }] }
+`;
