@@ -1,18 +1,21 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
+import { type ExplainedMode, judges } from "../explain/node-routes.ts";
 import { parseManifests } from "../playground/cluster/example.ts";
 import { runLine } from "../playground/commands.ts";
+import { CannotStart } from "../playground/daemon.ts";
 import { Playground } from "../playground/playground.ts";
 import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
 import type { CommandWorld } from "./command.ts";
+import { Mistake, withMistakes } from "./mistake.ts";
 import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
 
 Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifests=FILE] [--port=7443] [-o json]
 
-  --mode       how the proxies work: nftables (default) or iptables
+  --mode       how the proxies work: nftables (default), iptables, ipvs (where the kernel has it) or userspace
   --once       makes the tour without a terminal, and ends
   --script     runs the commands in a file, one a line, and ends; # begins a comment
   --manifests  YAML of the cluster to start with, instead of the shop that is built in
@@ -44,32 +47,60 @@ export async function playground(
     world.stdout(playgroundHelp);
     return 0;
   }
+  return withMistakes("playground", world, () => play(given, rest, once, world, signal));
+}
+
+async function play(
+  given: OwnFlags,
+  rest: readonly string[],
+  once: boolean,
+  world: CommandWorld,
+  signal: AbortSignal,
+): Promise<number> {
   const mistake = mistakeIn(given, rest);
-  if (mistake !== null) {
-    world.stderr(`turnout playground: ${mistake}\n`);
+  if (mistake !== null) throw new Mistake(mistake);
+  const script = given.script === undefined ? null : await textOf(given.script);
+  const live = !once && script === null && process.stdin.isTTY === true && process.stdout.isTTY === true;
+  try {
+    return await (live ? onTerminal(given, signal) : asLines(given, world, { once, script }, signal));
+  } catch (error) {
+    if (!(error instanceof CannotStart)) throw error;
+    world.stderr(
+      `turnout playground: ${given.mode ?? "nftables"} mode does not work here: ${error.message}\n`,
+    );
     return 1;
   }
-  const script = given.script === undefined ? null : await readFile(given.script, "utf8");
-  const live = !once && script === null && process.stdin.isTTY === true && process.stdout.isTTY === true;
-  return live ? onTerminal(given, signal) : asLines(given, world, { once, script }, signal);
 }
 
 function mistakeIn(given: OwnFlags, rest: readonly string[]): string | null {
   if (rest.length > 0) return `cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`;
-  if (!["nftables", "iptables"].includes(given.mode ?? "nftables"))
-    return `--mode must be nftables or iptables, not ${JSON.stringify(given.mode)}`;
+  if (!isMode(given.mode ?? "nftables"))
+    return `--mode must be one of ${Object.keys(judges).join(", ")}, not ${JSON.stringify(given.mode)}`;
+  if (!/^\d{1,5}$/.test(given.port ?? "0"))
+    return `--port must be a number, for example --port=7443, not ${JSON.stringify(given.port)}`;
   if (process.getuid?.() !== 0)
     return "it makes network namespaces, which needs root: try sudo. Without root: turnout render --source=files:examples/shop --node=node-a";
   return null;
 }
 
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new Mistake(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function isMode(text: string): text is ExplainedMode {
+  return text in judges;
+}
+
 async function optionsOf(given: OwnFlags) {
+  const mode = given.mode ?? "nftables";
   const manifests =
-    given.manifests === undefined
-      ? {}
-      : { manifests: parseManifests(await readFile(given.manifests, "utf8")) };
+    given.manifests === undefined ? {} : { manifests: parseManifests(await textOf(given.manifests)) };
   return {
-    mode: given.mode ?? "nftables",
+    mode: isMode(mode) ? mode : "nftables",
     port: Number(given.port ?? 7443),
     program: [process.execPath, ...process.execArgv, process.argv[1]!],
     ...manifests,

@@ -142,6 +142,8 @@ function fateText(fate: Fate): string {
     }
     case "refused":
       return "refused at once";
+    case "closed":
+      return "taken and closed without an answer";
     case "silence":
       return "no answer";
     case "unreachable":

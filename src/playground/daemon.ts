@@ -30,25 +30,32 @@ export type DaemonOptions = {
 
 const apiPort = 6443;
 
+/** The daemon ended before its rules were in place; the message says why. */
+export class CannotStart extends Error {}
+
 export class NodeDaemon {
   readonly #options: DaemonOptions;
   readonly #door: Server;
   readonly #child: ChildProcess;
   #stopping = false;
+  #isReady = false;
   #firstSync: () => void = () => {};
+  #failed: (error: CannotStart) => void = () => {};
   readonly #ready: Promise<void>;
 
   constructor(options: DaemonOptions) {
     this.#options = options;
-    this.#ready = new Promise((resolve) => {
+    this.#ready = new Promise((resolve, reject) => {
       this.#firstSync = resolve;
+      this.#failed = reject;
     });
+    this.#ready.catch(() => {});
     this.#door = createServer(options.connected);
     options.inside(() => this.#door.listen(apiPort));
     this.#child = this.#start();
   }
 
-  /** Resolves when the rules are in place for the first time, or the daemon is dead. */
+  /** Resolves when the rules are in place for the first time; rejects when the daemon ends before. */
   ready(): Promise<void> {
     return this.#ready;
   }
@@ -78,6 +85,11 @@ export class NodeDaemon {
       // The limits of connection tracking belong to the whole machine.
       "--conntrack-max-per-core=0",
       "--conntrack-min=0",
+      // Somebody is watching: changes need not gather for a second, and modes that look for drift look often.
+      ...["iptables", "ipvs"].flatMap((block) => [
+        `--${block}-min-sync-period=50ms`,
+        `--${block}-sync-period=3s`,
+      ]),
       "--logging-format=json",
       "-v=2",
     ];
@@ -94,13 +106,13 @@ export class NodeDaemon {
         const lines = (rest + text).split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) {
-          if (!this.#hear(line)) last = line;
+          if (!this.#hear(line)) last = complaintIn(line) ?? last;
         }
       });
     }
     child.once("exit", () => {
-      this.#firstSync();
-      if (!this.#stopping) this.#options.died(last);
+      this.#failed(new CannotStart(last));
+      if (this.#isReady && !this.#stopping) this.#options.died(last);
     });
     return child;
   }
@@ -118,9 +130,17 @@ export class NodeDaemon {
       changedPorts: number(entry.changedPorts),
       operations: number(entry.operations),
     });
+    this.#isReady = true;
     this.#firstSync();
     return true;
   }
+}
+
+/** What an entry complains about; null when it does not. Lines that are no entries are complaints themselves. */
+function complaintIn(line: string): string | null {
+  const entry = parsed(line);
+  if (entry === null) return line;
+  return typeof entry.err === "string" ? entry.err : null;
 }
 
 function parsed(line: string): Readonly<Record<string, unknown>> | null {

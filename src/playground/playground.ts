@@ -3,17 +3,15 @@ import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { familyOfTo, parseFrom, parseTo } from "../explain/ask.ts";
-import { defaultConfig, judges, type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
+import { defaultConfig, type ExplainedMode, judges, nodeRoutes } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
-import { readAddresses } from "../host/netlink/route.ts";
-import { type Family, familyOf } from "../model/address.ts";
+import { familyOf } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { parseSourceSpec } from "../sources/index.ts";
-import { differences } from "../sync/differences.ts";
 import type { Admit, Customs } from "./api/customs.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
@@ -23,13 +21,14 @@ import { exampleManifests, type Manifest, parseManifests } from "./cluster/examp
 import { farewell } from "./cluster/farewell.ts";
 import { foundation } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
+import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
-import { namespaceName, namespacePath, statePath, sweep } from "./net/namespaces.ts";
+import { namespaceName, statePath, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type Fate, send } from "./net/send.ts";
 
 export type PlaygroundOptions = {
-  readonly mode: string;
+  readonly mode: ExplainedMode;
   /** Port of the API on loopback; another free one when it is taken. */
   readonly port: number;
   readonly program: readonly string[];
@@ -46,10 +45,12 @@ export class CannotDo extends Error {}
 
 export class Playground {
   readonly api: ApiServer;
-  readonly mode: string;
+  readonly mode: ExplainedMode;
   readonly #network: Network;
   readonly #controller: Controller;
   readonly #daemons = new Map<string, NodeDaemon>();
+  /** When something last changed in the API or on a node. */
+  #lastNews = Date.now();
 
   private constructor(
     options: PlaygroundOptions,
@@ -62,6 +63,9 @@ export class Playground {
     this.#network = network;
     for (const object of [...foundation(), ...missingNamespaces(manifests), ...manifests])
       api.put(admitted(api, object));
+    api.store.follow(() => {
+      this.#lastNews = Date.now();
+    });
     this.#controller = new Controller(api, network);
     this.#controller.settle();
     for (const { name } of nodePlaces) this.#daemons.set(name, this.#startDaemon(name, options));
@@ -74,20 +78,19 @@ export class Playground {
     mkdirSync(statePath(), { mode: 0o700 });
     const network = await Network.open();
     const api = await listen(options.port);
+    let playground: Playground | null = null;
     try {
-      const playground = new Playground(
-        options,
-        api,
-        network,
-        options.manifests ?? parseManifests(exampleManifests),
-      );
+      const manifests = options.manifests ?? parseManifests(exampleManifests);
+      playground = new Playground(options, api, network, manifests);
       writeFileSync(playground.kubeconfig, kubeconfigText(api.url), { mode: 0o600 });
       await Promise.all([...playground.#daemons.values()].map((daemon) => daemon.ready()));
       await playground.settled();
       return playground;
     } catch (error) {
-      await api.close();
-      network.close();
+      if (playground === null) {
+        await api.close();
+        network.close();
+      } else await playground.close();
       throw error;
     }
   }
@@ -135,7 +138,7 @@ export class Playground {
     const place = this.#placeOf(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
-    return printTrace(traceOf(judges[this.#knownMode](routes[family], packet), routes[family], packet));
+    return printTrace(traceOf(judges[this.mode](routes[family], packet), routes[family], packet));
   }
 
   snapshot(node: string): Promise<Snapshot> {
@@ -196,26 +199,12 @@ export class Playground {
     const deadline = Date.now() + patienceMs;
     this.#controller.settle();
     for (const { name } of nodePlaces) {
-      while (!(await this.#isInPlace(name))) {
+      while (!(await isInPlace(name, this.mode, await this.snapshot(name), Date.now() - this.#lastNews))) {
         if (Date.now() > deadline) return false;
         await sleep(50);
       }
     }
     return true;
-  }
-
-  async #isInPlace(node: string): Promise<boolean> {
-    const place = { netns: namespacePath(namespaceName(node)) };
-    const found = await readAddresses(place);
-    const local = (family: Family) =>
-      found
-        .filter((each) => each.family === family)
-        .map(({ address }) => address)
-        .sort();
-    const addresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
-    const wanted = { mode: this.#knownMode, config: defaultConfig(this.#knownMode) };
-    const routes = nodeRoutes(await this.snapshot(node), node, wanted.config, { localAddresses: addresses });
-    return (await differences(routes, wanted, place, new AbortController().signal)).length === 0;
   }
 
   #startDaemon(node: string, options: PlaygroundOptions): NodeDaemon {
@@ -226,17 +215,16 @@ export class Playground {
       statusSocket: this.statusSocketOf(node),
       inside: this.#network.inside(node),
       connected: (connection) => this.api.adopt(connection),
-      synced: (news) => options.synced?.(news),
+      synced: (news) => {
+        this.#lastNews = Date.now();
+        options.synced?.(news);
+      },
       died: (words) => options.said?.(`the proxy of ${node} ended by itself: ${words}`),
     });
   }
 
-  get #knownMode(): KnownMode {
-    return this.mode === "iptables" ? "iptables" : "nftables";
-  }
-
   #question(snapshot: Snapshot, { node, sender }: PlaceOf, to: string) {
-    const routes = nodeRoutes(snapshot, node, defaultConfig(this.#knownMode));
+    const routes = nodeRoutes(snapshot, node, defaultConfig(this.mode));
     const parsed = parseTo(to);
     if (!parsed.ok) throw new CannotDo(parsed.reason);
     const question = questionOf(sender, parsed.value, routes);

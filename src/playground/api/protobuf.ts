@@ -33,7 +33,10 @@ function read(bytes: Buffer, message: Message): Record<string, unknown> {
 function store(object: Record<string, unknown>, [name, kind, shape]: Field, value: number | Buffer): void {
   if (shape === "map") {
     const entry = read(value as Buffer, { 1: ["key", "text"], 2: ["value", kind] });
-    object[name] = { ...(object[name] as object), [String(entry.key ?? "")]: entry.value ?? "" };
+    object[name] = {
+      ...(object[name] as object),
+      [(entry.key as string | undefined) ?? ""]: entry.value ?? "",
+    };
   } else if (shape === "list") {
     object[name] = [...((object[name] as unknown[]) ?? []), plainValue(kind, value)];
   } else {

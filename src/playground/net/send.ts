@@ -12,10 +12,13 @@ export type Destination = {
 export type Fate =
   | { readonly kind: "answered"; readonly by: Greeting; readonly ms: number }
   | { readonly kind: "refused"; readonly ms: number }
+  /** Somebody took the connection and ended it. */
+  | { readonly kind: "closed"; readonly ms: number }
   | { readonly kind: "silence"; readonly ms: number }
   | { readonly kind: "unreachable"; readonly ms: number };
 
 const patienceMs = 1_500;
+const gaveUp = "no answer in time";
 
 /** `source`: the address to send from; any when absent. */
 export function send(inside: Inside, to: Destination, source: string | undefined): Promise<Fate> {
@@ -37,7 +40,7 @@ function sendHttp(inside: Inside, { address, port }: Destination, source: string
       lookup: (_name, _options, done) => done(null, address, isIPv6(address) ? 6 : 4),
     };
     const call = inside(() => request(options));
-    const timer = setTimeout(() => call.destroy(), patienceMs);
+    const timer = setTimeout(() => call.destroy(new Error(gaveUp)), patienceMs);
     call.on("close", () => clearTimeout(timer));
     call.on("error", (error: NodeJS.ErrnoException) => resolve({ kind: kindOf(error), ms: ms() }));
     call.on("response", (response) => {
@@ -53,8 +56,9 @@ function sendHttp(inside: Inside, { address, port }: Destination, source: string
   });
 }
 
-function kindOf(error: NodeJS.ErrnoException): "refused" | "silence" | "unreachable" {
+function kindOf(error: NodeJS.ErrnoException): "refused" | "closed" | "silence" | "unreachable" {
   if (error.code === "ECONNREFUSED") return "refused";
+  if (error.code === "ECONNRESET" && error.message !== gaveUp) return "closed";
   return error.code === "EHOSTUNREACH" || error.code === "ENETUNREACH" ? "unreachable" : "silence";
 }
 
