@@ -23,7 +23,7 @@ import { foundation } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
-import { namespaceName, statePath, sweep } from "./net/namespaces.ts";
+import { namespaceName, startGuardian, statePath, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type Fate, send } from "./net/send.ts";
 
@@ -74,6 +74,8 @@ export class Playground {
   /** Whatever fails, nothing is left behind. */
   static async start(options: PlaygroundOptions): Promise<Playground> {
     sweep();
+    // Before anything is made that somebody would have to remove.
+    startGuardian();
     mkdirSync(dirname(statePath()), { recursive: true, mode: 0o700 });
     mkdirSync(statePath(), { mode: 0o700 });
     const network = await Network.open();

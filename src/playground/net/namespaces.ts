@@ -85,10 +85,13 @@ export function removeNamespace(name: string): void {
  * process id. It leaves alone what was removed before.
  */
 export function startGuardian(pid = process.pid): void {
+  // Twice: a command that we had started may have made something after the first look.
   const script = `trap '' INT TERM HUP; read never
-    for name in $(ls ${folder} 2>/dev/null | grep '^turnout-${pid}-'); do
-      ip netns pids "$name" | xargs -r kill -9; ip netns delete "$name"; done
-    rm -rf ${statePath(pid)}; rmdir ${stateFolder} 2>/dev/null`;
+    for look in first second; do
+      for name in $(ls ${folder} 2>/dev/null | grep '^turnout-${pid}-'); do
+        ip netns pids "$name" | xargs -r kill -9; ip netns delete "$name"; done
+      rm -rf ${statePath(pid)}; rmdir ${stateFolder} 2>/dev/null
+      [ $look = second ] || sleep 0.5; done`;
   const guardian = spawn("sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
   guardian.unref();
   (guardian.stdin as unknown as { unref?: () => void } | null)?.unref?.();

@@ -12,14 +12,7 @@ import {
   podCommands,
   routerSysctls,
 } from "./layout.ts";
-import {
-  addNamespaces,
-  ip,
-  namespaceName,
-  namespacePath,
-  removeNamespace,
-  startGuardian,
-} from "./namespaces.ts";
+import { addNamespaces, ip, namespaceName, namespacePath, removeNamespace } from "./namespaces.ts";
 
 /** A pod that is connected. */
 export type Attached = {
@@ -40,7 +33,6 @@ export class Network {
 
   static async open(): Promise<Network> {
     const network = new Network(await native());
-    startGuardian();
     const labels = ["lan", "outside", ...nodePlaces.map(({ name }) => name)];
     addNamespaces(labels.map((label) => namespaceName(label)));
     for (const label of labels) network.inside(label)(setRouterSysctls);
