@@ -29,7 +29,12 @@ export type Step =
         readonly reach?: string;
       };
     }
-  | { readonly talk: { readonly as: string } & ({ readonly reach: string } | { readonly meets: "reject" }) }
+  | {
+      readonly talk: { readonly as: string } & (
+        | { readonly reach: string }
+        | { readonly meets: "reject" | "silence" }
+      );
+    }
   | { readonly get: { readonly from: string; readonly at: string; readonly status: number | null } }
   | { readonly inject: { readonly from: string; readonly to: string; readonly arrives: boolean } }
   | { readonly inputPolicy: "ACCEPT" | "DROP" }

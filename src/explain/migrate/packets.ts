@@ -59,7 +59,7 @@ function compared(probe: Probe, service: string, [old, next]: readonly [Judged, 
   const { subject, who, packet } = probe;
   const [before, after] = [old.judge(old.routes, packet), next.judge(next.routes, packet)];
   if (signature(before.outcome) === signature(after.outcome)) return [];
-  const showsPlace = haveOtherEndpoints(before.outcome, after.outcome);
+  const detail = detailOf(before.outcome, after.outcome);
   const { to } = packet;
   const at = to.protocol === "icmp" ? to.address : `${joinHostPort(to.address, to.port)}/${to.protocol}`;
   return [
@@ -67,8 +67,8 @@ function compared(probe: Probe, service: string, [old, next]: readonly [Judged, 
       subject,
       who,
       kind: kindOf(before.outcome, after.outcome),
-      before: fate(before.outcome, old.routes, showsPlace),
-      after: fate(after.outcome, next.routes, showsPlace),
+      before: fate(before.outcome, old.routes, detail),
+      after: fate(after.outcome, next.routes, detail),
       because: reasonOf(after, probe),
       service,
       at,
@@ -82,12 +82,18 @@ function signature(outcome: RelayedOutcome): string {
   return choices.sort().join();
 }
 
-function haveOtherEndpoints(before: RelayedOutcome, after: RelayedOutcome): boolean {
-  if (before.kind !== "forward" || after.kind !== "forward") return false;
+/** What must be told of endpoints that are reached, for the difference to show. */
+type Detail = "none" | "seen" | "place";
+
+function detailOf(before: RelayedOutcome, after: RelayedOutcome): Detail {
+  if (before.kind !== "forward" || after.kind !== "forward") return "none";
   const [old, next] = [before, after].map(({ choices }) =>
-    choices.map(({ endpoint }) => endpointKey(endpoint)).sort(),
+    choices
+      .map(({ endpoint }) => endpointKey(endpoint))
+      .sort()
+      .join(),
   );
-  return old!.join() !== next!.join();
+  return old === next ? "seen" : "place";
 }
 
 function reasonOf({ hit, because }: RelayedDecision, { subject, packet }: Probe): string {
@@ -100,8 +106,7 @@ function kindOf(before: RelayedOutcome, after: RelayedOutcome): PacketChange["ki
   return before.kind !== "forward" && after.kind === "forward" ? "gained" : "otherwise";
 }
 
-/** `showsPlace`: where the endpoints are makes a difference. */
-function fate(outcome: RelayedOutcome, { settings }: Routes, showsPlace: boolean): string {
+function fate(outcome: RelayedOutcome, { settings }: Routes, detail: Detail): string {
   switch (outcome.kind) {
     case "reject":
       return "is refused at once";
@@ -112,7 +117,8 @@ function fate(outcome: RelayedOutcome, { settings }: Routes, showsPlace: boolean
     case "close":
       return "is taken by a relay and given to nobody";
     case "forward": {
-      const place = showsPlace ? placeOf(outcome.choices, settings) : "";
+      if (detail === "none") return "reaches endpoints";
+      const place = detail === "place" ? placeOf(outcome.choices, settings) : "";
       return `reaches endpoints${place}, which see ${seenBy(outcome.choices)}`;
     }
   }
