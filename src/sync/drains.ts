@@ -35,13 +35,10 @@ export class Drains {
         // The next look finds them again, and the next Sync says what is wrong.
         if (!(error instanceof HostError) && !signal.aborted) throw error;
       }
-      if (!signal.aborted) wait();
+      if (!signal.aborted) cancel = clock.after(periodMs, () => void look());
     };
-    const wait = () => {
-      const cancel = clock.after(periodMs, () => void look());
-      signal.addEventListener("abort", cancel, { once: true });
-    };
-    wait();
+    let cancel = clock.after(periodMs, () => void look());
+    signal.addEventListener("abort", () => cancel(), { once: true });
   }
 
   async #look(some: Draining, signal: AbortSignal): Promise<number> {
