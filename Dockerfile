@@ -8,7 +8,9 @@ RUN npm install --no-save --no-audit --no-fund --ignore-scripts
 COPY scripts/build.mjs scripts/
 COPY src src
 COPY tsconfig.json ./
-RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund --ignore-scripts
+RUN node scripts/build.mjs \
+ && npm prune --omit=dev --no-audit --no-fund --ignore-scripts \
+ && find node_modules -type d -empty -delete
 
 FROM node:${NODE}
 RUN apt-get update \

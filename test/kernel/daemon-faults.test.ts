@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ApiServerOptions } from "../../src/playground/api/server.ts";
 import { connectInside, enter } from "../reference/foothold.ts";
+import { reasonNotToShift, shiftedClock } from "./shifted-clock.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeObject, openSite, reasonNotToRun, type Site, sampleOf } from "./site.ts";
 
@@ -89,6 +90,31 @@ describe("a machine that refuses", () => {
     expect({ code, log }).toMatchObject({ code: 1 });
     expect(log.match(/^E.*"Cannot clean up".*mode="\w+"/gm)?.length ?? 0).toBeGreaterThanOrEqual(2);
     expect(rules()).toContain("172.30.0.10");
+  });
+
+  it("a clock that is set, days forth and years back: health follows it, and nothing waits for it", async ({
+    skip,
+  }) => {
+    const why = reasonNotToShift();
+    if (why !== null) return skip(why);
+    const clock = shiftedClock(site.folder);
+    const daemon = site.start({ env: clock.env });
+    await daemon.ready();
+    const [day, year] = [86_400, 31_536_000];
+    for (const [n, seconds] of [3600, -3600, 3 * day, -3 * year, 0].entries()) {
+      clock.set(seconds);
+      const { status, body } = (await daemon.health())!;
+      expect({ seconds, status, body }).toMatchObject({ status: 200 });
+      const { currentTime } = JSON.parse(body) as { currentTime: string };
+      expect(Math.abs(Date.parse(currentTime) - Date.now() - seconds * 1000)).toBeLessThan(10_000);
+      for (const object of shop({ clusterIP: `172.30.0.${90 + n}` })) site.api.put(object);
+      const changedAt = Date.now();
+      await eventually(() => rules().includes(`172.30.0.${90 + n}`), "the new address");
+      expect(Date.now() - changedAt).toBeLessThan(10_000);
+      const age = sampleOf(await daemon.metrics(), 'turnout_watch_age_seconds{resource="services"}');
+      expect(age).toBeLessThan(600);
+    }
+    expect(daemon.running()).toBe(true);
   });
 
   it("ten thousand probes at once: all are answered, and Services are served on", async () => {
