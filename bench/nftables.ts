@@ -1,15 +1,9 @@
 // The nftables mode: 10,000 and 30,000 Services with 10 endpoints each into the kernel; one change at each size; a restart.
-import type { FamilySettings } from "../src/config/settings.ts";
 import { encode } from "../src/host/netlink/batch.ts";
 import { openSocket } from "../src/host/netlink/socket.ts";
 import { encodePatch } from "../src/host/nftables/encode.ts";
 import { keyed } from "../src/model/keyed.ts";
-import {
-  compareEndpoints,
-  type Endpoint,
-  type FamilySnapshot,
-  type ServicePort,
-} from "../src/model/snapshot.ts";
+import { compareEndpoints, type FamilySnapshot, type ServicePort } from "../src/model/snapshot.ts";
 import { compile } from "../src/modes/nftables/compile.ts";
 import { diff } from "../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../src/plan/nftables/plan.ts";
@@ -18,6 +12,7 @@ import type { NftPlan } from "../src/plan/nftables/types.ts";
 import { type Routes, route } from "../src/routing/routes.ts";
 import { openNftables } from "../src/sync/nftables.ts";
 import { createNamespace, isRoot, type Namespace } from "../test/kernel/netns.ts";
+import { numberedEndpoint, numberedService, oneAddressSettings } from "../test/support/numbered.ts";
 import { publish, type Row } from "./lib/measure.ts";
 
 const sizes = [10_000, 30_000];
@@ -48,7 +43,7 @@ async function inNamespace<T>(work: (netns: Namespace) => Promise<T>): Promise<T
 
 async function measure(size: number, netns: Namespace): Promise<Row[]> {
   const label = `${size.toLocaleString("en")} × ${endpointsEach}`;
-  const ports = Array.from({ length: size }, (_, i) => service(i, endpointsEach));
+  const ports = Array.from({ length: size }, (_, i) => numberedService(i, endpointsEach, "http"));
   const parts = await inNamespace((other) => partsOfLoad(ports, other));
   global.gc?.();
   const driver = await openNftables({ family: "ip", netns: netns.path });
@@ -63,7 +58,7 @@ async function measure(size: number, netns: Namespace): Promise<Row[]> {
       changed: new Set(changed.map(({ key }) => key)),
       serviceCIDRs,
     };
-    routes = route(routes, snapshot, settings);
+    routes = route(routes, snapshot, oneAddressSettings);
     return driver.sync(routes, signal);
   };
   const load = await timed(() => sync([]));
@@ -73,7 +68,7 @@ async function measure(size: number, netns: Namespace): Promise<Row[]> {
   const restart = await timed(async () => {
     const next = await openNftables({ family: "ip", netns: netns.path });
     const { operations } = await next.sync(
-      route(null, { ports: map, changed: new Set(), serviceCIDRs }, settings),
+      route(null, { ports: map, changed: new Set(), serviceCIDRs }, oneAddressSettings),
       signal,
     );
     await next.close();
@@ -102,7 +97,7 @@ async function partsOfLoad(
     changed: new Set<string>(),
     serviceCIDRs,
   };
-  const routing = timedNow(() => route(null, snapshot, settings));
+  const routing = timedNow(() => route(null, snapshot, oneAddressSettings));
   const compiling = timedNow(() => compile(null, routing.result));
   const want = compiling.result;
   const socket = await openSocket("netfilter", { netns: netns.path });
@@ -170,60 +165,9 @@ function replaced(port: ServicePort, i: number): ServicePort {
 function scaled(port: ServicePort, i: number): ServicePort {
   const endpoints =
     i % 2 === 0
-      ? [...port.endpoints, endpoint(4712, 200)]
+      ? [...port.endpoints, numberedEndpoint(4712, 200)]
       : port.endpoints.filter(({ address }) => !address.endsWith(".201"));
   return { ...port, endpoints: [...endpoints].sort(compareEndpoints) };
 }
 
 const serviceCIDRs = ["172.30.0.0/15"];
-
-const settings: FamilySettings = {
-  family: "ipv4",
-  nodeName: "node-0",
-  zone: "",
-  nodeIP: "192.168.0.2",
-  localAddresses: ["192.168.0.2"],
-  detector: { kind: "cidr", cidr: "10.0.0.0/8" },
-  masqueradeAll: false,
-  masqueradeMark: 0x4000,
-  nodePortAddresses: { kind: "some", cidrs: ["192.168.0.2/32"] },
-  localhostNodePorts: false,
-  nftLocalhost: "pass",
-  externalIPsAllowed: true,
-  tcpBeLiberal: false,
-};
-
-function service(i: number, endpoints: number): ServicePort {
-  return {
-    key: `shop/s${i}/tcp/http`,
-    family: "ipv4",
-    service: `shop/s${i}`,
-    namespace: "shop",
-    name: `s${i}`,
-    portName: "http",
-    protocol: "tcp",
-    clusterIP: `172.30.${i >> 8}.${i & 255}`,
-    port: 80,
-    nodePort: 0,
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    affinity: null,
-    internalPolicy: "cluster",
-    externalPolicy: "cluster",
-    healthCheckNodePort: 0,
-    endpoints: Array.from({ length: endpoints }, (_, j) => endpoint(i, j)).sort(compareEndpoints),
-  };
-}
-
-function endpoint(i: number, j: number): Endpoint {
-  return {
-    address: `10.${i >> 8}.${i & 255}.${j + 1}`,
-    port: 8080,
-    state: "ready",
-    serving: true,
-    nodeName: `node-${(i * 7 + j) % 1000}`,
-    zoneHints: [],
-    nodeHints: [],
-  };
-}

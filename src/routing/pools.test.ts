@@ -1,5 +1,6 @@
 // Which endpoints may be chosen: every rule of the model about readiness, hints and policies.
 import { describe, expect, it } from "vitest";
+import { endpoint as anEndpoint, servicePort } from "../../test/support/routed.ts";
 import { type Endpoint, endpointKey, type ServicePort } from "../model/snapshot.ts";
 import { choosePools } from "./pools.ts";
 
@@ -95,17 +96,8 @@ function keys(...endpoints: readonly Endpoint[]): string[] {
 }
 
 function endpoint(address: string, more: Partial<Endpoint> = {}): Endpoint {
-  const state = more.state ?? "ready";
-  return {
-    address,
-    port: 80,
-    state,
-    serving: state !== "unready",
-    nodeName: "node-b",
-    zoneHints: [],
-    nodeHints: [],
-    ...more,
-  };
+  const serving = more.state !== "unready";
+  return anEndpoint(`${address}:80`, { nodeName: "node-b", serving, ...more });
 }
 
 function external(endpoints: readonly Endpoint[]): ServicePort {
@@ -113,24 +105,5 @@ function external(endpoints: readonly Endpoint[]): ServicePort {
 }
 
 function port(endpoints: readonly Endpoint[]): ServicePort {
-  return {
-    key: "shop/web/tcp/",
-    family: "ipv4",
-    service: "shop/web",
-    namespace: "shop",
-    name: "web",
-    portName: "",
-    protocol: "tcp",
-    clusterIP: "172.30.0.1",
-    port: 80,
-    nodePort: 0,
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    affinity: null,
-    internalPolicy: "cluster",
-    externalPolicy: "cluster",
-    healthCheckNodePort: 0,
-    endpoints,
-  };
+  return { ...servicePort("shop/web"), endpoints };
 }

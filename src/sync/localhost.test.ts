@@ -1,6 +1,7 @@
 // NodePorts on loopback: real sockets, kept in step with Routes.
 import { connect, createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endpoint as anEndpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
@@ -112,54 +113,18 @@ describe("NodePorts on loopback", () => {
 });
 
 const serving: FamilySettings = {
-  family: "ipv4",
-  nodeName: "node-a",
-  zone: "",
-  nodeIP: "192.168.0.2",
-  localAddresses: [],
-  detector: { kind: "none" },
-  masqueradeAll: false,
-  masqueradeMark: 0x4000,
+  ...ipv4Settings,
   nodePortAddresses: { kind: "some", cidrs: ["127.0.0.0/8"] },
   localhostNodePorts: false,
   nftLocalhost: "serve",
-  externalIPsAllowed: true,
-  tcpBeLiberal: false,
 };
 
 function service(nodePort: number, endpoints: readonly Endpoint[]): ServicePort {
-  return {
-    key: "shop/web/tcp/",
-    family: "ipv4",
-    service: "shop/web",
-    namespace: "shop",
-    name: "web",
-    portName: "",
-    protocol: "tcp",
-    clusterIP: "172.30.0.1",
-    port: 80,
-    nodePort,
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    affinity: null,
-    internalPolicy: "cluster",
-    externalPolicy: "cluster",
-    healthCheckNodePort: 0,
-    endpoints,
-  };
+  return servicePort("shop/web", { nodePort, endpoints });
 }
 
 function endpoint(port: number): Endpoint {
-  return {
-    address: "127.0.0.1",
-    port,
-    state: "ready",
-    serving: true,
-    nodeName: "node-a",
-    zoneHints: [],
-    nodeHints: [],
-  };
+  return anEndpoint(`127.0.0.1:${port}`, { nodeName: "node-a" });
 }
 
 function backendSaying(word: string, closers: (() => unknown)[], stays = false): Promise<number> {

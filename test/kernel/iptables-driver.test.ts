@@ -11,25 +11,10 @@ import type { RestoreFailed } from "../../src/host/iptables/refusal.ts";
 import type { Routes } from "../../src/routing/routes.ts";
 import { openIptables } from "../../src/sync/iptables.ts";
 import { modesAtWork } from "../../src/sync/modes.ts";
+import { dns, front, local, remote, web } from "../support/front-and-web.ts";
 import { manualClock } from "../support/manual-clock.ts";
-import { endpoint, ipv4Settings, routed, servicePort } from "../support/routed.ts";
+import { ipv4Settings, routed, servicePort } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
-
-const local = endpoint("10.180.0.1:8443");
-const remote = endpoint("10.180.1.1:8443");
-const web = servicePort("shop/web:http", { endpoints: [local, remote] });
-const front = servicePort("shop/front", {
-  clusterIP: "172.30.0.11",
-  nodePort: 30443,
-  loadBalancerIPs: ["198.51.100.7"],
-  externalIPs: ["192.168.99.1"],
-  externalPolicy: "local",
-  healthCheckNodePort: 31000,
-  affinity: { seconds: 600 },
-  sourceRanges: ["203.0.113.0/25", "192.168.0.0/24"],
-  endpoints: [local, remote],
-});
-const dns = servicePort("shop/dns:dns", { clusterIP: "172.30.0.12", protocol: "udp", nodePort: 30053 });
 
 describe.runIf(isRoot)("the iptables driver", () => {
   let here: Namespace;

@@ -12,25 +12,11 @@ import { print } from "../../src/plan/iptables/print.ts";
 import type { IptablesPatch, IptablesPlan, Rule } from "../../src/plan/iptables/types.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { servicePort as anyPort, settings as anySettings, snapshotOf } from "../clusters.ts";
+import { dns, front, local, web } from "../support/front-and-web.ts";
 import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 const counters = { invalidDropped: false, localhostNodePorts: false };
-const local = endpoint("10.180.0.1:8443");
-const remote = endpoint("10.180.1.1:8443");
-const web = servicePort("shop/web:http", { endpoints: [local, remote] });
-const front = servicePort("shop/front", {
-  clusterIP: "172.30.0.11",
-  nodePort: 30443,
-  loadBalancerIPs: ["198.51.100.7"],
-  externalIPs: ["192.168.99.1"],
-  externalPolicy: "local",
-  healthCheckNodePort: 31000,
-  affinity: { seconds: 600 },
-  sourceRanges: ["203.0.113.0/25", "192.168.0.0/24"],
-  endpoints: [local, remote],
-});
-const dns = servicePort("shop/dns:dns", { clusterIP: "172.30.0.12", protocol: "udp", nodePort: 30053 });
 
 describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on %s", (backEnd) => {
   let here: Namespace;

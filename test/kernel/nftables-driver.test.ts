@@ -1,12 +1,12 @@
 // The nftables mode at work in a real kernel: costs counted, drift noticed and repaired, bad objects set aside.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FamilySettings } from "../../src/config/settings.ts";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import { keyed } from "../../src/model/keyed.ts";
-import type { Endpoint, FamilySnapshot, ServicePort } from "../../src/model/snapshot.ts";
+import { compareEndpoints, type FamilySnapshot, type ServicePort } from "../../src/model/snapshot.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import type { Driver } from "../../src/sync/driver.ts";
 import { openNftables } from "../../src/sync/nftables.ts";
+import { numberedEndpoint, numberedService, oneAddressSettings as settings } from "../support/numbered.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.skipIf(!isRoot)("nftables mode at work", () => {
@@ -32,25 +32,28 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
   };
 
   it("11/60 replaces one endpoint among 10,000 × 10 with at most 4 element operations and less than 2 kB", async () => {
-    const ports = Array.from({ length: 10_000 }, (_, i) => service(i, 10));
+    const ports = Array.from({ length: 10_000 }, (_, i) => numberedService(i, 10));
     await sync(ports);
     const moved = {
       ...ports[7]!,
-      endpoints: [...ports[7]!.endpoints.slice(1), endpoint(7, 200)].sort(byKey),
+      endpoints: [...ports[7]!.endpoints.slice(1), numberedEndpoint(7, 200)].sort(compareEndpoints),
     };
     const { operations, bytes } = await sync(ports.with(7, moved), [moved.key]);
     expect(operations).toBeGreaterThan(0);
     expect(operations).toBeLessThanOrEqual(4);
     expect(bytes).toBeLessThan(2000);
 
-    const scaled = { ...ports[8]!, endpoints: [...ports[8]!.endpoints, endpoint(8, 201)].sort(byKey) };
+    const scaled = {
+      ...ports[8]!,
+      endpoints: [...ports[8]!.endpoints, numberedEndpoint(8, 201)].sort(compareEndpoints),
+    };
     const grown = await sync(ports.with(7, moved).with(8, scaled), [scaled.key]);
     // A picker for 11 endpoints is new here: its chain and rule come with it.
     expect(grown.operations).toBeLessThanOrEqual(8);
   });
 
   it("11/44 a restart with nothing changed writes nothing, one with changes only those", async () => {
-    const ports = Array.from({ length: 50 }, (_, i) => service(i, 3));
+    const ports = Array.from({ length: 50 }, (_, i) => numberedService(i, 3));
     await sync(ports);
     const second = await openNftables({ family: "ip", netns: here.path });
     const again = await second.sync(route(null, snapshot(ports), settings), signal);
@@ -64,7 +67,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
   });
 
   it("11/50 notices a foreign flush through events, and repairs it", async () => {
-    await sync([service(1, 2)]);
+    await sync([numberedService(1, 2)]);
     const stop = new AbortController();
     const seen = new Promise<string>((resolve) => void driver.watch(resolve, stop.signal));
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -84,8 +87,8 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     const seen: string[] = [];
     await driver.watch((what) => seen.push(what), stop.signal);
     here.run("nft", "add", "table", "ip", "kube-proxy");
-    await sync([service(1, 2)]);
-    await sync([service(1, 3)], ["shop/s1/tcp/"]);
+    await sync([numberedService(1, 2)]);
+    await sync([numberedService(1, 3)], ["shop/s1/tcp/"]);
     // Until the look back at the load is over, a change of any table counts.
     await new Promise((resolve) => setTimeout(resolve, 500));
     here.run("nft", "add", "table", "ip", "somebody-else");
@@ -114,7 +117,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
   });
 
   it("finds and repairs edited elements, rules and foreign objects", async () => {
-    await sync([service(1, 2)]);
+    await sync([numberedService(1, 2)]);
     here.feed(
       [
         "delete element ip kube-proxy service-ips { 172.30.0.1 . tcp . 80 }",
@@ -134,16 +137,16 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
   });
 
   it("11/50 heals by itself when the host is not what it was", async () => {
-    await sync([service(1, 2), service(2, 2)]);
+    await sync([numberedService(1, 2), numberedService(2, 2)]);
     here.run("nft", "delete", "table", "ip", "kube-proxy");
-    const applied = await sync([service(1, 2)], ["shop/s2/tcp/"]);
+    const applied = await sync([numberedService(1, 2)], ["shop/s2/tcp/"]);
     expect(applied.readBack).toBe(true);
     expect(await driver.verify(signal)).toEqual({ differences: 0 });
   });
 
   it("sets a refused object aside, names it, keeps the rest, and tries again", async () => {
     const bad = {
-      ...service(3, 2),
+      ...numberedService(3, 2),
       affinity: { seconds: 60 },
       name: "x".repeat(300),
       service: `shop/${"x".repeat(300)}`,
@@ -154,31 +157,15 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
       clusterIP: "172.30.0.3",
       affinity: { seconds: 2 ** 53 },
     };
-    const { refused } = await sync([service(1, 2), oversized]);
+    const { refused } = await sync([numberedService(1, 2), oversized]);
     expect(refused.map(({ message }) => message).join()).toContain("shop/bad/tcp/");
     expect(here.run("nft", "list", "ruleset")).toContain("172.30.0.1 . tcp . 80 : goto pick/tcp/2");
     const good = { ...oversized, affinity: { seconds: 60 } };
-    const after = await sync([service(1, 2), good], [good.key]);
+    const after = await sync([numberedService(1, 2), good], [good.key]);
     expect(after.refused).toEqual([]);
     expect(await driver.verify(signal)).toEqual({ differences: 0 });
   });
 });
-
-const settings: FamilySettings = {
-  family: "ipv4",
-  nodeName: "node-a",
-  zone: "",
-  nodeIP: "192.168.0.2",
-  localAddresses: ["192.168.0.2"],
-  detector: { kind: "cidr", cidr: "10.0.0.0/8" },
-  masqueradeAll: false,
-  masqueradeMark: 0x4000,
-  nodePortAddresses: { kind: "some", cidrs: ["192.168.0.2/32"] },
-  localhostNodePorts: false,
-  nftLocalhost: "pass",
-  externalIPsAllowed: true,
-  tcpBeLiberal: false,
-};
 
 function snapshot(ports: readonly ServicePort[], changed: readonly string[] = []): FamilySnapshot {
   return {
@@ -186,43 +173,4 @@ function snapshot(ports: readonly ServicePort[], changed: readonly string[] = []
     changed: new Set(changed),
     serviceCIDRs: ["172.30.0.0/16"],
   };
-}
-
-function service(i: number, endpoints: number): ServicePort {
-  return {
-    key: `shop/s${i}/tcp/`,
-    family: "ipv4",
-    service: `shop/s${i}`,
-    namespace: "shop",
-    name: `s${i}`,
-    portName: "",
-    protocol: "tcp",
-    clusterIP: `172.30.${i >> 8}.${i & 255}`,
-    port: 80,
-    nodePort: 0,
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    affinity: null,
-    internalPolicy: "cluster",
-    externalPolicy: "cluster",
-    healthCheckNodePort: 0,
-    endpoints: Array.from({ length: endpoints }, (_, j) => endpoint(i, j)).sort(byKey),
-  };
-}
-
-function endpoint(i: number, j: number): Endpoint {
-  return {
-    address: `10.${i >> 8}.${i & 255}.${j + 1}`,
-    port: 8080,
-    state: "ready",
-    serving: true,
-    nodeName: j === 0 ? "node-a" : "node-b",
-    zoneHints: [],
-    nodeHints: [],
-  };
-}
-
-function byKey(a: Endpoint, b: Endpoint): number {
-  return a.address < b.address ? -1 : 1;
 }
