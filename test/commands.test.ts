@@ -10,7 +10,7 @@ import { diff } from "../src/cli/diff.ts";
 import { explain } from "../src/cli/explain.ts";
 import { render } from "../src/cli/render.ts";
 import { printStatus, status } from "../src/cli/status.ts";
-import type { Status } from "../src/observe/status.ts";
+import { type Status, serveStatus } from "../src/observe/status.ts";
 
 const root = join(import.meta.dirname, "..");
 const shop = ["--source", `files:${join(root, "examples/shop")}`, "--node=node-a"];
@@ -168,6 +168,32 @@ describe("render", () => {
     expect(err).toContain("not-an-address");
   });
 
+  it("-o json: the Routes as data", async () => {
+    const { out } = await said(render, ...shop, "-o", "json");
+    await expect(out).toMatchFileSnapshot(golden("render-routes.json.txt"));
+  });
+
+  it("-o json with a mode: its Plan as data", async () => {
+    const planOf = async (mode: string) =>
+      JSON.parse((await said(render, ...shop, `--mode=${mode}`, "-o", "json")).out) as Record<string, object>;
+    const nftables = await planOf("nftables");
+    expect(Object.keys(nftables)).toEqual(["ipv4", "ipv6"]);
+    expect(Object.keys(nftables.ipv4!)).toEqual(["sets", "chains", "counters", "elements", "spreads"]);
+    const iptables = await planOf("iptables");
+    expect(Object.keys(iptables)).toEqual(["ipv4", "ipv6"]);
+    expect(Object.keys(iptables.ipv4!)).toContain("nat");
+  });
+
+  it.each([
+    [["-o", "yaml"], "-o must be routes, json, nftables"],
+    [["everything"], 'cannot use "everything"'],
+    [["--mode=ebpf"], "nftables"],
+  ])("answers the mistake in %j", async (argv, answer) => {
+    const { code, err } = await said(render, ...shop, ...argv);
+    expect(code).toBe(1);
+    expect(err).toContain(answer);
+  });
+
   it("names a NodePort that two Services want once, not once for each family", async () => {
     const file = join(scratch, "conflict.yaml");
     const web = (name: string, n: number) =>
@@ -243,6 +269,30 @@ describe("status", () => {
 
   it("prints what the daemon says", async () => {
     await expect(printStatus(told, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
+  });
+
+  it("prints it as JSON, as it came through the socket", async () => {
+    const socket = join(scratch, "sockets", "status.sock");
+    const close = await serveStatus(socket, () => told);
+    try {
+      const json = await said(status, `--source=daemon:${socket}`, "-o", "json");
+      expect({ code: json.code, err: json.err }).toEqual({ code: 0, err: "" });
+      await expect(json.out).toMatchFileSnapshot(golden("status.json.txt"));
+      const text = await said(status, `--source=daemon:${socket}`);
+      expect(text.out).toBe(printStatus(told, 1_000_000));
+    } finally {
+      close();
+    }
+  });
+
+  it.each([
+    [["now"], "--help shows"],
+    [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
+    [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text or json"],
+  ])("answers the mistake in %j", async (argv, answer) => {
+    const { code, err } = await said(status, ...argv);
+    expect(code).toBe(1);
+    expect(err).toContain(answer);
   });
 
   it("says so when no daemon runs", async () => {

@@ -4,6 +4,7 @@ import { differences } from "../sync/differences.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAt, lookFlags, lookFrom, lookHelp, placeOf, plannedMode } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
+import { outputOf } from "./output.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
@@ -37,7 +38,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
     if (live === (given.against !== undefined))
       throw new Mistake("say with what to compare: --against=files:new.yaml, or --live for the kernel");
-    const output = given.o ?? given.output ?? "text";
+    const output = outputOf(given.o ?? given.output);
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
     if (live) {

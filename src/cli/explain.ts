@@ -9,6 +9,7 @@ import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
 import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
+import { outputOf } from "./output.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const explainHelp = `turnout explain: why a packet goes where it goes
@@ -63,11 +64,6 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     else world.stdout(`${printTrace(told)}${kernel === null ? "" : printKernel(kernel)}`);
     return kernel?.agrees === false ? 3 : 0;
   });
-}
-
-function outputOf(text = "text"): "text" | "json" {
-  if (text === "text" || text === "json") return text;
-  throw new Mistake(`-o must be text or json, not ${JSON.stringify(text)}`);
 }
 
 /** A name is looked up: a Node, or a Pod and the node it runs on. */

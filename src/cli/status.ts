@@ -5,6 +5,7 @@ import { statePath } from "../playground/net/namespaces.ts";
 import type { CommandWorld } from "./command.ts";
 import { askDaemon, isPlayground, playgroundPid } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
+import { outputOf } from "./output.ts";
 import { splitOwnFlags } from "./own-flags.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing
@@ -28,9 +29,10 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
     }
     if (rest.length > 0)
       throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
+    const output = outputOf(given.o ?? given.output);
     const told = await askDaemon(socketOf(given.source ?? "daemon", given.node ?? "node-a"));
-    const json = (given.o ?? given.output) === "json";
-    world.stdout(json ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, world.clock.wall()));
+    const now = world.clock.wall();
+    world.stdout(output === "json" ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, now));
     return 0;
   });
 }

@@ -29,6 +29,9 @@ export class TerminalView {
     "Welcome. Pods, nodes and the outside are real network namespaces; so are the packets.",
   ];
   #input = "";
+  /** Lines that were entered, oldest first, and which of them is shown again. */
+  readonly #entered: string[] = [];
+  #recalled = 0;
   #busy = false;
   #drawn = "";
 
@@ -77,12 +80,22 @@ export class TerminalView {
     if (key === "\r" || key === "\n") {
       const line = this.#input.trim();
       this.#input = "";
+      if (line !== "") this.#entered.push(line);
+      this.#recalled = this.#entered.length;
       if (line === "quit" || line === "exit" || line === "q") return true;
       if (!this.#busy) void this.#work(line === "" ? samples : [line], playground);
     } else if (key === "\u007f" || key === "\b") this.#input = this.#input.slice(0, -1);
     else if (key === "\u0015") this.#input = "";
+    else if (key === `${esc}[A`) this.#recall(-1);
+    else if (key === `${esc}[B`) this.#recall(1);
+    else if (key.startsWith(esc)) return false;
     else if (key >= " ") this.#input += key;
     return false;
+  }
+
+  #recall(step: -1 | 1): void {
+    this.#recalled = Math.max(0, Math.min(this.#entered.length, this.#recalled + step));
+    this.#input = this.#entered[this.#recalled] ?? "";
   }
 
   async #work(lines: readonly string[], playground: Playground): Promise<void> {

@@ -88,6 +88,22 @@ describe("the live view", () => {
     expect(text).toContain("node-b drained");
   });
 
+  it("shows who is ending, and how many more there are than fit", () => {
+    const endpoints = Array.from({ length: 12 }, (_, i) => ({
+      addresses: [`10.0.1.${i}`],
+      nodeName: "node-a",
+      conditions: { ready: i > 0, serving: true, terminating: i === 0 },
+      targetRef: { name: `web-${i}` },
+    }));
+    const slices = state.slices.map((each) => ({ ...each, endpoints }));
+    const line = (width: number) =>
+      renderView({ ...state, slices }, { width, height: 24, colour: false }).find((each) =>
+        each.startsWith("web "),
+      );
+    expect(line(80)).toMatch(/ web-0@a↓ web-1@a web-2@a \+9$/);
+    expect(line(200)).toMatch(/ web-11@a$/);
+  });
+
   it("has colours only when asked", () => {
     expect(renderView(state, { width: 80, height: 24, colour: false }).join("")).not.toContain("\u001b");
     expect(renderView(state, { width: 80, height: 24, colour: true }).join("")).toContain(

@@ -31,13 +31,13 @@ export function renderView(state: ViewState, screen: Screen): string[] {
     `${paint.bold("Turnout playground")}  ${state.mode} mode, ${state.nodes.length} nodes`,
     paint.dim(`kubectl --kubeconfig ${state.kubeconfig} get services`),
     "",
-    paint.dim(columns(["SERVICE", "CLUSTER-IP", "PORT", "ENDPOINTS"])),
-    ...state.services.map((service) => serviceLine(service, state, paint)),
+    paint.dim(columns(["SERVICE", "CLUSTER-IP", "PORT", "ENDPOINTS (! unready, ↓ ending)"])),
+    ...state.services.map((service) => serviceLine(service, state, paint, screen.width)),
     "",
     ...state.nodes.map((node) => nodeLine(node, state, paint)),
     paint.dim("─".repeat(screen.width)),
   ];
-  const hint = "Enter sends samples · send explain scale kill unready drain flush help quit";
+  const hint = "Enter sends samples · send explain scale stop kill drain flush help quit";
   const foot = [
     paint.dim("─".repeat(screen.width)),
     paint.dim(hint),
@@ -55,7 +55,7 @@ function columns([a = "", b = "", c = "", d = ""]: readonly string[]): string {
   return `${a.padEnd(19)} ${b.padEnd(13)} ${c.padEnd(14)} ${d}`;
 }
 
-function serviceLine(service: ApiObject, state: ViewState, paint: Painter): string {
+function serviceLine(service: ApiObject, state: ViewState, paint: Painter, width: number): string {
   const { name, namespace } = service.metadata;
   const endpoints = state.slices
     .filter(
@@ -66,19 +66,33 @@ function serviceLine(service: ApiObject, state: ViewState, paint: Painter): stri
     )
     .flatMap((slice) => (Array.isArray(slice.endpoints) ? slice.endpoints.filter(isMap) : []));
   const ready = endpoints.filter((endpoint) => dig(endpoint, "conditions.ready") === true);
-  const text = endpoints.map((endpoint) => {
-    const label = `${String(dig(endpoint, "targetRef.name"))}@${String(endpoint.nodeName).replace("node-", "")}`;
-    if (dig(endpoint, "conditions.terminating") === true) return paint.ending(`${label}…`);
-    return ready.includes(endpoint) ? paint.good(label) : paint.bad(`${label}!`);
+  const labels = endpoints.map((endpoint): Label => {
+    const text = `${String(dig(endpoint, "targetRef.name"))}@${String(endpoint.nodeName).replace("node-", "")}`;
+    if (dig(endpoint, "conditions.terminating") === true) return { text: `${text}↓`, paint: paint.ending };
+    return ready.includes(endpoint) ? { text, paint: paint.good } : { text: `${text}!`, paint: paint.bad };
   });
   const traits = [
     ...(dig(service, "spec.externalTrafficPolicy") === "Local" ? ["Local"] : []),
     ...(dig(service, "spec.sessionAffinity") === "ClientIP" ? ["sticky"] : []),
     ...(dig(service, "spec.trafficDistribution") === undefined ? [] : ["zone"]),
   ];
-  const shown = text.length === 0 ? paint.bad("nobody: refused") : text.join(" ");
+  const nobody = state.mode === "userspace" ? "nobody: closed" : "nobody: refused";
+  const shown = labels.length === 0 ? paint.bad(nobody) : fitting(labels, width - columns([]).length);
   const title = `${name}${traits.length === 0 ? "" : ` (${traits.join(",")})`}`;
   return columns([title, String(dig(service, "spec.clusterIP")), portText(service), shown]);
+}
+
+type Label = { readonly text: string; readonly paint: (text: string) => string };
+
+/** As many as there is room for, and how many more there are. */
+function fitting(labels: readonly Label[], width: number): string {
+  const room = (count: number) => width - (count === labels.length ? 0 : ` +${labels.length - count}`.length);
+  const length = (count: number) =>
+    labels.slice(0, count).reduce((sum, { text }) => sum + text.length + 1, 0) - 1;
+  let count = labels.length;
+  while (count > 1 && length(count) > room(count)) count--;
+  const shown = labels.slice(0, count).map(({ text, paint }) => paint(text));
+  return [...shown, ...(count < labels.length ? [`+${labels.length - count}`] : [])].join(" ");
 }
 
 function portText(service: ApiObject): string {
