@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 
 /** In user-mode kernels, two at a time, since each uses one core. */
 const uml = {
-  ...serial("uml", 4, 3_600_000).test,
+  ...serial("uml", 4, 10_800_000).test,
   runner: "./test/uml/runner.ts",
   fileParallelism: true,
   maxWorkers: 2,

@@ -4,6 +4,9 @@ import { startTests, type Task, type Test, type VitestRunner } from "@vitest/run
 import { getNames, getTests } from "@vitest/runner/utils";
 import { type Outcome, outcomeLine, testName } from "./wire.ts";
 
+/** Nothing is quick here, and on a busy machine much is slow. */
+const patienceMs = 1_800_000;
+
 /** Ends the process when all are done. `wanted`: names of tests; none means all. */
 export async function runHere(
   file: string,
@@ -21,8 +24,8 @@ export async function runHere(
       setupFiles: [],
       sequence: { hooks: "stack", setupFiles: "list", shuffle: false, concurrent: false, seed: 0 },
       maxConcurrency: 1,
-      testTimeout: 240_000,
-      hookTimeout: 240_000,
+      testTimeout: patienceMs,
+      hookTimeout: patienceMs,
       // Real packets and real time: what fails twice is broken.
       retry: 1,
       includeTaskLocation: false,

@@ -5,7 +5,7 @@ import { TestRunner } from "vitest";
 import { bootGuest, type Guest, reasonNotToBoot } from "./boot.ts";
 import { testName } from "./wire.ts";
 
-const minutes = 60;
+const minutes = 180;
 
 export default class GuestRunner extends TestRunner {
   #guest: Promise<Guest> | null = null;
