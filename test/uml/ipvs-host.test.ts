@@ -159,6 +159,13 @@ describe("the link", () => {
     expect((await hosts.ipv4.read()).link).toBe("absent");
   });
 
+  it("20/9 can be made and taken out by the hosts of both families at once", async () => {
+    for (const kind of ["add link", "delete link", "add link", "delete link"] as const) {
+      const both = await Promise.all(Object.values(hosts).map((host) => host.apply([{ kind }])));
+      expect(both.flatMap(({ failures }) => failures)).toEqual([]);
+    }
+  });
+
   it("20/9 is left alone when it is of another kind", async () => {
     node.ip("link add kube-ipvs0 type bridge");
     const { failures } = await hosts.ipv4.apply([

@@ -83,6 +83,8 @@ async function changeLink({ route }: Kernel, numbered: Numbered<OnLink>): Promis
     return together(asked, asked);
   } catch (error) {
     if (!(error instanceof HostError) || error.kind !== "refused") throw error;
+    // The host of the other family was quicker.
+    if (error.errno === (isThere ? "ENODEV" : "EEXIST")) return together(asked, asked);
     return { ...together(asked, asked), failures: [failed(numbered, error.errno, error.text)] };
   }
 }

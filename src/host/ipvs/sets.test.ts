@@ -77,7 +77,8 @@ describe("changing IP sets", () => {
     const full = "ipset v7.17: Error in line 2: Hash is full, cannot add more elements\n";
     const { start, inputs } = programThatSays(full);
     const { failures } = await applyToSets(start, numbered([...adds, ...operations]));
-    expect(failures.map(({ operation }) => operation)).toEqual([1, 2, 5]);
+    // What comes after other changes may fit again.
+    expect(failures.map(({ operation }) => operation)).toEqual([1, 2]);
     expect(inputs).toHaveLength(2);
   });
 

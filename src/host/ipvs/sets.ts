@@ -72,8 +72,8 @@ export async function applyToSets(
     if (end.code === 0) break;
     const { line, text } = refusedLine(end, remaining.length);
     const culprit = remaining[line]!;
-    const isOut = (other: Numbered<SetOperation>) =>
-      other.at === culprit.at || (other.at > culprit.at && isHopeless(other, culprit, text));
+    const lost = new Set([culprit.at, ...hopeless(remaining, line, text)]);
+    const isOut = ({ at }: Numbered<SetOperation>) => lost.has(at);
     if (!isNoMatter(culprit.operation, text))
       for (const { at } of remaining.filter(isOut)) failures.push({ operation: at, errno: "", reason: text });
     remaining = remaining.filter((other) => !isOut(other));
@@ -107,10 +107,14 @@ function refusedLine(end: Finished, lines: number): { readonly line: number; rea
   return { line, text: said![2]! };
 }
 
-/** A set that is full, or that is not there, takes none of the entries that follow either. */
-function isHopeless(other: Numbered<SetOperation>, culprit: Numbered<SetOperation>, text: string): boolean {
-  if (other.operation.kind !== "add entry" || culprit.operation.kind !== "add entry") return false;
-  return other.operation.set === culprit.operation.set && /is full|does not exist/.test(text);
+/** A set that is full, or that is not there, takes none of the entries either that come right behind. */
+function hopeless(operations: readonly Numbered<SetOperation>[], line: number, text: string): number[] {
+  const culprit = operations[line]!.operation;
+  if (culprit.kind !== "add entry" || !/is full|does not exist/.test(text)) return [];
+  const behind = operations.slice(line + 1);
+  const end = behind.findIndex(({ operation }) => operation.kind !== "add entry");
+  const adds = end < 0 ? behind : behind.slice(0, end);
+  return adds.filter(({ operation }) => operation.set === culprit.set).map(({ at }) => at);
 }
 
 /** To destroy what is gone. */
