@@ -5,17 +5,18 @@ import { describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/settings.ts";
 import { rulesetOf, rulesetOnHost, walkIptables } from "../../src/explain/iptables.ts";
 import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
-import { type Endpoint, endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
+import type { Endpoint, ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/iptables/compile.ts";
 import { adopt } from "../../src/plan/iptables/adopt.ts";
 import { diff, isEmptyPatch } from "../../src/plan/iptables/diff.ts";
 import { print } from "../../src/plan/iptables/print.ts";
 import { stage } from "../../src/plan/iptables/stage.ts";
 import type { HostTables, IptablesPlan } from "../../src/plan/iptables/types.ts";
-import { type Decision, decide } from "../../src/routing/decide.ts";
+import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { iptablesTraits } from "../../src/routing/traits.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from "./common.ts";
 
 const anEndpoint: Endpoint = {
   address: "10.0.1.1",
@@ -29,36 +30,19 @@ const anEndpoint: Endpoint = {
 
 const counters = { invalidDropped: false, localhostNodePorts: true };
 
-describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
-  const state = fc.record({
-    ports: fc.array(servicePort(family), { maxLength: 8 }),
-    settings: settings(family),
-  });
+const walked = {
+  traits: iptablesTraits,
+  walker: (routes: Routes) => {
+    const rules = rulesetOf(compile(null, routes, counters));
+    return (packet: Packet, around: Parameters<typeof walkIptables>[2]) =>
+      walkIptables(rules, packet, around);
+  },
+} satisfies WalkedMode;
 
-  it("gives every packet the fate that decide() says", () => {
-    fc.assert(
-      fc.property(
-        state,
-        fc.array(packet(family), { minLength: 1, maxLength: 12 }),
-        ({ ports, settings }, packets) => {
-          const routes = route(null, snapshotOf(ports, family), settings);
-          const rules = rulesetOf(compile(null, routes, counters));
-          for (const each of packets) {
-            const walks = walkIptables(rules, each, {
-              localAddresses: settings.localAddresses,
-              podInterface: "br0",
-            });
-            const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
-            expect({ packet: each, fate: walked }).toEqual({
-              packet: each,
-              fate: decisionText(decide(routes, iptablesTraits, each)),
-            });
-          }
-        },
-      ),
-      { numRuns: 400 },
-    );
-  });
+describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
+  const state = generatedCluster(family);
+
+  it("gives every packet the fate that decide() says", () => expectFatesAsDecided(family, walked, 400));
 
   const history = fc.record({
     settings: fc.array(settings(family), { minLength: 2, maxLength: 2 }),
@@ -79,12 +63,7 @@ describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
         let applied: IptablesPlan | null = null;
         let host: HostTables = freshTables(family);
         for (const { changes, setting } of steps) {
-          const changed = new Set<string>();
-          for (const [port, remove] of changes) {
-            if (remove) ports.delete(port.key);
-            else ports.set(port.key, port);
-            changed.add(port.key);
-          }
+          const changed = change(ports, changes);
           const now = settings[setting]!;
           const snapshot = snapshotOf([...ports.values()], family, changed);
           routes = route(routes, snapshot, now);
@@ -176,16 +155,4 @@ function withForeignRules({ family, tables }: HostTables): HostTables {
   copy.set("nat", new Map(tables.get("nat")).set("FOREIGN", ["-m foreign --rule"]).set("KUBE-FOO", []));
   copy.set("filter", new Map(tables.get("filter")).set("FORWARD", ["-m foreign --rule"]));
   return { family, tables: copy };
-}
-
-function outcomeText(outcome: ReturnType<typeof walkIptables>[number]["outcome"]): string {
-  if (outcome.kind !== "forward") return outcome.kind;
-  return `${endpointKey(outcome.backend)}${outcome.masquerade ? " masquerade" : ""}`;
-}
-
-function decisionText({ outcome }: Decision): string[] {
-  if (outcome.kind !== "forward") return [outcome.kind];
-  return outcome.choices
-    .map(({ endpoint, masquerade }) => `${endpointKey(endpoint)}${masquerade ? " masquerade" : ""}`)
-    .sort();
 }

@@ -4,47 +4,31 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { walkNftables } from "../../src/explain/nftables.ts";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
-import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
+import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
 import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
-import { type Decision, decide } from "../../src/routing/decide.ts";
+import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { nftablesTraits } from "../../src/routing/traits.ts";
-import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+import { servicePort, settings, snapshotOf } from "../clusters.ts";
+import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from "./common.ts";
+
+const walked = {
+  traits: nftablesTraits,
+  walker: (routes: Routes) => {
+    const table = unfold(compile(null, routes));
+    return (packet: Packet, around: Parameters<typeof walkNftables>[2]) =>
+      walkNftables(table, packet, around);
+  },
+} satisfies WalkedMode;
 
 describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
-  const state = fc.record({
-    ports: fc.array(servicePort(family), { maxLength: 8 }),
-    settings: settings(family),
-  });
+  const state = generatedCluster(family);
 
-  it("gives every packet the fate that decide() says", () => {
-    fc.assert(
-      fc.property(
-        state,
-        fc.array(packet(family), { minLength: 1, maxLength: 12 }),
-        ({ ports, settings }, packets) => {
-          const routes = route(null, snapshotOf(ports, family), settings);
-          const table = unfold(compile(null, routes));
-          for (const each of packets) {
-            const walks = walkNftables(table, each, {
-              localAddresses: settings.localAddresses,
-              podInterface: "br0",
-            });
-            const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
-            expect({ packet: each, fate: walked }).toEqual({
-              packet: each,
-              fate: decisionText(decide(routes, nftablesTraits, each)),
-            });
-          }
-        },
-      ),
-      { numRuns: 600 },
-    );
-  });
+  it("gives every packet the fate that decide() says", () => expectFatesAsDecided(family, walked, 600));
 
   const history = fc.record({
     settings: settings(family),
@@ -63,12 +47,7 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
         let applied: NftPlan | null = null;
         let host: NftTable | null = null;
         for (const step of steps) {
-          const changed = new Set<string>();
-          for (const [port, remove] of step) {
-            if (remove) ports.delete(port.key);
-            else ports.set(port.key, port);
-            changed.add(port.key);
-          }
+          const changed = change(ports, step);
           const snapshot = snapshotOf([...ports.values()], family, changed);
           routes = route(routes, snapshot, settings);
           want = compile(want, routes);
@@ -108,18 +87,6 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
     );
   });
 });
-
-function outcomeText(outcome: ReturnType<typeof walkNftables>[number]["outcome"]): string {
-  if (outcome.kind !== "forward") return outcome.kind;
-  return `${endpointKey(outcome.backend)}${outcome.masquerade ? " masquerade" : ""}`;
-}
-
-function decisionText({ outcome }: Decision): string[] {
-  if (outcome.kind !== "forward") return [outcome.kind];
-  return outcome.choices
-    .map(({ endpoint, masquerade }) => `${endpointKey(endpoint)}${masquerade ? " masquerade" : ""}`)
-    .sort();
-}
 
 /** A table as comparable data; which slot holds which Backend does not count. */
 function canonical(table: NftTable): unknown {

@@ -1,0 +1,78 @@
+// What the laws of all modes share: generated clusters, their histories, and the law that a Plan means what decide() says.
+import fc from "fast-check";
+import { expect } from "vitest";
+import type { Family } from "../../src/model/address.ts";
+import { type Endpoint, endpointKey, type PortKey, type ServicePort } from "../../src/model/snapshot.ts";
+import { type Decision, decide, type Packet } from "../../src/routing/decide.ts";
+import { type Routes, route } from "../../src/routing/routes.ts";
+import type { Traits } from "../../src/routing/traits.ts";
+import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+
+export function generatedCluster(family: Family) {
+  return fc.record({
+    ports: fc.array(servicePort(family), { maxLength: 8 }),
+    settings: settings(family),
+  });
+}
+
+/** Surroundings in which a packet is walked. */
+type Around = { readonly localAddresses: readonly string[]; readonly podInterface: string };
+
+type Walk = {
+  readonly outcome:
+    | {
+        readonly kind: "forward";
+        readonly backend: Pick<Endpoint, "address" | "port">;
+        readonly masquerade: boolean;
+      }
+    | { readonly kind: "pass" | "reject" | "drop" };
+};
+
+export type WalkedMode = {
+  readonly traits: Traits;
+  /** Every way that a packet may take through the mode's Plan of these Routes. */
+  readonly walker: (routes: Routes) => (packet: Packet, around: Around) => readonly Walk[];
+};
+
+/** Every packet to every generated cluster takes the ways that decide() says, and no other. */
+export function expectFatesAsDecided(family: Family, { traits, walker }: WalkedMode, numRuns: number): void {
+  const packets = fc.array(packet(family), { minLength: 1, maxLength: 12 });
+  const law = fc.property(generatedCluster(family), packets, ({ ports, settings }, sent) => {
+    const routes = route(null, snapshotOf(ports, family), settings);
+    const walk = walker(routes);
+    for (const each of sent) {
+      const walks = walk(each, { localAddresses: settings.localAddresses, podInterface: "br0" });
+      const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
+      expect({ packet: each, fate: walked }).toEqual({
+        packet: each,
+        fate: decisionTexts(decide(routes, traits, each)),
+      });
+    }
+  });
+  fc.assert(law, { numRuns });
+}
+
+/** Puts in what came and takes out what is to be removed; returns what that concerns. */
+export function change(
+  ports: Map<PortKey, ServicePort>,
+  changes: readonly (readonly [port: ServicePort, remove: boolean])[],
+): Set<PortKey> {
+  for (const [port, remove] of changes) {
+    if (remove) ports.delete(port.key);
+    else ports.set(port.key, port);
+  }
+  return new Set(changes.map(([{ key }]) => key));
+}
+
+function outcomeText(outcome: Walk["outcome"]): string {
+  return outcome.kind === "forward" ? forwardText(outcome.backend, outcome.masquerade) : outcome.kind;
+}
+
+function decisionTexts({ outcome }: Decision): string[] {
+  if (outcome.kind !== "forward") return [outcome.kind];
+  return outcome.choices.map(({ endpoint, masquerade }) => forwardText(endpoint, masquerade)).sort();
+}
+
+function forwardText(to: Pick<Endpoint, "address" | "port">, masquerade: boolean): string {
+  return `${endpointKey(to)}${masquerade ? " masquerade" : ""}`;
+}
