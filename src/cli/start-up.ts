@@ -99,8 +99,9 @@ export async function raiseOomScore(score: number, log: Log): Promise<void> {
   if (refused !== null) log.v(2, "Cannot set the OOM score", { reason: refused.message });
 }
 
-export function isTcpLiberal(): boolean {
-  return readSysctl("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal") === "1";
+/** Any value but 0 counts; what cannot be read, and is empty then, does not. */
+export function isTcpLiberal(read: (file: string) => string = readSysctl): boolean {
+  return !["", "0"].includes(read("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"));
 }
 
 function readSysctl(file: string): string {
