@@ -41,6 +41,8 @@ function joinKey({ protocol, portName }: Pick<ServicePort, "protocol" | "portNam
 
 /** For the same address and port one that does not terminate wins; of two such, the last. Sorted bytewise. */
 function merged(claims: readonly Claim[]): readonly Endpoint[] {
+  const only = claims.length === 1 ? claims[0]! : null;
+  if (only !== null && isOnPort(only) && isSorted(only.slice.endpoints)) return only.slice.endpoints;
   const all: Endpoint[] = [];
   const terminating = new Set<Endpoint>();
   for (const { slice, port } of claims) {
@@ -50,7 +52,19 @@ function merged(claims: readonly Claim[]): readonly Endpoint[] {
     for (const index of slice.terminating) terminating.add(all[first + index]!);
   }
   // Sorting is stable: entries for the same address and port stay in the order of their slices.
-  return withoutDuplicates(all.sort(compareEndpoints), terminating);
+  const sorted = all.toSorted(compareEndpoints);
+  return isSorted(sorted) ? sorted : withoutDuplicates(sorted, terminating);
+}
+
+function isOnPort({ slice, port }: Claim): boolean {
+  return slice.endpoints[0]?.port === port;
+}
+
+/** And without duplicates. */
+function isSorted(endpoints: readonly Endpoint[]): boolean {
+  for (let i = 1; i < endpoints.length; i++)
+    if (compareEndpoints(endpoints[i - 1]!, endpoints[i]!) >= 0) return false;
+  return true;
 }
 
 function withoutDuplicates(

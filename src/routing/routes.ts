@@ -76,11 +76,7 @@ export function route(before: Routes | null, snapshot: FamilySnapshot, settings:
   const known = before !== null && before.settings === settings ? before : null;
   const visited = known === null ? allKeys(before, snapshot) : snapshot.changed;
   const { claims, dirty } = stakeClaims(known, snapshot, visited, settings);
-  const updates = [...dirty].map((key) => {
-    const port = snapshot.ports.get(key);
-    return [key, port === undefined ? undefined : routePort(port, settings, claims)] as const;
-  });
-  const ports = (known?.ports ?? keyed<PortRoutes>()).with(updates);
+  const ports = (known?.ports ?? keyed<PortRoutes>()).with(routed(dirty, snapshot, settings, claims));
   return { settings, serviceCIDRs: snapshot.serviceCIDRs, ports, claims, changed: dirty };
 }
 
@@ -105,17 +101,34 @@ export function frontendId(frontend: Frontend): FrontendId {
   return `${place}/${frontend.protocol}/${frontend.port}`;
 }
 
+function* routed(
+  keys: Iterable<PortKey>,
+  snapshot: FamilySnapshot,
+  settings: FamilySettings,
+  claims: Keyed<readonly Claim[]>,
+): Generator<readonly [PortKey, PortRoutes | undefined]> {
+  for (const key of keys) {
+    const port = snapshot.ports.get(key);
+    yield [key, port === undefined ? undefined : routePort(port, settings, claims)];
+  }
+}
+
 function routePort(port: ServicePort, settings: FamilySettings, claims: Keyed<readonly Claim[]>): PortRoutes {
   const pools = choosePools(port, settings);
-  const routes: Route[] = [];
-  const lost: { frontend: Frontend; holder: PortKey }[] = [];
-  for (const frontend of frontendsOf(port, settings)) {
-    const holder = claims.get(frontendId(frontend))![0]!.key;
-    if (holder === port.key) routes.push(routeFrontend(frontend, port, pools, settings));
-    else lost.push({ frontend, holder });
-  }
-  return { port, pools, routes, lost };
+  const holderOf = (frontend: Frontend) => claims.get(frontendId(frontend))![0]!.key;
+  const asked = frontendsOf(port, settings);
+  const held = asked.filter((frontend) => holderOf(frontend) === port.key);
+  const lost =
+    held.length === asked.length ? nothingLost : asked.filter((frontend) => !held.includes(frontend));
+  return {
+    port,
+    pools,
+    routes: held.map((frontend) => routeFrontend(frontend, port, pools, settings)),
+    lost: lost.map((frontend) => ({ frontend, holder: holderOf(frontend) })),
+  };
 }
+
+const nothingLost: readonly Frontend[] = [];
 
 function routeFrontend(frontend: Frontend, port: ServicePort, pools: Pools, settings: FamilySettings): Route {
   switch (frontend.kind) {
@@ -169,7 +182,9 @@ function allowedSources(port: ServicePort, settings: FamilySettings): readonly C
 }
 
 function allKeys(before: Routes | null, snapshot: FamilySnapshot): ReadonlySet<PortKey> {
-  return new Set([...(before?.ports.keys() ?? []), ...snapshot.ports.keys()]);
+  const keys = new Set(before?.ports.keys());
+  for (const key of snapshot.ports.keys()) keys.add(key);
+  return keys;
 }
 
 /** Brings the claims up to date; a ServicePort whose Frontend changes hands must be routed anew as well. */
@@ -179,14 +194,16 @@ function stakeClaims(
   visited: ReadonlySet<PortKey>,
   settings: FamilySettings,
 ): { claims: Keyed<readonly Claim[]>; dirty: ReadonlySet<PortKey> } {
-  const touched = new Map<FrontendId, readonly Claim[]>();
-  const claimsOf = (id: FrontendId) => touched.get(id) ?? before?.claims.get(id) ?? noClaims;
+  /** undefined: nobody asks any more. */
+  const touched = new Map<FrontendId, readonly Claim[] | undefined>();
+  const claimsOf = (id: FrontendId) =>
+    (touched.has(id) ? touched.get(id) : before?.claims.get(id)) ?? noClaims;
   for (const key of visited) {
     const old = before?.ports.get(key)?.port;
     for (const frontend of old === undefined ? [] : frontendsOf(old, settings)) {
       const id = frontendId(frontend);
       const others = claimsOf(id).filter((claim) => claim.key !== key);
-      touched.set(id, others);
+      touched.set(id, others.length === 0 ? undefined : others);
     }
     const now = snapshot.ports.get(key);
     for (const frontend of now === undefined ? [] : frontendsOf(now, settings)) {
@@ -198,11 +215,10 @@ function stakeClaims(
   }
   const dirty = new Set(visited);
   for (const [id, claims] of touched) {
-    if (before?.claims.get(id)?.[0]?.key === claims[0]?.key) continue;
-    for (const claim of claims) dirty.add(claim.key);
+    if (before?.claims.get(id)?.[0]?.key === claims?.[0]?.key) continue;
+    for (const claim of claims ?? noClaims) dirty.add(claim.key);
   }
-  const updates = [...touched].map(([id, claims]) => [id, claims.length === 0 ? undefined : claims] as const);
-  return { claims: (before?.claims ?? keyed<readonly Claim[]>()).with(updates), dirty };
+  return { claims: (before?.claims ?? keyed<readonly Claim[]>()).with(touched), dirty };
 }
 
 const noClaims: readonly Claim[] = [];

@@ -28,12 +28,14 @@ export function compilePort(routed: PortRoutes, settings: FamilySettings): Fragm
   return fragment.done();
 }
 
+const nothing: readonly never[] = [];
+
 class FragmentBuilder {
-  readonly #shared = new Set<Chain>();
+  #shared: readonly Chain[] = nothing;
   readonly #elements: (Element & { set: string })[] = [];
   readonly #spreads: (Spread & { map: string })[] = [];
-  #chains: readonly Chain[] = [];
-  #sets: readonly NftSet[] = [];
+  #chains: readonly Chain[] = nothing;
+  #sets: readonly NftSet[] = nothing;
 
   element(set: string, key: string, data: Verdict | null = null, comment: string | null = null): void {
     this.#elements.push({ set, key, data, comment });
@@ -44,7 +46,7 @@ class FragmentBuilder {
   }
 
   shared(chains: readonly Chain[]): void {
-    for (const chain of chains) this.#shared.add(chain);
+    this.#shared = this.#shared.length === 0 ? chains : [...new Set([...this.#shared, ...chains])];
   }
 
   own({ chains, sets }: { chains: readonly Chain[]; sets: readonly NftSet[] }): void {
@@ -52,13 +54,14 @@ class FragmentBuilder {
     this.#sets = sets;
   }
 
+  /** Lists are copied: those that grew hold room for sixteen more. */
   done(): Fragment {
     return {
-      shared: [...this.#shared],
+      shared: this.#shared,
       chains: this.#chains,
       sets: this.#sets,
-      elements: this.#elements,
-      spreads: this.#spreads,
+      elements: this.#elements.slice(),
+      spreads: this.#spreads.slice(),
     };
   }
 }
