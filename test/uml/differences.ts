@@ -1,22 +1,12 @@
-// How what two programs in ipvs mode left in a kernel differs, line by line, and which differences are known.
+// How what two programs in ipvs mode left in a kernel differs, line by line.
 import type { Rules } from "../reference/record.ts";
 
-export type Difference = {
+type Difference = {
   /** The command that printed it. */
   readonly listing: string;
   readonly who: "kube-proxy" | "turnout";
   readonly line: string;
 };
-
-/** Differences on purpose: which lines, and why. */
-export const known: readonly {
-  readonly why: string;
-  readonly matches: (difference: Difference) => boolean;
-}[] = [];
-
-export function unknownDifferences(theirs: Rules, ours: Rules): Difference[] {
-  return differences(theirs, ours).filter((found) => !known.some(({ matches }) => matches(found)));
-}
 
 export function differences(theirs: Rules, ours: Rules): Difference[] {
   return Object.keys(theirs).flatMap((listing) => {
