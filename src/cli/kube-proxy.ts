@@ -1,4 +1,5 @@
 // The drop-in executable: kube-proxy's flags and nothing else.
+import "./v8.ts";
 import { constants } from "node:os";
 import { runCommand } from "./command.ts";
 import { commandWorld, exitWith } from "./world.ts";

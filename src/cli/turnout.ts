@@ -1,4 +1,5 @@
 // The tool: finds the command that was asked for and runs it.
+import "./v8.ts";
 import { commands, overview } from "./commands.ts";
 import { commandWorld, exitWith } from "./world.ts";
 
