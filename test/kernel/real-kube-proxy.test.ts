@@ -5,6 +5,8 @@ import { reasonToSkip } from "./netns.ts";
 import { kubeProxyProgram } from "./program.ts";
 
 const assets = findAssets("kube-proxy");
+const reasonToPutOff =
+  process.env.TURNOUT_LONG === undefined ? "takes a minute; run with: TURNOUT_LONG=1 npm test" : null;
 
 for (const name of ["nftables", "iptables"] as const) {
   const candidate = {
@@ -14,5 +16,5 @@ for (const name of ["nftables", "iptables"] as const) {
     reasonToSkip: assets.found ? reasonToSkip() : assets.reason,
   } as const;
   describeConformance(candidate);
-  describeStories(candidate);
+  describeStories({ ...candidate, reasonToSkip: candidate.reasonToSkip ?? reasonToPutOff });
 }

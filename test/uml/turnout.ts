@@ -20,6 +20,6 @@ const soon: ProgramCandidate["takes"] = (of) =>
 
 export function describeTurnout(when: "soon" | "later"): void {
   const takes: ProgramCandidate["takes"] = (of) => soon!(of) === (when === "soon");
-  describeConformance({ ...candidate, takes, atOnce: 20 });
+  describeConformance({ ...candidate, takes, atOnce: 40 });
   describeStories({ ...candidate, takes });
 }
