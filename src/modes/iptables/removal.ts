@@ -1,5 +1,6 @@
 // Everything this mode ever wrote, taken out again; what belongs to others, or also to the kubelet, stays.
-import { type Draft, emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
+import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
+import { type Held, heldJumps, unreferenced } from "../../plan/iptables/removal.ts";
 import { savedRule } from "../../plan/iptables/text.ts";
 import {
   type ChainName,
@@ -16,52 +17,39 @@ import { canaryChain, jumps, kubeletFirewall, ownChainNames } from "./foundation
 /** The Patch that cleans up. A chain that a foreign rule still leads to is emptied of nothing and left alone. */
 export function removal(have: HostTables, spared: Spared | null = null): IptablesPatch {
   const steps = tableNames.map((table) => {
-    const held = have.tables.get(table) ?? new Map<ChainName, readonly string[]>();
+    const held: Held = have.tables.get(table) ?? new Map();
     const step = emptyStep(table);
-    takeOutJumps(held, have.family, step, spared);
-    step.doom.push(...unreferenced(held, table, spared));
+    step.remove.push(...heldJumps(held, jumpsToTakeOut(table, have.family, spared), have.family));
+    step.doom.push(...unreferenced(held, chainsToTakeOut(held, table, spared), jumps));
     return step;
   });
   return { family: have.family, steps: steps.filter((step) => !isEmpty(step)) };
 }
 
-type Held = ReadonlyMap<ChainName, readonly string[]>;
-
-function takeOutJumps(held: Held, family: HostTables["family"], step: Draft, spared: Spared | null): void {
-  for (const jump of jumps) {
-    if (jump.table !== step.table || leadsTo(jump.rule) === kubeletFirewall) continue;
+function jumpsToTakeOut(
+  table: TableName,
+  family: HostTables["family"],
+  spared: Spared | null,
+): readonly PlacedRule[] {
+  return jumps.filter((jump) => {
+    if (jump.table !== table || leadsTo(jump.rule) === kubeletFirewall) return false;
     const text = savedRule(jump.rule, family);
     const isSpared = ({ table, chain, rule }: PlacedRule) =>
       table === jump.table && chain === jump.chain && savedRule(rule, family) === text;
-    if (spared?.jumps.some(isSpared)) continue;
-    const found = held.get(jump.chain)?.filter((line) => line === text) ?? [];
-    for (const _ of found) step.remove.push({ ...jump, owner: null });
-  }
+    return !spared?.jumps.some(isSpared);
+  });
 }
 
 function leadsTo({ target }: (typeof jumps)[number]["rule"]): ChainName | null {
   return target.kind === "jump" ? target.chain : null;
 }
 
-function unreferenced(held: Held, table: TableName, spared: Spared | null): ChainName[] {
-  const ours = new Set(
-    [...held.keys()].filter(
-      (name) =>
-        // It also tells which back end is in use, which a mode without a canary of its own wants to know.
-        (name === canaryChain && spared === null) ||
-        (ownChainNames[table].includes(name) && !spared?.chains[table].includes(name)) ||
-        (table === "nat" && isServiceChain(name)),
-    ),
+function chainsToTakeOut(held: Held, table: TableName, spared: Spared | null): ChainName[] {
+  return [...held.keys()].filter(
+    (name) =>
+      // It also tells which back end is in use, which a mode without a canary of its own wants to know.
+      (name === canaryChain && spared === null) ||
+      (ownChainNames[table].includes(name) && !spared?.chains[table].includes(name)) ||
+      (table === "nat" && isServiceChain(name)),
   );
-  const isOurJump = (line: string) => jumps.some(({ rule }) => savedRule(rule, "ipv4") === line);
-  // Taking one chain out of the list may leave a foreign rule's target with jumps into others of ours.
-  const waiting = [...held].filter(([chain]) => !ours.has(chain));
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    for (const line of next[1]) {
-      const target = / -[jg] (\S+)/.exec(` ${line}`)?.[1] ?? "";
-      if (isOurJump(line) || !ours.delete(target)) continue;
-      waiting.push([target, held.get(target)!]);
-    }
-  }
-  return [...ours];
 }

@@ -1,13 +1,7 @@
 // Everything ipvs mode ever made, taken away again, whoever made it; what belongs to others stays.
 import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
-import { savedRule } from "../../plan/iptables/text.ts";
-import {
-  type ChainName,
-  type HostTables,
-  type IptablesPatch,
-  type TableName,
-  tableNames,
-} from "../../plan/iptables/types.ts";
+import { type Held, heldJumps, unreferenced } from "../../plan/iptables/removal.ts";
+import { type HostTables, type IptablesPatch, tableNames } from "../../plan/iptables/types.ts";
 import type { HeldServer, IpvsState, Operation } from "../../plan/ipvs/types.ts";
 import { jumps, ownChains } from "./foundation.ts";
 import { type Role, setName, setsOf } from "./sets.ts";
@@ -15,34 +9,15 @@ import { type Role, setName, setsOf } from "./sets.ts";
 /** Rules go first: a set that one looks at cannot be destroyed. A chain that a foreign rule leads to stays as it is. */
 export function rulesRemoval(have: HostTables): IptablesPatch {
   const steps = tableNames.map((table) => {
-    const held = have.tables.get(table) ?? new Map<ChainName, readonly string[]>();
+    const held: Held = have.tables.get(table) ?? new Map();
     const step = emptyStep(table);
-    for (const jump of jumps.filter((each) => each.table === table)) {
-      const text = savedRule(jump.rule, have.family);
-      const found = held.get(jump.chain)?.filter((line) => line === text) ?? [];
-      for (const _ of found) step.remove.push({ ...jump, owner: null });
-    }
-    step.doom.push(...unreferenced(held, table));
+    const own = jumps.filter((jump) => jump.table === table);
+    step.remove.push(...heldJumps(held, own, have.family));
+    const ours = ownChains[table].filter((name) => held.has(name));
+    step.doom.push(...unreferenced(held, ours, jumps));
     return step;
   });
   return { family: have.family, steps: steps.filter((step) => !isEmpty(step)) };
-}
-
-type Held = ReadonlyMap<ChainName, readonly string[]>;
-
-/** Our chains without those that foreign chains lead to, and without what those in turn lead to. */
-function unreferenced(held: Held, table: TableName): ChainName[] {
-  const ours = new Set(ownChains[table].filter((name) => held.has(name)));
-  const isOurJump = (line: string) => jumps.some(({ rule }) => savedRule(rule, "ipv4") === line);
-  const waiting = [...held].filter(([chain]) => !ours.has(chain));
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    for (const line of next[1]) {
-      const target = / -[jg] (\S+)/.exec(` ${line}`)?.[1] ?? "";
-      if (isOurJump(line) || !ours.delete(target)) continue;
-      waiting.push([target, held.get(target)!]);
-    }
-  }
-  return [...ours];
 }
 
 /** Servers, link and sets, in that order. Virtual servers that nobody of ours made stay. */

@@ -1,5 +1,6 @@
 // Everything userspace mode ever wrote, taken out again, whoever wrote it; what belongs to others stays.
 import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
+import { type Held, heldJumps } from "../../plan/iptables/removal.ts";
 import { savedRule } from "../../plan/iptables/text.ts";
 import {
   type ChainName,
@@ -13,13 +14,10 @@ import { allJumps, ownChains } from "./foundation.ts";
 /** The Patch that cleans up. A chain that a foreign rule leads to stays as it is, or nothing could be removed. */
 export function removal(have: HostTables): IptablesPatch {
   const steps = tableNames.map((table) => {
-    const held = have.tables.get(table) ?? new Map<ChainName, readonly string[]>();
+    const held: Held = have.tables.get(table) ?? new Map();
     const step = emptyStep(table);
-    for (const jump of allJumps.filter((each) => each.table === table)) {
-      const text = savedRule(jump.rule, have.family);
-      const found = held.get(jump.chain)?.filter((line) => line === text) ?? [];
-      for (const _ of found) step.remove.push({ ...jump, owner: null });
-    }
+    const own = allJumps.filter((jump) => jump.table === table);
+    step.remove.push(...heldJumps(held, own, have.family));
     step.doom.push(...ownNames(table).filter((name) => held.has(name) && !isUsedByOthers(name, held)));
     return step;
   });
@@ -30,7 +28,7 @@ function ownNames(table: TableName): readonly ChainName[] {
   return ownChains.filter((chain) => chain.table === table).map(({ name }) => name);
 }
 
-function isUsedByOthers(name: ChainName, held: ReadonlyMap<ChainName, readonly string[]>): boolean {
+function isUsedByOthers(name: ChainName, held: Held): boolean {
   const ours = allJumps.map(({ chain, rule }) => `${chain} ${savedRule(rule, "ipv4")}`);
   return [...held].some(([chain, lines]) =>
     lines.some((line) => / -[jg] (\S+)/.exec(` ${line}`)?.[1] === name && !ours.includes(`${chain} ${line}`)),
