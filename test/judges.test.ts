@@ -13,6 +13,7 @@ import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
 import { decide, type Packet } from "../src/routing/decide.ts";
+import type { Routes } from "../src/routing/routes.ts";
 import { iptablesTraits, nftablesTraits } from "../src/routing/traits.ts";
 import { interfaceOf, placeOf, podInterfacePrefix } from "./places.ts";
 import { routesFor } from "./scenario-routes.ts";
@@ -91,17 +92,9 @@ describe("the ipvs Plan", () => {
     for (const family of families) {
       const routes = routesFor(scenario.objects, scenario.settings, "ipvs", family);
       const view = viewOfPlan(compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] }));
-      const around = {
-        localAddresses: routes.settings.localAddresses,
-        podInterface: `${podInterfacePrefix}0`,
-      };
-      const walked = packets
-        .filter((packet) => packet.family === family)
-        .map((packet) => {
-          const walks = walkIpvs(view, toPacket(packet), around).map(({ outcome }) => outcome);
-          return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
-        });
-      expect(walked.filter(([, expected, said]) => expected !== said)).toEqual([]);
+      const around = aroundNode(routes);
+      const judged = packets.filter((packet) => packet.family === family);
+      expect(contradictions(judged, (packet) => walkIpvs(view, packet, around))).toEqual([]);
     }
   });
 });
@@ -111,18 +104,10 @@ describe("the nftables Plan", () => {
     for (const family of families) {
       const routes = routesFor(scenario.objects, scenario.settings, "nftables", family);
       const table = unfold(compileNftables(null, routes));
-      const around = {
-        localAddresses: routes.settings.localAddresses,
-        podInterface: `${podInterfacePrefix}0`,
-      };
-      const walked = packets
-        // NodePorts on loopback are served by a proxy of ours, not by rules.
-        .filter((packet) => packet.family === family && !isServedByListener(packet))
-        .map((packet) => {
-          const walks = walkNftables(table, toPacket(packet), around).map(({ outcome }) => outcome);
-          return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
-        });
-      expect(walked.filter(([, expected, said]) => expected !== said)).toEqual([]);
+      const around = aroundNode(routes);
+      // NodePorts on loopback are served by a proxy of ours, not by rules.
+      const judged = packets.filter((packet) => packet.family === family && !isServedByListener(packet));
+      expect(contradictions(judged, (packet) => walkNftables(table, packet, around))).toEqual([]);
     }
   });
 });
@@ -133,17 +118,9 @@ describe("the iptables Plan", () => {
       const routes = routesFor(scenario.objects, scenario.settings, "iptables", family);
       const counters = { invalidDropped: true, localhostNodePorts: true };
       const rules = rulesetOf(compileIptables(null, routes, counters));
-      const around = {
-        localAddresses: routes.settings.localAddresses,
-        podInterface: `${podInterfacePrefix}0`,
-      };
-      const walked = packets
-        .filter((packet) => packet.family === family)
-        .map((packet) => {
-          const walks = walkIptables(rules, toPacket(packet), around).map(({ outcome }) => outcome);
-          return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
-        });
-      expect(walked.filter(([, expected, said]) => expected !== said)).toEqual([]);
+      const around = aroundNode(routes);
+      const judged = packets.filter((packet) => packet.family === family);
+      expect(contradictions(judged, (packet) => walkIptables(rules, packet, around))).toEqual([]);
     }
   });
 });
@@ -185,9 +162,26 @@ function traceText({ outcome, candidates }: Trace): string {
   return outcome === "forward" ? choicesText(candidates) : outcome;
 }
 
-function walksText(
-  walks: readonly ReturnType<typeof walkNftables | typeof walkIptables>[number]["outcome"][],
-): string {
+type Walked = ReturnType<typeof walkNftables | typeof walkIptables>[number]["outcome"];
+
+/** Where a walk through a Plan says something else than the truth table: the packet, what is true, what was said. */
+function contradictions(
+  packets: readonly PacketCase[],
+  walk: (packet: Packet) => readonly { readonly outcome: Walked }[],
+): string[][] {
+  return packets
+    .map((packet) => {
+      const walks = walk(toPacket(packet)).map(({ outcome }) => outcome);
+      return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
+    })
+    .filter(([, expected, said]) => expected !== said);
+}
+
+function aroundNode({ settings }: Routes) {
+  return { localAddresses: settings.localAddresses, podInterface: `${podInterfacePrefix}0` };
+}
+
+function walksText(walks: readonly Walked[]): string {
   const forwards = walks.filter((outcome) => outcome.kind === "forward");
   if (forwards.length < walks.length) return [...new Set(walks.map(({ kind }) => kind))].join(" or ");
   return choicesText(
