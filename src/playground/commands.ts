@@ -6,25 +6,29 @@ import { CannotDo, type Playground, type Sent } from "./playground.ts";
 type Command = {
   readonly usage: string;
   readonly summary: string;
+  /** How many words may follow it, if not one. */
+  readonly most?: number;
   readonly run: (playground: Playground, args: readonly string[]) => Promise<readonly string[]>;
 };
 
 export const commands: Readonly<Record<string, Command>> = {
   send: {
     usage: "send FROM TO [TIMES]",
-    summary: "a request, from a pod, a node or outside; Enter alone sends samples",
-    run: async (playground, [from, to, times = "1"]) => {
+    summary: "requests from a pod, a node or outside; Enter: samples",
+    most: 3,
+    run: async (playground, [from, to, times]) => {
       if (from === undefined || to === undefined)
         throw new CannotDo("say from where to where, for example: send web-1 svc/shop/cart:80");
+      const count = wholeNumber(times ?? "1", 1, 100, "send web-1 svc/shop/cart:80 5");
       const lines: string[] = [];
-      for (let i = 0; i < Math.min(100, Number(times) || 1); i++)
-        lines.push(sentText(await playground.send(from, to)));
+      for (let i = 0; i < count; i++) lines.push(sentText(await playground.send(from, to)));
       return lines;
     },
   },
   explain: {
     usage: "explain FROM TO",
     summary: "why such a packet goes where it goes",
+    most: 2,
     run: async (playground, [from, to]) => {
       if (from === undefined || to === undefined)
         throw new CannotDo("say which packet, for example: explain outside nodeport:30080");
@@ -33,65 +37,69 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   scale: {
     usage: "scale SET N",
-    summary: "so many pods of web, cart, stock or dns",
-    run: changing((playground, [name = "", replicas = ""]) => {
-      playground.scale(name, replicas === "" ? Number.NaN : Number(replicas));
-      return `${name} now has ${replicas} pods`;
+    summary: "a Deployment gets so many pods",
+    most: 2,
+    run: changing((playground, [name, replicas = ""]) => {
+      const count = wholeNumber(replicas, 0, 50, "scale web 5");
+      playground.scale(named(name, "scale web 5"), count);
+      return `${name} now has ${count} ${count === 1 ? "pod" : "pods"}`;
     }),
   },
   stop: {
     usage: "stop POD [SECONDS]",
-    summary: "ends in its own time (5 s), and answers meanwhile if nobody else can",
-    run: changing((playground, [name = "", seconds]) => {
-      playground.stop(name, seconds === undefined ? undefined : Number(seconds) || 0);
+    summary: "ends in its own time (5 s), and serves on until then",
+    most: 2,
+    run: changing((playground, [name, seconds]) => {
+      const grace = seconds === undefined ? undefined : wholeNumber(seconds, 0, 600, "stop web-1 10");
+      playground.stop(named(name, "stop web-1"), grace);
       return `${name} is ending`;
     }),
   },
   kill: {
     usage: "kill POD",
     summary: "ends at once, as in a crash; its set starts another",
-    run: changing((playground, [name = ""]) => {
-      playground.kill(name);
+    run: changing((playground, [name]) => {
+      playground.kill(named(name, "kill web-1"));
       return `${name} is gone`;
     }),
   },
   unready: {
     usage: "unready POD",
     summary: "keeps running, gets no traffic; ready undoes it",
-    run: changing((playground, [name = ""]) => {
-      playground.setReady(name, false);
+    run: changing((playground, [name]) => {
+      playground.setReady(named(name, "unready web-1"), false);
       return `${name} is not ready`;
     }),
   },
   ready: {
     usage: "ready POD",
     summary: "takes traffic again",
-    run: changing((playground, [name = ""]) => {
-      playground.setReady(name, true);
+    run: changing((playground, [name]) => {
+      playground.setReady(named(name, "ready web-1"), true);
       return `${name} is ready`;
     }),
   },
   drain: {
     usage: "drain NODE",
-    summary: "its pods end and others start elsewhere; uncordon lets them back",
-    run: changing((playground, [name = ""]) => {
-      playground.drain(name);
+    summary: "its pods end, others start elsewhere; uncordon undoes it",
+    run: changing((playground, [name]) => {
+      playground.drain(named(name, "drain node-a"));
       return `${name} is drained`;
     }),
   },
   uncordon: {
     usage: "uncordon NODE",
     summary: "takes pods again",
-    run: changing((playground, [name = ""]) => {
-      playground.uncordon(name);
+    run: changing((playground, [name]) => {
+      playground.uncordon(named(name, "uncordon node-a"));
       return `${name} takes pods again`;
     }),
   },
   flush: {
     usage: "flush NODE",
     summary: "nft flush ruleset there, and see it repaired",
-    run: changing(async (playground, [name = ""]) => {
-      await playground.flush(name);
+    run: changing(async (playground, [name]) => {
+      await playground.flush(named(name, "flush node-a"));
       return `the rules of ${name} were flushed by somebody else`;
     }),
   },
@@ -99,22 +107,24 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: "wait [SECONDS]",
     summary: "so long, or until the kernels hold what is wanted",
     run: async (playground, [seconds]) => {
-      if (seconds === undefined) await playground.settled();
-      else await sleep(Math.min(60, Number(seconds) || 1) * 1000);
+      if (seconds !== undefined) await sleep(wholeNumber(seconds, 0, 60, "wait 6") * 1000);
+      else if (!(await playground.settled())) return ["the kernels do not hold what is wanted yet"];
       return [];
     },
   },
-  help: { usage: "help", summary: "this list", run: async () => helpLines() },
+  help: { usage: "help", summary: "this list", most: 0, run: async () => helpLines() },
 };
 
 /** Runs one line. Mistakes come back as text. */
 export async function runLine(playground: Playground, line: string): Promise<readonly string[]> {
   const [name = "", ...args] = line.trim().split(/\s+/);
-  const command = commands[name];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined)
     return [
       `there is no command ${JSON.stringify(name)}; there are ${Object.keys(commands).join(", ")}, quit`,
     ];
+  const { usage, most = 1 } = command;
+  if (args.length > most) return [`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`];
   try {
     return await command.run(playground, args);
   } catch (error) {
@@ -149,6 +159,17 @@ function fateText(fate: Fate): string {
     case "unreachable":
       return "unreachable";
   }
+}
+
+function named(name: string | undefined, example: string): string {
+  if (name === undefined) throw new CannotDo(`say which one, for example: ${example}`);
+  return name;
+}
+
+function wholeNumber(text: string, least: number, most: number, example: string): number {
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw new CannotDo(`say a number from ${least} to ${most}, for example: ${example}`);
 }
 
 /** A change, and then the proxies have caught up with it. */

@@ -150,8 +150,6 @@ export class Playground {
 
   scale(name: string, replicas: number): void {
     const set = this.#find("Deployment", name);
-    if (!Number.isInteger(replicas) || replicas < 0 || replicas > 50)
-      throw new CannotDo("say a number from 0 to 50, for example: scale web 5");
     this.api.put({ ...set, spec: { ...(set.spec as object), replicas } });
   }
 
@@ -273,9 +271,10 @@ export class Playground {
       ({ metadata }) => metadata.name === name || `${metadata.namespace}/${metadata.name}` === name,
     );
     if (found !== undefined) return found;
-    throw new CannotDo(
-      `there is no ${kind} ${JSON.stringify(name)}; there are ${all.map(({ metadata }) => metadata.name).join(", ")}`,
-    );
+    const names = all.map(({ metadata }) => metadata.name);
+    const some = names.length > 20 ? [...names.slice(0, 20), `${names.length - 20} more`] : names;
+    const there = names.length === 0 ? "there is none" : `there are ${some.join(", ")}`;
+    throw new CannotDo(`there is no ${kind} ${JSON.stringify(name)}; ${there}`);
   }
 }
 

@@ -3,20 +3,15 @@ import type { ReadStream, WriteStream } from "node:tty";
 import { runLine } from "./commands.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Playground } from "./playground.ts";
+import { samplesOf } from "./samples.ts";
+import { tail, widthOf } from "./text.ts";
 import { renderView } from "./view.ts";
 
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream; readonly colour: boolean };
 
-/** What Enter alone sends. */
-const samples = [
-  "send stock-1 svc/shop/web:80 2",
-  "send outside nodeport:30080",
-  "send outside nodeport:30081",
-  "send web-1 svc/shop/stock:9090",
-  "send web-1 svc/shop/broken:80",
-];
-
 const drawEveryMs = 100;
+/** How far PgUp and PgDn go, in lines that were said. */
+const page = 6;
 
 const esc = "\u001b";
 /** An escape sequence, or one character. */
@@ -25,14 +20,15 @@ const keyPattern = new RegExp(`${esc}\\[?[A-Za-z0-9;~]*|.`, "gsu");
 export class TerminalView {
   readonly #terminal: Terminal;
   readonly #syncs = new Map<string, { news: SyncNews; count: number; at: number }>();
-  readonly #output: string[] = [
-    "Welcome. Pods, nodes and the outside are real network namespaces; so are the packets.",
-  ];
+  readonly #output: string[] = ["Welcome. Pods, nodes and the outside are namespaces; the packets are real."];
   #input = "";
   /** Lines that were entered, oldest first, and which of them is shown again. */
   readonly #entered: string[] = [];
   #recalled = 0;
+  /** Lines that wait until those before them are done. */
+  #waiting: string[] = [];
   #busy = false;
+  #back = 0;
   #drawn = "";
 
   constructor(terminal: Terminal) {
@@ -83,11 +79,16 @@ export class TerminalView {
       if (line !== "") this.#entered.push(line);
       this.#recalled = this.#entered.length;
       if (line === "quit" || line === "exit" || line === "q") return true;
-      if (!this.#busy) void this.#work(line === "" ? samples : [line], playground);
-    } else if (key === "\u007f" || key === "\b") this.#input = this.#input.slice(0, -1);
+      this.#back = 0;
+      const { api } = playground;
+      this.#waiting.push(...(line === "" ? samplesOf(api.list("Service"), api.list("Pod")) : [line]));
+      if (!this.#busy) void this.#work(playground);
+    } else if (key === "\u007f" || key === "\b") this.#input = this.#input.replace(/.$/su, "");
     else if (key === "\u0015") this.#input = "";
     else if (key === `${esc}[A`) this.#recall(-1);
     else if (key === `${esc}[B`) this.#recall(1);
+    else if (key === `${esc}[5~`) this.#scroll(page);
+    else if (key === `${esc}[6~`) this.#scroll(-page);
     else if (key.startsWith(esc)) return false;
     else if (key >= " ") this.#input += key;
     return false;
@@ -98,9 +99,13 @@ export class TerminalView {
     this.#input = this.#entered[this.#recalled] ?? "";
   }
 
-  async #work(lines: readonly string[], playground: Playground): Promise<void> {
+  #scroll(lines: number): void {
+    this.#back = Math.max(0, Math.min(this.#output.length - 1, this.#back + lines));
+  }
+
+  async #work(playground: Playground): Promise<void> {
     this.#busy = true;
-    for (const line of lines) {
+    for (let line = this.#waiting.shift(); line !== undefined; line = this.#waiting.shift()) {
       this.say(`> ${line}`);
       const answers = await runLine(playground, line).catch((error: unknown) => [String(error)]);
       for (const answer of answers) this.say(`  ${answer}`);
@@ -115,7 +120,6 @@ export class TerminalView {
     const lines = renderView(
       {
         mode: playground.mode,
-        url: api.url,
         kubeconfig: playground.kubeconfig,
         services: api.list("Service"),
         pods: api.list("Pod"),
@@ -123,6 +127,7 @@ export class TerminalView {
         nodes: api.list("Node"),
         syncs: this.#syncs,
         output: this.#output,
+        back: this.#back,
         input: this.#input,
         busy: this.#busy,
         now: Date.now(),
@@ -132,6 +137,7 @@ export class TerminalView {
     const frame = lines.map((line) => `${line}\u001b[K`).join("\r\n");
     if (frame === this.#drawn) return;
     this.#drawn = frame;
-    output.write(`\u001b[?25l\u001b[H${frame}\u001b[${screen.height};${this.#input.length + 3}H\u001b[?25h`);
+    const column = widthOf(tail(this.#input, screen.width - 3)) + 3;
+    output.write(`\u001b[?25l\u001b[H${frame}\u001b[${screen.height};${column}H\u001b[?25h`);
   }
 }

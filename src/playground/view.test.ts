@@ -1,6 +1,10 @@
-// Tests of the live view: it fits the screen, and has colours only when asked for.
+// Tests of the live view: it fits the screen, has colours only when asked for, and looks as it did when somebody looked.
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "./api/object.ts";
+import { helpLines } from "./commands.ts";
+import { samplesOf } from "./samples.ts";
+import { widthOf } from "./text.ts";
 import { renderView, type ViewState } from "./view.ts";
 
 const object = (kind: string, name: string, fields: object): ApiObject => ({
@@ -36,7 +40,6 @@ const slice = object("EndpointSlice", "web-ipv4", {
 
 const state: ViewState = {
   mode: "nftables",
-  url: "http://127.0.0.1:7443",
   kubeconfig: "/run/turnout-playground/1/kubeconfig",
   services: [
     object("Service", "web", {
@@ -60,9 +63,42 @@ const state: ViewState = {
     ],
   ]),
   output: ["> send web-1 svc/shop/web:80", `  ${"a long answer ".repeat(20)}`],
+  back: 0,
   input: "scale web 5",
   busy: false,
   now: 5_000,
+};
+
+/** 200 Services with long names in two namespaces, two ports each, and long answers. */
+const crowded: ViewState = {
+  ...state,
+  services: Array.from({ length: 200 }, (_, i) => {
+    const service = object("Service", `a-service-with-a-rather-long-name-${i}`, {
+      spec: {
+        clusterIP: `172.30.0.${i}`,
+        ports: [
+          { port: 80, nodePort: 30000 + i, protocol: "TCP" },
+          { port: 81, protocol: "TCP" },
+        ],
+        ...(i % 3 === 0 ? { sessionAffinity: "ClientIP", externalTrafficPolicy: "Local" } : {}),
+      },
+    });
+    return { ...service, metadata: { ...service.metadata, namespace: i % 2 === 0 ? "team" : "other" } };
+  }),
+  slices: [
+    {
+      ...slice,
+      metadata: {
+        ...slice.metadata,
+        namespace: "team",
+        labels: { "kubernetes.io/service-name": "a-service-with-a-rather-long-name-0" },
+      },
+      endpoints: [{ addresses: ["10.9.0.1"] }],
+    },
+  ],
+  output: Array.from({ length: 40 }, (_, i) => `  answer ${i}`),
+  input: "",
+  busy: true,
 };
 
 describe("the live view", () => {
@@ -74,7 +110,7 @@ describe("the live view", () => {
     for (const colour of [true, false]) {
       const lines = renderView(state, { width, height, colour });
       expect(lines).toHaveLength(height);
-      for (const line of lines) expect(withoutColour(line).length).toBeLessThanOrEqual(width);
+      for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(width);
       expect(lines.at(-1)).toBe("> scale web 5");
     }
   });
@@ -84,7 +120,7 @@ describe("the live view", () => {
     expect(text).toContain("web-1@a web-2@b!");
     expect(text).toContain("80:30080/tcp");
     expect(text).toContain("nobody: refused");
-    expect(text).toContain("4 syncs, last 5 s ago: change, 1 ports, 2 operations, 3 ms");
+    expect(text).toContain("4 syncs, 5 s ago: change, 1 port, 2 operations, 3 ms");
     expect(text).toContain("node-b drained");
   });
 
@@ -110,8 +146,69 @@ describe("the live view", () => {
       "\u001b[32mweb-1@a",
     );
   });
+
+  it("leaves half of the room to what was said, however many Services there are", () => {
+    const lines = renderView(crowded, { width: 80, height: 24, colour: false });
+    expect(lines).toContain("… and 195 more");
+    expect(lines.filter((line) => line.startsWith("  answer "))).toHaveLength(7);
+    const [long] = lines.filter((line) => line.endsWith(" 10.9.0.1"));
+    expect(long).toMatch(/^team\/a-ser…ng-name-0 172\.30\.0\.0 +80:30000\/tcp \+1 10\.9\.0\.1$/);
+  });
+
+  it("scrolls back to what was said before, and tells how much there is", () => {
+    const [above, below] = [0, 20].map((back) =>
+      renderView({ ...crowded, back }, { width: 80, height: 24, colour: false }),
+    );
+    expect(above?.find((line) => line.includes("PgUp"))).toMatch(/^─ 33 lines above: PgUp ─+$/);
+    expect(above?.some((line) => line.includes("PgDn"))).toBe(false);
+    expect(below?.find((line) => line.includes("PgDn"))).toMatch(/^─ 20 lines below: PgDn ─+$/);
+    expect(below).toContain("  answer 19");
+  });
+
+  it("shows the end of a line that is typed, whatever characters it has", () => {
+    const prompt = (input: string) =>
+      renderView({ ...state, input }, { width: 40, height: 12, colour: false }).at(-1)!;
+    expect(prompt(`send ${"x".repeat(50)} there`)).toMatch(/^> …x+ there$/);
+    expect(widthOf(prompt("日本語".repeat(20)))).toBeLessThanOrEqual(40);
+  });
+
+  it("folds below the text, not below its label", () => {
+    const said = "  because   10.0.1.4 is in 10.0.1.0/24: traffic of a pod";
+    const lines = renderView({ ...state, output: [said] }, { width: 40, height: 16, colour: false });
+    expect(lines).toContain("  because   10.0.1.4 is in 10.0.1.0/24:");
+    expect(lines).toContain("            traffic of a pod");
+  });
+
+  it("has a help that needs no folding on a small screen", () => {
+    for (const line of helpLines()) expect(widthOf(`  ${line}`)).toBeLessThanOrEqual(80);
+  });
+
+  describe.each([
+    ["example", state],
+    ["crowded", crowded],
+  ])("of the %s", (name, shown) => {
+    it.each([
+      [80, 24],
+      [200, 50],
+    ])("looks right at %i×%i, without colour and with", async (width, height) => {
+      for (const colour of [false, true]) {
+        const screen = renderView(shown, { width, height, colour }).join("\n");
+        const file = `view-${name}-${width}x${height}${colour ? "-colour" : ""}.txt`;
+        await expect(`${screen.replaceAll("\u001b", "␛")}\n`).toMatchFileSnapshot(
+          join(import.meta.dirname, "../../test/golden/screens", file),
+        );
+      }
+    });
+  });
 });
 
-function withoutColour(line: string): string {
-  return line.replaceAll(new RegExp(`${"\u001b"}\\[\\d+m`, "g"), "");
-}
+describe("what Enter sends", () => {
+  it("comes from somebody who is there, and goes to Services that are there", () => {
+    expect(samplesOf(state.services, state.pods)).toEqual([
+      "send outside nodeport:30080",
+      "send web-1 svc/shop/broken:80",
+    ]);
+    expect(samplesOf(state.services, [])).toContain("send node-a svc/shop/broken:80");
+    expect(samplesOf(crowded.services, [])).toHaveLength(6);
+  });
+});

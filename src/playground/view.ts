@@ -1,10 +1,10 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import type { SyncNews } from "./daemon.ts";
+import { cut, folded, padded, tail, widthOf } from "./text.ts";
 
 export type ViewState = {
   readonly mode: string;
-  readonly url: string;
   readonly kubeconfig: string;
   readonly services: readonly ApiObject[];
   readonly pods: readonly ApiObject[];
@@ -17,6 +17,8 @@ export type ViewState = {
   >;
   /** Everything said so far, oldest first. */
   readonly output: readonly string[];
+  /** How many of the last of them are hidden, because somebody scrolled back. */
+  readonly back: number;
   readonly input: string;
   readonly busy: boolean;
   readonly now: number;
@@ -27,59 +29,143 @@ export type Screen = { readonly width: number; readonly height: number; readonly
 /** Exactly `height` lines, none wider than `width`. */
 export function renderView(state: ViewState, screen: Screen): string[] {
   const paint = painter(screen.colour);
-  const head = [
-    `${paint.bold("Turnout playground")}  ${state.mode} mode, ${state.nodes.length} nodes`,
+  const top = [
+    `${paint.bold("Turnout playground")}  ${state.mode} mode, ${count(state.nodes.length, "node")}`,
     paint.dim(`kubectl --kubeconfig ${state.kubeconfig} get services`),
     "",
-    paint.dim(columns(["SERVICE", "CLUSTER-IP", "PORT", "ENDPOINTS (! unready, ↓ ending)"])),
-    ...state.services.map((service) => serviceLine(service, state, paint, screen.width)),
-    "",
-    ...state.nodes.map((node) => nodeLine(node, state, paint)),
-    paint.dim("─".repeat(screen.width)),
   ];
+  const nodes = ["", ...state.nodes.map((node) => nodeLine(node, state, paint))];
   const hint = "Enter sends samples · send explain scale stop kill drain flush help quit";
-  const foot = [
-    paint.dim("─".repeat(screen.width)),
-    paint.dim(hint),
-    `${state.busy ? "…" : ">"} ${state.input}`,
+  const foot = [paint.dim(hint), `${state.busy ? "…" : ">"} ${tail(state.input, screen.width - 3)}`];
+  const rules = 2;
+  const room = Math.max(0, screen.height - top.length - nodes.length - foot.length - rules);
+  const services = serviceLines(state, paint, screen.width, room);
+  const head = [...top, ...services, ...nodes];
+  const middle = saidLines(state, paint, screen.width, Math.max(0, room - services.length));
+  return [...head, ...middle, ...foot].slice(-screen.height).map((line) => cut(line, screen.width));
+}
+
+/** At least half of `room` is for what was said. */
+function serviceLines(state: ViewState, paint: Painter, width: number, room: number): string[] {
+  const several = new Set(state.services.map(({ metadata }) => metadata.namespace)).size > 1;
+  const most = Math.max(1, Math.ceil(room / 2) - 1);
+  const shown =
+    state.services.length > most ? state.services.slice(0, Math.max(0, most - 1)) : state.services;
+  const rows = shown.map((service) => ({
+    service,
+    title: titleOf(service, several),
+    address: scalar(dig(service, "spec.clusterIP")) || "none",
+    port: portText(service),
+  }));
+  const longest = (least: number, texts: readonly string[]) =>
+    Math.max(least, ...texts.map((text) => text.length));
+  const titles = rows.map(({ title: { name, traits } }) => name + traits);
+  // Long names get more room where there is some.
+  const columns = [
+    Math.min(longest(19, titles), Math.max(19, Math.floor(width / 4))),
+    longest(
+      13,
+      rows.map(({ address }) => address),
+    ),
+    longest(
+      14,
+      rows.map(({ port }) => port),
+    ),
+  ] as const;
+  const left = width - columns.reduce((sum, each) => sum + each + 1, 0);
+  const row = (...cells: readonly [string, string, string, string]) =>
+    cells.map((cell, i) => padded(cell, columns[i] ?? widthOf(cell))).join(" ");
+  const legend = "ENDPOINTS (! unready, ↓ ending)";
+  return [
+    paint.dim(row("SERVICE", "CLUSTER-IP", "PORT", legend.length > left ? "ENDPOINTS" : legend)),
+    ...rows.map(({ service, title, address, port }) =>
+      row(titleText(title, columns[0]), address, port, endpointText(service, state, paint, left)),
+    ),
+    ...(shown.length < state.services.length
+      ? [paint.dim(`… and ${state.services.length - shown.length} more`)]
+      : []),
   ];
-  const room = Math.max(0, screen.height - head.length - foot.length);
-  const said = state.output.flatMap((line) => folded(line, screen.width)).slice(-room || state.output.length);
-  const middle = [...said, ...Array<string>(Math.max(0, room - said.length)).fill("")];
-  return [...head, ...middle.slice(0, room), ...foot]
-    .slice(-screen.height)
-    .map((line) => cut(line, screen.width));
 }
 
-function columns([a = "", b = "", c = "", d = ""]: readonly string[]): string {
-  return `${a.padEnd(19)} ${b.padEnd(13)} ${c.padEnd(14)} ${d}`;
+/** What was said, between two rules that tell how much more of it there is. */
+function saidLines(state: ViewState, paint: Painter, width: number, room: number): string[] {
+  const end = Math.max(0, state.output.length - state.back);
+  const lines = (from: number, to: number) =>
+    state.output.slice(from, to).flatMap((line) => folded(line, width));
+  const before = lines(0, end);
+  const shown = before.slice(Math.max(0, before.length - room));
+  const above = before.length - shown.length;
+  const below = lines(end, state.output.length).length;
+  return [
+    paint.dim(rule(above > 0 ? `${count(above, "line")} above: PgUp` : "", width)),
+    ...shown,
+    ...Array<string>(room - shown.length).fill(""),
+    paint.dim(rule(below > 0 ? `${count(below, "line")} below: PgDn` : "", width)),
+  ];
 }
 
-function serviceLine(service: ApiObject, state: ViewState, paint: Painter, width: number): string {
+/** A horizontal line with a word in it. */
+function rule(word: string, width: number): string {
+  const text = word === "" ? "" : `─ ${word} `;
+  return text + "─".repeat(Math.max(0, width - text.length));
+}
+
+function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? "" : "s"}`;
+}
+
+type Title = { readonly name: string; readonly traits: string };
+
+function titleOf(service: ApiObject, withNamespace: boolean): Title {
   const { name, namespace } = service.metadata;
-  const endpoints = state.slices
-    .filter(
-      (slice) =>
-        slice.metadata.labels?.["kubernetes.io/service-name"] === name &&
-        slice.metadata.namespace === namespace &&
-        slice.addressType === "IPv4",
-    )
-    .flatMap((slice) => (Array.isArray(slice.endpoints) ? slice.endpoints.filter(isMap) : []));
-  const ready = endpoints.filter((endpoint) => dig(endpoint, "conditions.ready") === true);
-  const labels = endpoints.map((endpoint): Label => {
-    const text = `${String(dig(endpoint, "targetRef.name"))}@${String(endpoint.nodeName).replace("node-", "")}`;
-    if (dig(endpoint, "conditions.terminating") === true) return { text: `${text}↓`, paint: paint.ending };
-    return ready.includes(endpoint) ? { text, paint: paint.good } : { text: `${text}!`, paint: paint.bad };
-  });
   const traits = [
     ...(dig(service, "spec.externalTrafficPolicy") === "Local" ? ["Local"] : []),
     ...(dig(service, "spec.sessionAffinity") === "ClientIP" ? ["sticky"] : []),
     ...(dig(service, "spec.trafficDistribution") === undefined ? [] : ["zone"]),
   ];
+  return {
+    name: withNamespace ? `${namespace}/${name}` : name,
+    traits: traits.length === 0 ? "" : ` (${traits.join(",")})`,
+  };
+}
+
+/** A long name is cut in its middle: what names differ in is often their end. Traits give way to it. */
+function titleText({ name, traits }: Title, width: number): string {
+  if (name.length + traits.length <= width) return name + traits;
+  const shown = traits.length <= width / 3 ? traits : "";
+  const room = width - shown.length;
+  if (name.length <= room) return name + shown;
+  const end = Math.floor((room - 1) / 2);
+  return `${name.slice(0, room - 1 - end)}…${name.slice(name.length - end)}${shown}`;
+}
+
+function endpointText(service: ApiObject, state: ViewState, paint: Painter, width: number): string {
+  const { name, namespace } = service.metadata;
+  const slices = state.slices.filter(
+    ({ metadata }) =>
+      metadata.labels?.["kubernetes.io/service-name"] === name && metadata.namespace === namespace,
+  );
+  // Of two families one is enough: they name the same Pods.
+  const family = slices.some(({ addressType }) => addressType === "IPv4") ? "IPv4" : "IPv6";
+  const labels = slices
+    .filter(({ addressType }) => addressType === family)
+    .flatMap(({ endpoints }) => (Array.isArray(endpoints) ? endpoints.filter(isMap) : []))
+    .map((endpoint): Label => {
+      const text = endpointName(endpoint);
+      if (dig(endpoint, "conditions.terminating") === true) return { text: `${text}↓`, paint: paint.ending };
+      return dig(endpoint, "conditions.ready") === false
+        ? { text: `${text}!`, paint: paint.bad }
+        : { text, paint: paint.good };
+    });
   const nobody = state.mode === "userspace" ? "nobody: closed" : "nobody: refused";
-  const shown = labels.length === 0 ? paint.bad(nobody) : fitting(labels, width - columns([]).length);
-  const title = `${name}${traits.length === 0 ? "" : ` (${traits.join(",")})`}`;
-  return columns([title, String(dig(service, "spec.clusterIP")), portText(service), shown]);
+  return labels.length === 0 ? paint.bad(nobody) : fitting(labels, width);
+}
+
+/** `web-1@a`; the address where it is no Pod. */
+function endpointName(endpoint: Readonly<Record<string, unknown>>): string {
+  const address = Array.isArray(endpoint.addresses) ? scalar(endpoint.addresses[0]) : "";
+  const node = scalar(endpoint.nodeName).replace("node-", "");
+  return `${scalar(dig(endpoint, "targetRef.name")) || address}${node === "" ? "" : `@${node}`}`;
 }
 
 type Label = { readonly text: string; readonly paint: (text: string) => string };
@@ -95,12 +181,14 @@ function fitting(labels: readonly Label[], width: number): string {
   return [...shown, ...(count < labels.length ? [`+${labels.length - count}`] : [])].join(" ");
 }
 
+/** The first port, and how many more there are. */
 function portText(service: ApiObject): string {
   const ports = dig(service, "spec.ports");
-  const first = Array.isArray(ports) ? ports.find(isMap) : undefined;
-  if (first === undefined) return "";
+  const [first, ...more] = Array.isArray(ports) ? ports.filter(isMap) : [];
+  if (first === undefined) return "none";
   const nodePort = first.nodePort === undefined ? "" : `:${scalar(first.nodePort)}`;
-  return `${scalar(first.port)}${nodePort}/${scalar(first.protocol).toLowerCase()}`;
+  const protocol = (scalar(first.protocol) || "tcp").toLowerCase();
+  return `${scalar(first.port)}${nodePort}/${protocol}${more.length === 0 ? "" : ` +${more.length}`}`;
 }
 
 function nodeLine(node: ApiObject, state: ViewState, paint: Painter): string {
@@ -111,8 +199,12 @@ function nodeLine(node: ApiObject, state: ViewState, paint: Painter): string {
   const last =
     sync === undefined
       ? "not synced yet"
-      : `${sync.count} syncs, last ${ago(state.now - sync.at)}: ${sync.news.trigger}, ${sync.news.changedPorts} ports, ${sync.news.operations} operations, ${sync.news.ms} ms`;
-  return `${paint.bold(name)}${cordoned}  ${pods} pods  ${paint.dim(last)}`;
+      : `${count(sync.count, "sync")}, ${ago(state.now - sync.at)}: ${syncText(sync.news)}`;
+  return `${paint.bold(name)}${cordoned}  ${count(pods, "pod")}  ${paint.dim(last)}`;
+}
+
+function syncText({ trigger, changedPorts, operations, ms }: SyncNews): string {
+  return `${trigger}, ${count(changedPorts, "port")}, ${count(operations, "operation")}, ${ms} ms`;
 }
 
 function ago(ms: number): string {
@@ -128,34 +220,4 @@ type Painter = Record<"bold" | "dim" | "good" | "ending" | "bad", (text: string)
 function painter(colour: boolean): Painter {
   const code = (open: string) => (text: string) => (colour ? `\u001b[${open}m${text}\u001b[0m` : text);
   return { bold: code("1"), dim: code("2"), good: code("32"), ending: code("33"), bad: code("31") };
-}
-
-function folded(line: string, width: number): string[] {
-  if (line.length <= width) return [line];
-  const parts: string[] = [];
-  for (let rest = line; rest !== ""; ) {
-    const space = rest.length > width ? rest.lastIndexOf(" ", width) : -1;
-    const at = space > width / 2 ? space : width;
-    parts.push(rest.slice(0, at));
-    rest = rest.slice(at).trimStart() === "" ? "" : `  ${rest.slice(at).trimStart()}`;
-  }
-  return parts;
-}
-
-const esc = "\u001b";
-const colourCode = new RegExp(`(${esc}\\[\\d+m)`);
-
-/** Cuts to a width, not counting colours. */
-function cut(line: string, width: number): string {
-  let seen = 0;
-  let result = "";
-  for (const part of line.split(colourCode)) {
-    if (part.startsWith("\u001b")) result += part;
-    else {
-      const room = Math.max(0, width - seen);
-      result += part.length > room ? `${part.slice(0, Math.max(0, room - 1))}${room > 0 ? "…" : ""}` : part;
-      seen += part.length;
-    }
-  }
-  return result;
 }

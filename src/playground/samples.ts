@@ -1,0 +1,42 @@
+// What Enter alone sends: a request to some of the Services there are, from somebody who is there. Pure.
+import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
+import { isEnding } from "./cluster/farewell.ts";
+
+const most = 6;
+
+/** Commands for the prompt; a Service with a node port is called from outside. */
+export function samplesOf(services: readonly ApiObject[], pods: readonly ApiObject[]): string[] {
+  const living = pods.filter((pod) => !isEnding(pod));
+  return services
+    .flatMap((service) => {
+      const port = firstPort(service);
+      const sample = port === undefined ? null : sampleOf(service, port, living);
+      return sample === null ? [] : [sample];
+    })
+    .slice(0, most);
+}
+
+type Port = Readonly<Record<string, unknown>>;
+
+function sampleOf(service: ApiObject, port: Port, pods: readonly ApiObject[]): string | null {
+  const protocol = scalar(port.protocol).toLowerCase();
+  if (protocol === "sctp" || dig(service, "spec.clusterIP") === "None") return null;
+  if (port.nodePort !== undefined)
+    return `send outside nodeport:${scalar(port.nodePort)}${protocol === "udp" ? "/udp" : ""}`;
+  const { namespace, name } = service.metadata;
+  return `send ${callerOf(service, pods)} svc/${namespace}/${name}:${scalar(port.port)}`;
+}
+
+/** A Pod that does not belong to the Service, where there is one. */
+function callerOf(service: ApiObject, pods: readonly ApiObject[]): string {
+  const selector = dig(service, "spec.selector");
+  const belongs = ({ metadata }: ApiObject) =>
+    isMap(selector) && Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value);
+  const caller = pods.find((pod) => !belongs(pod)) ?? pods[0];
+  return caller?.metadata.name ?? "node-a";
+}
+
+function firstPort(service: ApiObject): Port | undefined {
+  const ports = dig(service, "spec.ports");
+  return Array.isArray(ports) ? ports.find(isMap) : undefined;
+}

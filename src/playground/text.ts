@@ -1,0 +1,88 @@
+// Text on a screen: how wide it is, cut and folded to a width. Colours take no room, wide characters take two columns.
+
+const esc = "\u001b";
+const colourCode = new RegExp(`(${esc}\\[\\d+m)`);
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+const none = /^(?:\p{Mn}|\p{Me}|\p{Cf})$/u;
+
+/** Columns it takes, colours not counted. */
+export function widthOf(text: string): number {
+  return partsOf(text).reduce((sum, part) => sum + (isColour(part) ? 0 : plainWidth(part)), 0);
+}
+
+/** No wider than `width`; what was longer ends in `…`. */
+export function cut(line: string, width: number): string {
+  if (widthOf(line) <= width) return line;
+  let room = width - 1;
+  let result = "";
+  for (const part of partsOf(line)) {
+    if (isColour(part)) result += part;
+    else if (room >= 0) {
+      const shown = head(part, room);
+      result += shown === part ? part : `${shown}…`;
+      room = shown === part ? room - plainWidth(part) : -1;
+    }
+  }
+  return result;
+}
+
+/** Exactly `width` columns. */
+export function padded(text: string, width: number): string {
+  const short = cut(text, width);
+  return short + " ".repeat(Math.max(0, width - widthOf(short)));
+}
+
+/** The end of a text, as much of it as fits: what somebody who is typing looks at. */
+export function tail(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  const characters = Array.from(text);
+  while (plainWidth(characters.join("")) > width - 1) characters.shift();
+  return `…${characters.join("")}`;
+}
+
+/** Lines no wider than `width`, broken between words; below a label they stay in its column. */
+export function folded(line: string, width: number): string[] {
+  const label = /^ *(?:\S+(?: \S+)* {2,})*/.exec(line)?.[0].length ?? 0;
+  const indent = " ".repeat(label > 0 && label < width / 2 ? label : 2);
+  const lines: string[] = [];
+  let rest = line;
+  while (widthOf(rest) > width) {
+    const most = head(rest, width);
+    const space = rest[most.length] === " " ? most.length : most.lastIndexOf(" ");
+    const at = space > width / 2 ? space : most.length;
+    lines.push(rest.slice(0, at));
+    rest = indent + rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
+}
+
+function partsOf(line: string): string[] {
+  return line.split(colourCode).filter((part) => part !== "");
+}
+
+function isColour(part: string): boolean {
+  return part.startsWith(esc);
+}
+
+function plainWidth(text: string): number {
+  let sum = 0;
+  for (const character of text) sum += characterWidth(character);
+  return sum;
+}
+
+function characterWidth(character: string): number {
+  return none.test(character) ? 0 : wide.test(character) ? 2 : 1;
+}
+
+/** The beginning that fits. */
+function head(text: string, width: number): string {
+  let used = 0;
+  let result = "";
+  for (const character of text) {
+    used += characterWidth(character);
+    if (used > width) break;
+    result += character;
+  }
+  return result;
+}
