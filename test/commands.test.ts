@@ -73,6 +73,10 @@ describe("explain", () => {
     [["outside", "nodeport:30080", ...shop, "--mode=ebpf"], "nftables, iptables, ipvs or userspace"],
     [["outside", "nodeport:30080", ...shop, "-o", "yaml"], "text or json"],
     [["outside", "nodeport:30080", "--source=daemon:/nonexistent/sock"], "--source=playground"],
+    [
+      ["outside", "nodeport:30080", ...shop, "--mode=userspace", "--live"],
+      "only the daemon knows its relays",
+    ],
   ])("answers the mistake in %j", async (argv, answer) => {
     const { code, err, out } = await said(explain, ...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -273,7 +277,7 @@ describe("status", () => {
 
   it("prints it as JSON, as it came through the socket", async () => {
     const socket = join(scratch, "sockets", "status.sock");
-    const close = await serveStatus(socket, () => told);
+    const close = await serveStatus(socket, { "/": () => told, "/relays": () => ({}) });
     try {
       const json = await said(status, `--source=daemon:${socket}`, "-o", "json");
       expect({ code: json.code, err: json.err }).toEqual({ code: 0, err: "" });

@@ -4,6 +4,7 @@ import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
 import { decideServed } from "../src/explain/ipvs.ts";
 import { viewOfPlan, walkIpvs } from "../src/explain/ipvs-walk.ts";
 import { walkNftables } from "../src/explain/nftables.ts";
+import { walkRelayed } from "../src/explain/relayed-walk.ts";
 import { type Trace, trace, traceOf } from "../src/explain/trace.ts";
 import { decideRelayed } from "../src/explain/userspace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
@@ -11,6 +12,8 @@ import { endpointKey } from "../src/model/snapshot.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
 import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
+import { compile as compileUserspace } from "../src/modes/userspace/compile.ts";
+import { socketsIn, wantedRelays } from "../src/modes/userspace/relays.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
 import { decide, type Packet } from "../src/routing/decide.ts";
 import type { Routes } from "../src/routing/routes.ts";
@@ -125,6 +128,20 @@ describe("the iptables Plan", () => {
   });
 });
 
+describe("the userspace Plan and its relays", () => {
+  it.each(titled("userspace"))("$title", ({ scenario, packets }) => {
+    for (const family of families) {
+      const routes = routesFor(scenario.objects, scenario.settings, "userspace", family);
+      const relays = wantedRelays(routes);
+      const rules = rulesetOf(compileUserspace(null, routes, { bind: null, socketsOf: socketsIn(relays) }));
+      const around = aroundNode(routes);
+      const walk = (packet: Packet) => walkRelayed(rules, relays, packet, around, routes.settings);
+      const judged = packets.filter((packet) => packet.family === family);
+      expect(contradictions(judged, walk)).toEqual([]);
+    }
+  });
+});
+
 function titled(mode: ModeName): { title: string; scenario: Scenario; packets: PacketCase[] }[] {
   return scenarios.flatMap((scenario) => {
     const packets = casesFor(scenario.packets, mode, "turnout")
@@ -162,7 +179,7 @@ function traceText({ outcome, candidates }: Trace): string {
   return outcome === "forward" ? choicesText(candidates) : outcome;
 }
 
-type Walked = ReturnType<typeof walkNftables | typeof walkIptables>[number]["outcome"];
+type Walked = ReturnType<typeof walkNftables | typeof walkRelayed>[number]["outcome"];
 
 /** Where a walk through a Plan says something else than the truth table: the packet, what is true, what was said. */
 function contradictions(

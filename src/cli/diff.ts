@@ -2,7 +2,7 @@
 import { compareRoutes, printComparison } from "../explain/compare.ts";
 import { differences } from "../sync/differences.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, placeOf, plannedMode } from "./look.ts";
+import { askRelays, lookAt, lookFlags, lookFrom, lookHelp, placeOf } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 import { splitOwnFlags } from "./own-flags.ts";
@@ -13,7 +13,8 @@ Usage: turnout diff --source=A --against=B --node=NAME [-o json]     A now, B th
        turnout diff --live [--source=…] [-o json]                    what is wanted, and what the kernel holds
 
 ${lookHelp}  --against   another source, to compare with
-  --live      compares with the kernel of this machine, or of the playground's node
+  --live      compares with the kernel of this machine, or of the playground's node; in userspace mode also with
+              the relays of the daemon there
   -o          text (default) or json
 
 Ends with 0 when nothing differs, with 3 when something does.
@@ -42,7 +43,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
     if (live) {
-      const wanted = { mode: plannedMode(look), config: look.config };
+      const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
       const lines = await differences(seen.routes, wanted, placeOf(look), signal, look.families);
       if (output === "json")
         world.stdout(

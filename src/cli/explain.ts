@@ -18,7 +18,8 @@ Usage: turnout explain FROM TO [--source=…] [--node=NAME] [--mode=nftables] [-
 
   FROM        ${fromExamples}
   TO          ${toExamples}
-${lookHelp}  --live      compares each step with what the kernel of the node holds, and shows tracked connections
+${lookHelp}  --live      compares each step with what the kernel of the node holds, in userspace mode also with the relays of
+              its daemon, and shows tracked connections
   -o          text (default) or json
 
 Examples:

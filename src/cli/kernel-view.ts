@@ -1,7 +1,14 @@
 // What the kernel of a node would do with a packet, walked through the rules it really holds, and what it does already.
-import { type IptablesWalk, rulesetOf, rulesetOnHost, walkIptables } from "../explain/iptables.ts";
+import {
+  type IptablesWalk,
+  type Ruleset,
+  rulesetOf,
+  rulesetOnHost,
+  walkIptables,
+} from "../explain/iptables.ts";
 import { viewOfHost, viewOfPlan, walkIpvs } from "../explain/ipvs-walk.ts";
 import { walkNftables } from "../explain/nftables.ts";
+import { type RelayedWalk, walkRelayed } from "../explain/relayed-walk.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
@@ -12,10 +19,13 @@ import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { compile as compileUserspace } from "../modes/userspace/compile.ts";
+import { noRelays, type OpenRelays, socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { type Look, placeOf, plannedMode } from "./look.ts";
+import { bindAddressOf } from "../sync/userspace-support.ts";
+import { askRelays, type Look, placeOf } from "./look.ts";
 
 export type KernelView = {
   /** Whether every way through the rules the kernel holds is one we want, and the other way round. */
@@ -41,8 +51,8 @@ export async function lookAtKernel(
     localAddresses: routes.settings.localAddresses,
     podInterface: podInterface(routes.settings),
   };
-  const ways = { nftables: nftablesWays, iptables: iptablesWays, ipvs: ipvsWays };
-  const { want, have } = await ways[plannedMode(look)]();
+  const ways = { nftables: nftablesWays, iptables: iptablesWays, ipvs: ipvsWays, userspace: userspaceWays };
+  const { want, have } = await ways[look.config.mode]();
   const texts = (walks: readonly Way[]) =>
     [...new Set(walks.map(({ outcome }) => outcomeText(outcome)))].sort();
   const [wanted, found] = [texts(want), texts(have)];
@@ -75,11 +85,10 @@ export async function lookAtKernel(
   async function ipvsWays(): Promise<{ want: Way[]; have: Way[] }> {
     const { family } = routes.settings;
     const plan = compileIpvs(null, routes, optionsOf(look.config));
-    const start = await inUseHere(starter(placeOf(look)));
-    const tables = await (await openIptablesHost(family, start, signal)).read(signal);
+    const rules = await rulesHere();
     const host = await openIpvsHost({ family, ...placeOf(look) });
     try {
-      const held = viewOfHost(rulesetOnHost(tables), await host.read(signal));
+      const held = viewOfHost(rules, await host.read(signal));
       const walked = (view: typeof held) => walkIpvs(view, packet, around).map(asWay);
       return { want: walked(viewOfPlan(plan)), have: walked(held) };
     } finally {
@@ -89,14 +98,24 @@ export async function lookAtKernel(
 
   async function iptablesWays(): Promise<{ want: Way[]; have: Way[] }> {
     const plan = compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
-    const host = await openIptablesHost(
-      routes.settings.family,
-      await inUseHere(starter(placeOf(look))),
-      signal,
-    );
-    const walked = (rules: Parameters<typeof walkIptables>[0]) =>
-      walkIptables(rules, packet, around).map(asWay);
-    return { want: walked(rulesetOf(plan)), have: walked(rulesetOnHost(await host.read(signal))) };
+    const walked = (rules: Ruleset) => walkIptables(rules, packet, around).map(asWay);
+    return { want: walked(rulesetOf(plan)), have: walked(await rulesHere()) };
+  }
+
+  async function userspaceWays(): Promise<{ want: Way[]; have: Way[] }> {
+    const { settings } = routes;
+    const [wanted, told] = [wantedRelays(routes), (await askRelays(look))[settings.family] ?? noRelays];
+    const bind = bindAddressOf(settings.family, look.config.bindAddress);
+    const plan = compileUserspace(null, routes, { bind, socketsOf: socketsIn(wanted) });
+    const walked = (rules: Ruleset, relays: OpenRelays) =>
+      walkRelayed(rules, relays, packet, around, settings).map(asWay);
+    return { want: walked(rulesetOf(plan), wanted), have: walked(await rulesHere(), told) };
+  }
+
+  async function rulesHere(): Promise<Ruleset> {
+    const start = await inUseHere(starter(placeOf(look)));
+    const host = await openIptablesHost(routes.settings.family, start, signal);
+    return rulesetOnHost(await host.read(signal));
   }
 }
 
@@ -106,12 +125,13 @@ function podInterface({ detector }: Routes["settings"]): string {
   return detector.kind === "interfacePrefix" ? `${detector.prefix}0` : "pod0";
 }
 
-function asWay({ outcome, steps }: IptablesWalk): Way {
-  return { outcome, steps: steps.map(({ table, rule }) => `${table}: ${rule}`) };
+function asWay({ outcome, steps, ...walk }: IptablesWalk | RelayedWalk): Way {
+  const socket = "socket" in walk && walk.socket !== null ? [walk.socket] : [];
+  return { outcome, steps: [...steps.map(({ table, rule }) => `${table}: ${rule}`), ...socket] };
 }
 
 type Way = {
-  readonly outcome: ReturnType<typeof walkNftables>[number]["outcome"];
+  readonly outcome: RelayedWalk["outcome"];
   readonly steps: readonly string[];
 };
 

@@ -1,27 +1,21 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
 import { readFileSync } from "node:fs";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
-import { inMode, type ValidConfig } from "../config/config.ts";
-import { defaultConfig, type ExplainedMode, judges } from "../explain/node-routes.ts";
+import { inMode, type Mode, type ValidConfig } from "../config/config.ts";
+import { defaultConfig, judges } from "../explain/node-routes.ts";
 import { Mistake } from "./mistake.ts";
 import type { OwnFlags } from "./own-flags.ts";
 
-export type LookConfig = ValidConfig & { readonly mode: ExplainedMode };
-
 /** `told`: the configuration of the daemon that was asked; null without one. */
-export function lookConfig(given: OwnFlags, told: string | null): LookConfig {
+export function lookConfig(given: OwnFlags, told: string | null): ValidConfig {
   const file = given.config
     ? readConfig(given.config)
     : told === null
       ? null
       : { name: "daemon", text: told };
-  const mode = given.mode ? explainedMode(given.mode) : null;
+  const mode = given.mode ? knownMode(given.mode) : null;
   const config = file === null ? defaultConfig(mode ?? "nftables") : completed(file);
-  const { mode: asked, ...rest } = withClusterCIDR(
-    inMode(config, mode ?? config.mode),
-    given["cluster-cidr"],
-  );
-  return { ...rest, mode: explainedMode(asked) };
+  return withClusterCIDR(inMode(config, mode ?? config.mode), given["cluster-cidr"]);
 }
 
 function readConfig(path: string): ConfigFile {
@@ -43,8 +37,8 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
   return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs: cidrs.split(",") };
 }
 
-function explainedMode(text: string): ExplainedMode {
-  if (text in judges) return text as ExplainedMode;
+function knownMode(text: string): Mode {
+  if (text in judges) return text as Mode;
   const known = Object.keys(judges);
   throw new Mistake(
     `--mode must be ${known.slice(0, -1).join(", ")} or ${known.at(-1)}, not ${JSON.stringify(text)}`,

@@ -1,19 +1,20 @@
 // What commands that look at a cluster share: where it is, which node, in which mode, and the Routes there.
 import { existsSync } from "node:fs";
-import { request } from "node:http";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KnownMode, nodeRoutes } from "../explain/node-routes.ts";
+import type { ValidConfig } from "../config/config.ts";
+import { nodeRoutes } from "../explain/node-routes.ts";
 import type { BothRoutes } from "../explain/resolve.ts";
 import { type Family, families } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { ask } from "../observe/ask.ts";
 import { systemClock } from "../observe/clock.ts";
-import { defaultStatusSocket, type Status } from "../observe/status.ts";
+import { type Answers, defaultStatusSocket, type Status } from "../observe/status.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { realWorld } from "../sources/world.ts";
-import { type LookConfig, lookConfig } from "./look-config.ts";
+import { lookConfig } from "./look-config.ts";
 import { Mistake } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
 import type { OwnFlags } from "./own-flags.ts";
@@ -35,9 +36,11 @@ export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, ap
 export type Look = {
   readonly spec: SourceSpec;
   readonly node: string;
-  readonly config: LookConfig;
+  readonly config: ValidConfig;
   /** Families that the daemon serves, where one was asked. */
   readonly families: readonly Family[];
+  /** Where the daemon of the node answers, if it does. */
+  readonly socket: string;
   /** Network namespace of the node; ours when absent. */
   readonly netns?: string;
 };
@@ -52,7 +55,8 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
     const node = given.node ?? preferredNode ?? "node-a";
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
     const netns = namespacePath(namespaceName(node, pid));
-    return { spec, node, netns, ...(await asToldBy(join(home, `${node}.sock`), given)) };
+    const socket = join(home, `${node}.sock`);
+    return { spec, node, socket, netns, ...(await asToldBy(socket, given)) };
   }
   if (/^daemon(:|$)/.test(source)) {
     const socket = source.slice("daemon:".length) || defaultStatusSocket;
@@ -61,6 +65,7 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
     return {
       spec: specOf(status.source, version),
       node: given.node ?? status.node,
+      socket,
       config,
       families: status.families,
     };
@@ -70,12 +75,12 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
   const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
   const node = given.node ?? preferredNode ?? here;
   if (node === undefined) throw new Mistake("say for which node, for example --node=node-a");
-  return { spec, node, config, families };
+  return { spec, node, config, families, socket: defaultStatusSocket };
 }
 
 /** A daemon of the playground may be away for a moment. */
 async function asToldBy(socket: string, given: OwnFlags): Promise<Pick<Look, "config" | "families">> {
-  const status = await askStatus(socket).catch(() => null);
+  const status = await ask(socket, "/").catch(() => null);
   const config = lookConfig(given, status?.configuration ?? null);
   return { config, families: status?.families ?? families };
 }
@@ -104,27 +109,10 @@ export async function askApi(look: Pick<Look, "spec">, path: string, signal: Abo
   return client.json({ method: "GET", path }, signal);
 }
 
-/** Asks the daemon behind a socket. */
-export function askStatus(socketPath: string): Promise<Status> {
-  return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path: "/", timeout: 5_000 }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve(JSON.parse(text) as Status));
-    });
-    call.on("error", reject);
-    call.on("timeout", () => call.destroy(new Error("no answer in 5 s")));
-    call.end();
-  });
-}
-
-/** The same, in words when nobody answers. */
+/** In words when nobody answers. */
 export async function askDaemon(socket: string): Promise<Status> {
   try {
-    return await askStatus(socket);
+    return await ask(socket, "/");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EACCES") throw new Mistake(`only root may ask the daemon at ${socket}`);
@@ -147,12 +135,13 @@ export function playgroundPid(source: string): number {
   return pid;
 }
 
-/** The mode, if what the kernel should hold follows from the cluster alone. */
-export function plannedMode({ config: { mode } }: Look): KnownMode {
-  if (mode !== "userspace") return mode;
-  throw new Mistake(
-    "the kernel cannot be compared in userspace mode: rules lead to ports that only the daemon knows; it compares them itself, and turnout status tells",
-  );
+/** The relays of the node, which its daemon alone knows. */
+export async function askRelays({ socket }: Pick<Look, "socket">): Promise<Answers["/relays"]> {
+  try {
+    return await ask(socket, "/relays");
+  } catch {
+    throw new Mistake(`only the daemon knows its relays, and nobody answers at ${socket}`);
+  }
 }
 
 function specOf(source: string, version: string): SourceSpec {

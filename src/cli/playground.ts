@@ -1,6 +1,7 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
-import { type ExplainedMode, judges } from "../explain/node-routes.ts";
+import type { Mode } from "../config/config.ts";
+import { judges } from "../explain/node-routes.ts";
 import { parseManifests } from "../playground/cluster/example.ts";
 import { runLine } from "../playground/commands.ts";
 import { CannotStart } from "../playground/daemon.ts";
@@ -91,7 +92,7 @@ async function textOf(path: string): Promise<string> {
   }
 }
 
-function isMode(text: string): text is ExplainedMode {
+function isMode(text: string): text is Mode {
   return text in judges;
 }
 

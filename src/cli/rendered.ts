@@ -1,11 +1,10 @@
 // What each mode would put on a node, as text that its own tools know and as data.
 import type { Mode, ValidConfig } from "../config/config.ts";
-import type { PortKey } from "../model/snapshot.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
-import { compile as compileUserspace, type Sockets } from "../modes/userspace/compile.ts";
-import { doorsOf } from "../modes/userspace/doors.ts";
+import { compile as compileUserspace } from "../modes/userspace/compile.ts";
+import { socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import { chainsOf } from "../plan/iptables/plan.ts";
 import { print as printIptables } from "../plan/iptables/print.ts";
 import { type IptablesPlan, tableNames } from "../plan/iptables/types.ts";
@@ -35,7 +34,7 @@ export const renderedBy: Readonly<Record<Mode, (routes: Routes, config: ValidCon
   },
   userspace: (routes, { bindAddress }) => {
     const bind = bindAddressOf(routes.settings.family, bindAddress);
-    const plan = compileUserspace(null, routes, { bind, socketsOf: standIns(routes) });
+    const plan = compileUserspace(null, routes, { bind, socketsOf: socketsIn(wantedRelays(routes)) });
     return { text: headed(routes, `${standInNote}\n${printIptables(plan)}`), data: chainData(plan) };
   },
 };
@@ -46,17 +45,6 @@ function headed({ settings }: Routes, text: string): string {
 
 const standInNote =
   "# Ports of relays are stand-ins, numbered by Service: a daemon takes ports of portRange, or what the kernel gives it.";
-
-/** Only a daemon knows the ports of its relays. */
-function standIns({ ports }: Routes): (key: PortKey) => Sockets {
-  let next = 1;
-  const sockets = [...ports.keys()].sort().map((key) => {
-    const doors = [...doorsOf(ports.get(key)!)].sort().map((door) => [door, next++] as const);
-    return [key, { doors: new Map(doors), taken: new Set<string>() }] as const;
-  });
-  const byKey = new Map(sockets);
-  return (key) => byKey.get(key)!;
-}
 
 function ipvsData(plan: IpvsPlan): unknown {
   const servers = [...plan.servers.entries()].map(([key, claims]) => {

@@ -12,7 +12,13 @@ import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
 import { openProblemLog } from "../observe/problem-log.ts";
-import { keepStatus, type StatusFacts, type StatusKeeper, serveStatus } from "../observe/status.ts";
+import {
+  type Answers,
+  keepStatus,
+  type StatusFacts,
+  type StatusKeeper,
+  serveStatus,
+} from "../observe/status.ts";
 import { openApi, type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
@@ -161,12 +167,17 @@ export class Running {
     const path = this.#options.statusSocket ?? "";
     if (path === "") return () => {};
     try {
-      return await serveStatus(path, this.#status.status);
+      return await serveStatus(path, { "/": this.#status.status, "/relays": () => this.#relays() });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#log.v(2, "turnout status will not be answered", { socket: path, reason });
       return () => {};
     }
+  }
+
+  #relays(): Answers["/relays"] {
+    const found = [...this.#parts.drivers].map(([family, driver]) => [family, driver.relays?.()]);
+    return Object.fromEntries(found);
   }
 
   #followFile(wake: () => void, signal: AbortSignal): void {

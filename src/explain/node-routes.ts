@@ -1,6 +1,6 @@
 // The Routes of a node as a daemon there would make them, of its configuration and what the cluster says of the node.
 import { completeConfig } from "../config/complete.ts";
-import type { ValidConfig } from "../config/config.ts";
+import type { Mode, ValidConfig } from "../config/config.ts";
 import { resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -11,14 +11,8 @@ import { decideServed } from "./ipvs.ts";
 import type { BothRoutes } from "./resolve.ts";
 import { decideRelayed, type RelayedDecision } from "./userspace.ts";
 
-/** Modes whose Plans can be made without a host. */
-export type KnownMode = "nftables" | "iptables" | "ipvs";
-
-/** Modes whose packets can be explained. */
-export type ExplainedMode = KnownMode | "userspace";
-
 /** What each mode makes of a packet. */
-export const judges: Readonly<Record<ExplainedMode, (routes: Routes, packet: Packet) => RelayedDecision>> = {
+export const judges: Readonly<Record<Mode, (routes: Routes, packet: Packet) => RelayedDecision>> = {
   nftables: (routes, packet) => decide(routes, nftablesTraits, packet),
   iptables: (routes, packet) => decide(routes, iptablesTraits, packet),
   ipvs: decideServed,

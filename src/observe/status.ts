@@ -1,10 +1,11 @@
-// What `turnout status` tells of a running daemon, kept up to date by the sync loop and served on a socket for root only.
+// What a running daemon tells of itself, kept up to date by the sync loop and served on a socket for root only.
 import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
+import type { OpenRelays } from "../modes/userspace/relays.ts";
 import type { SourceStatus } from "../sources/source.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
@@ -44,6 +45,12 @@ export type Status = StatusFacts & {
   /** What was found changed by somebody else and repaired, newest first. */
   readonly drift: readonly Drift[];
   readonly watches: SourceStatus["resources"];
+};
+
+/** What the socket answers, by path. Relays are those of each family that has any. */
+export type Answers = {
+  readonly "/": Status;
+  readonly "/relays": Readonly<Partial<Record<Family, OpenRelays>>>;
 };
 
 export type StatusKeeper = Pick<LoopObserver, "synced" | "readBack"> & { readonly status: () => Status };
@@ -87,13 +94,17 @@ export function keepStatus(facts: StatusFacts, { source, configuration, now }: S
 }
 
 /** Serves until the returned function is called. The folder and the socket are for root only. */
-export async function serveStatus(path: string, status: () => Status): Promise<() => void> {
+export async function serveStatus(
+  path: string,
+  answers: { readonly [Path in keyof Answers]: () => Answers[Path] },
+): Promise<() => void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (existsSync(path) && (await isAnswered(path))) throw new Error(`${path} is served by another process`);
   rmSync(path, { force: true });
-  const server = createServer((_, response) => {
+  const server = createServer(({ url }, response) => {
+    const answer = url === "/relays" ? answers["/relays"] : answers["/"];
     response.writeHead(200, { "content-type": "application/json" });
-    response.end(`${JSON.stringify(status())}\n`);
+    response.end(`${JSON.stringify(answer())}\n`);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

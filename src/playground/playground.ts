@@ -2,8 +2,9 @@
 import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Mode } from "../config/config.ts";
 import { familyOfTo, parseFrom, parseTo } from "../explain/ask.ts";
-import { defaultConfig, type ExplainedMode, judges, nodeRoutes } from "../explain/node-routes.ts";
+import { defaultConfig, judges, nodeRoutes } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
@@ -28,7 +29,7 @@ import { Network } from "./net/network.ts";
 import { type Fate, send } from "./net/send.ts";
 
 export type PlaygroundOptions = {
-  readonly mode: ExplainedMode;
+  readonly mode: Mode;
   /** Port of the API on loopback; another free one when it is taken. */
   readonly port: number;
   readonly program: readonly string[];
@@ -45,12 +46,11 @@ export class CannotDo extends Error {}
 
 export class Playground {
   readonly api: ApiServer;
-  readonly mode: ExplainedMode;
+  readonly mode: Mode;
   readonly #network: Network;
   readonly #controller: Controller;
   readonly #daemons = new Map<string, NodeDaemon>();
   /** When something last changed in the API or on a node. */
-  #lastNews = Date.now();
 
   private constructor(
     options: PlaygroundOptions,
@@ -63,9 +63,6 @@ export class Playground {
     this.#network = network;
     for (const object of [...foundation(), ...missingNamespaces(manifests), ...manifests])
       api.put(admitted(api, object));
-    api.store.follow(() => {
-      this.#lastNews = Date.now();
-    });
     this.#controller = new Controller(api, network);
     this.#controller.settle();
     for (const { name } of nodePlaces) this.#daemons.set(name, this.#startDaemon(name, options));
@@ -199,7 +196,8 @@ export class Playground {
     const deadline = Date.now() + patienceMs;
     this.#controller.settle();
     for (const { name } of nodePlaces) {
-      while (!(await isInPlace(name, this.mode, await this.snapshot(name), Date.now() - this.#lastNews))) {
+      const socket = this.statusSocketOf(name);
+      while (!(await isInPlace(name, this.mode, await this.snapshot(name), socket))) {
         if (Date.now() > deadline) return false;
         await sleep(50);
       }
@@ -215,10 +213,7 @@ export class Playground {
       statusSocket: this.statusSocketOf(node),
       inside: this.#network.inside(node),
       connected: (connection) => this.api.adopt(connection),
-      synced: (news) => {
-        this.#lastNews = Date.now();
-        options.synced?.(news);
-      },
+      synced: (news) => options.synced?.(news),
       died: (words) => options.said?.(`the proxy of ${node} ended by itself: ${words}`),
     });
   }

@@ -1,6 +1,5 @@
 // How a host differs from what it should hold, a line for each difference; nothing is changed.
-import type { ValidConfig } from "../config/config.ts";
-import type { KnownMode } from "../explain/node-routes.ts";
+import type { Mode, ValidConfig } from "../config/config.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
@@ -10,51 +9,78 @@ import { type Family, families } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { compile as compileUserspace } from "../modes/userspace/compile.ts";
+import {
+  noRelays,
+  type OpenRelays,
+  relayDifferences,
+  socketsIn,
+  wantedRelays,
+} from "../modes/userspace/relays.ts";
 import { adopt } from "../plan/iptables/adopt.ts";
 import { printPatch } from "../plan/iptables/print.ts";
+import type { IptablesPlan } from "../plan/iptables/types.ts";
 import { adopt as adoptIpvs } from "../plan/ipvs/adopt.ts";
 import { printOperation } from "../plan/ipvs/print.ts";
 import { diff, type Operation } from "../plan/nftables/diff.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Routes } from "../routing/routes.ts";
 import { existingCounters } from "./iptables-support.ts";
+import { bindAddressOf } from "./userspace-support.ts";
 
 type Place = { readonly netns?: string };
 
 /** Which Plan a host should hold. */
-export type Wanted = { readonly mode: KnownMode; readonly config: Pick<ValidConfig, "ipvs"> };
+export type Wanted = {
+  readonly mode: Mode;
+  readonly config: Pick<ValidConfig, "ipvs" | "bindAddress">;
+  /** Asks the daemon of that host for its relays. */
+  readonly relays: () => Promise<Readonly<Partial<Record<Family, OpenRelays>>>>;
+};
 
 export async function differences(
   routes: Readonly<Record<Family, Routes>>,
-  { mode, config }: Wanted,
+  wanted: Wanted,
   place: Place,
   signal: AbortSignal,
   served: readonly Family[] = families,
 ): Promise<string[]> {
   const lines: string[] = [];
   for (const family of served) {
-    const found = await finders[mode](routes[family], place, signal, config);
+    const found = await finders[wanted.mode](routes[family], place, signal, wanted);
     lines.push(...found.map((line) => `${family}: ${line}`));
   }
   return lines;
 }
 
-type Find = (
-  routes: Routes,
-  place: Place,
-  signal: AbortSignal,
-  config: Wanted["config"],
-) => Promise<string[]>;
+type Find = (routes: Routes, place: Place, signal: AbortSignal, wanted: Wanted) => Promise<string[]>;
 
-const finders: Readonly<Record<KnownMode, Find>> = {
+const finders: Readonly<Record<Mode, Find>> = {
   nftables: nftablesDifferences,
   iptables: iptablesDifferences,
   ipvs: ipvsDifferences,
+  userspace: userspaceDifferences,
 };
 
 async function iptablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
-  const plan = compileIptables(null, routes, await existingCounters(place));
-  const host = await openIptablesHost(routes.settings.family, await inUseHere(starter(place)), signal);
+  return tableDifferences(compileIptables(null, routes, await existingCounters(place)), place, signal);
+}
+
+async function userspaceDifferences(
+  routes: Routes,
+  place: Place,
+  signal: AbortSignal,
+  { config, relays }: Wanted,
+): Promise<string[]> {
+  const { family } = routes.settings;
+  const have = (await relays())[family] ?? noRelays;
+  const bind = bindAddressOf(family, config.bindAddress);
+  const plan = compileUserspace(null, routes, { bind, socketsOf: socketsIn(have) });
+  return [...relayDifferences(have, wantedRelays(routes)), ...(await tableDifferences(plan, place, signal))];
+}
+
+async function tableDifferences(plan: IptablesPlan, place: Place, signal: AbortSignal): Promise<string[]> {
+  const host = await openIptablesHost(plan.family, await inUseHere(starter(place)), signal);
   const patch = printPatch(adopt(await host.read(signal), plan));
   return patch.split("\n").filter((line) => /^[-:]/.test(line));
 }
@@ -63,18 +89,16 @@ async function ipvsDifferences(
   routes: Routes,
   place: Place,
   signal: AbortSignal,
-  config: Wanted["config"],
+  { config }: Wanted,
 ): Promise<string[]> {
   const { family } = routes.settings;
   const plan = compileIpvs(null, routes, optionsOf(config));
   const host = await openIpvsHost({ family, ...place });
   try {
     const { patch } = adoptIpvs(await host.read(signal), plan);
-    const tables = await openIptablesHost(family, await inUseHere(starter(place)), signal);
-    const rules = printPatch(adopt(await tables.read(signal), plan.tables));
     return [
       ...[...patch.grow, ...patch.shrink].map(printOperation),
-      ...rules.split("\n").filter((line) => /^[-:]/.test(line)),
+      ...(await tableDifferences(plan.tables, place, signal)),
     ];
   } finally {
     await host.close();

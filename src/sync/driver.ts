@@ -1,5 +1,6 @@
 // What the loop asks of a Mode at work: bring the host to these Routes, and say what that took.
 import type { Problem } from "../model/problem.ts";
+import type { OpenRelays } from "../modes/userspace/relays.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { RuleCount } from "./record.ts";
 
@@ -16,6 +17,8 @@ export type Driver = {
   verify(signal: AbortSignal): Promise<Verified>;
   /** Calls back when somebody else changed what is ours, from the first Sync on until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  /** What it has besides rules: sockets of its own that take packets. */
+  readonly relays?: () => OpenRelays;
   /** An orderly end: rules stay, in a form that any other program can take over. */
   close(): Promise<void>;
 };

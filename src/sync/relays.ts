@@ -11,7 +11,15 @@ import type { Address, Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import { endpointKey, type PortKey, type Protocol } from "../model/snapshot.ts";
 import type { Sockets } from "../modes/userspace/compile.ts";
-import { type Door, doorsOf, type PoolName, poolBehind } from "../modes/userspace/doors.ts";
+import {
+  type Door,
+  doorsOf,
+  type Guard,
+  guardOf,
+  type PoolName,
+  poolBehind,
+} from "../modes/userspace/doors.ts";
+import { isToBeHeld, type OpenRelays, type RelayedPort } from "../modes/userspace/relays.ts";
 import {
   type Frontend,
   type FrontendId,
@@ -35,6 +43,7 @@ export type RelaysOptions = {
 /** The relays of one ServicePort. */
 type Served = {
   routed: PortRoutes;
+  guard: Guard;
   settings: Routes["settings"];
   readonly balancers: Readonly<Record<PoolName, Balancer>>;
   readonly doors: Map<Door, Relay>;
@@ -76,6 +85,21 @@ export class Relays {
     const doors = this.#served.get(key)?.doors ?? new Map<Door, Relay>();
     return { doors: new Map([...doors].map(([door, { port }]) => [door, port])), taken: this.#taken };
   };
+
+  /** What there is now, for whoever asks. */
+  state(): OpenRelays {
+    const ports = [...this.#served].map(([key, { routed, guard, doors, balancers }]): RelayedPort => {
+      const poolOf = ({ backends }: Balancer) => backends.map(({ address, port }) => ({ address, port }));
+      return {
+        key,
+        protocol: routed.port.protocol,
+        doors: Object.fromEntries([...doors].map(([door, { port }]) => [door, port])),
+        guard,
+        pools: { cluster: poolOf(balancers.cluster), local: poolOf(balancers.local) },
+      };
+    });
+    return { ports, held: [...this.#holds.keys()], taken: [...this.#taken] };
+  }
 
   /** Opens what these ServicePorts lack, and lets their relays choose by the new Routes. Nothing is closed. */
   async grow(routes: Routes, keys: Iterable<PortKey>): Promise<readonly Turned[]> {
@@ -137,6 +161,7 @@ export class Relays {
     const { port, pools } = routed;
     const served = this.#served.get(port.key) ?? this.#newlyServed(routed, settings);
     served.routed = routed;
+    served.guard = guardOf(routed);
     served.settings = settings;
     const affinity = port.affinity?.seconds ?? null;
     served.balancers.cluster.set(pools.cluster.endpoints, affinity);
@@ -150,7 +175,8 @@ export class Relays {
     const { random, now } = this.#options;
     const balancer = () => new Balancer({ order: "turn", random, now });
     const balancers = { cluster: balancer(), local: balancer() };
-    const served: Served = { routed, settings, balancers, doors: new Map(), held: new Set() };
+    const guard = guardOf(routed);
+    const served: Served = { routed, guard, settings, balancers, doors: new Map(), held: new Set() };
     this.#served.set(routed.port.key, served);
     return served;
   }
@@ -181,7 +207,7 @@ export class Relays {
       choose: (client, attempt) => {
         // A link-local address comes with its interface.
         const address = client.split("%")[0]!;
-        const pool = poolBehind(door, address, served.routed, served.settings);
+        const pool = poolBehind(door, address, served.guard, served.settings);
         return pool === null ? null : served.balancers[pool].choose(address, attempt > 0);
       },
     };
@@ -221,10 +247,9 @@ export class Relays {
     return failures;
   }
 
-  /** NodePorts everywhere, other Frontends where they are addresses of this node. */
-  #placeOf(frontend: Frontend, { localAddresses }: Routes["settings"]): Address | null {
-    if (frontend.kind === "nodePort") return everywhere[this.#options.family];
-    return localAddresses.includes(frontend.address) ? frontend.address : null;
+  #placeOf(frontend: Frontend, settings: Routes["settings"]): Address | null {
+    if (!isToBeHeld(frontend, settings)) return null;
+    return frontend.kind === "nodePort" ? everywhere[this.#options.family] : frontend.address;
   }
 
   /** A place that went from one ServicePort to another is never let go. */

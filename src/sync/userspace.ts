@@ -10,6 +10,7 @@ import type { Address, Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { compile } from "../modes/userspace/compile.ts";
+import type { OpenRelays } from "../modes/userspace/relays.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
 import { Relays } from "./relays.ts";
@@ -88,6 +89,10 @@ class UserspaceDriver implements Driver {
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     return this.#tables.watch(onForeignChange, signal);
+  }
+
+  relays(): OpenRelays {
+    return this.#relays.state();
   }
 
   /** Rules stay, as those of kube-proxy did, and lead to closed ports: clients are told at once. */

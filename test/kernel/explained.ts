@@ -1,6 +1,8 @@
 // Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
+
+import type { Mode } from "../../src/config/config.ts";
 import { parseFrom, parseTo } from "../../src/explain/ask.ts";
-import { type ExplainedMode, judges } from "../../src/explain/node-routes.ts";
+import { judges } from "../../src/explain/node-routes.ts";
 import { type BothRoutes, questionOf, type Sender } from "../../src/explain/resolve.ts";
 import { type Candidate, type Trace, traceOf } from "../../src/explain/trace.ts";
 import { familyOf, joinHostPort } from "../../src/model/address.ts";
@@ -10,7 +12,7 @@ import { type Probe, type Seen, send } from "./probe.ts";
 import { nodeServerPort, type World } from "./world.ts";
 
 /** What `turnout explain FROM TO` would say. */
-export function explained(routes: BothRoutes, mode: ExplainedMode, cell: Cell): Trace {
+export function explained(routes: BothRoutes, mode: Mode, cell: Cell): Trace {
   const { to, protocol } = cell;
   const from = parseFrom(fromText(cell, routes));
   const asked = parseTo(`${joinHostPort(to.address, to.port)}/${protocol}`);

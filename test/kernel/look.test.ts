@@ -1,36 +1,36 @@
 // explain --live and diff --live ask the running daemon for its configuration: whatever it is, the kernel agrees with them.
 import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { shop } from "./shop.ts";
-import { nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { describe, expect, it } from "vitest";
+import { shop, shopSlice } from "./shop.ts";
+import { type Configuration, eventually, nodeObject } from "./site.ts";
+import { siteForEach } from "./site-each.ts";
 
-const reason = reasonNotToRun();
 const turnout = join(import.meta.dirname, "..", "..", "bin", "turnout");
 
+const periods = { minSyncPeriod: "10ms", syncPeriod: "10s" };
 const unusual = {
   clusterCIDR: "10.180.0.0/16,fd00:180::/48",
   nodePortAddresses: ["192.168.0.0/24", "2001:db8::/64"],
   featureGates: { AllowServiceExternalIPs: false },
-  iptables: { masqueradeAll: true, masqueradeBit: 5, minSyncPeriod: "10ms", syncPeriod: "10s" },
-  nftables: { masqueradeAll: true, masqueradeBit: 6, minSyncPeriod: "10ms", syncPeriod: "10s" },
+  iptables: { masqueradeAll: true, masqueradeBit: 5, ...periods },
+  nftables: { masqueradeAll: true, masqueradeBit: 6, ...periods },
 };
 
 describe("looking at a daemon with settings of its own", () => {
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    site = await openSite();
-    await site.openApi();
-    const spec = { type: "NodePort", externalIPs: ["192.168.99.1"] };
-    for (const object of [nodeObject(), ...shop(spec)]) site.api.put(object);
-  });
-  afterEach(() => site?.close());
+  const place = siteForEach([nodeObject(), ...shop({ type: "NodePort", externalIPs: ["192.168.99.1"] })]);
+  const statusSocket = () => join(place.site.folder, "status.sock");
 
-  /** What a command says, and its exit code. It must not block: the API server is in this process. */
+  async function started(config: Configuration, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const args = [`--status-socket=${statusSocket()}`];
+    await place.site.start({ program: "turnout run", config, args, env }).ready();
+  }
+
+  /** What a command says of the daemon, and its exit code. It must not block: the API server is in this process. */
   const said = async (...argv: string[]) => {
-    const child = spawn("ip", ["netns", "exec", site.netns.name, turnout, ...argv], {
+    const line = [...argv, `--source=daemon:${statusSocket()}`];
+    const child = spawn("ip", ["netns", "exec", place.site.netns.name, turnout, ...line], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     let text = "";
@@ -39,28 +39,64 @@ describe("looking at a daemon with settings of its own", () => {
     return { code, text };
   };
 
-  it.for(["nftables", "iptables"])("%s mode", async (mode) => {
-    const socket = join(site.folder, "status.sock");
-    const daemon = site.start({
-      program: "turnout run",
-      config: { mode, ...unusual },
-      args: [`--status-socket=${socket}`],
-    });
-    await daemon.ready();
-    const source = `--source=daemon:${socket}`;
-    expect(await said("diff", "--live", source)).toEqual({
-      code: 0,
-      text: "The kernel holds what it should.\n",
-    });
-    const told = await said("explain", "pod:10.180.0.9", "svc/shop/web", source, "--live");
-    expect(told.text).toContain("masqueradeAll is on");
+  it.for([
+    ["nftables", "masqueradeAll is on"],
+    ["iptables", "masqueradeAll is on"],
+    ["userspace", "a relay of this node connects"],
+  ] as const)("%s mode", async ([mode, reason]) => {
+    await started({ mode, ...unusual });
+    expect(await said("diff", "--live")).toEqual({ code: 0, text: "The kernel holds what it should.\n" });
+    const told = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
+    expect(told.text).toContain(reason);
     expect(told.text).toContain("agrees: it does the same");
     expect(told.code).toBe(0);
-    const outside = await said("explain", "outside", "192.168.99.1:80", source, "--live", "-o", "json");
+    const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
     expect(JSON.parse(outside.text)).toMatchObject({ mode, outcome: "pass", kernel: { agrees: true } });
     const header = { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" };
-    const usual = join(site.folder, "usual.json");
+    const usual = join(place.site.folder, "usual.json");
     writeFileSync(usual, JSON.stringify({ ...header, mode }));
-    expect((await said("diff", "--live", source, `--config=${usual}`)).code).toBe(3);
+    expect((await said("diff", "--live", `--config=${usual}`)).code).toBe(3);
+  });
+
+  it("userspace mode: relays and rules that are not as they should be are named", async () => {
+    const { api, netns } = place.site;
+    const programs = place.site.pathWithout(/^$/);
+    await started(
+      { mode: "userspace", iptables: { minSyncPeriod: "1h", syncPeriod: "1h" } },
+      { PATH: programs },
+    );
+    // From now on it follows no change and repairs nothing.
+    rmSync(join(programs, "iptables-restore"));
+    const way = ["explain", "pod:10.180.0.9", "172.30.0.10:80", "--live"] as const;
+    expect((await said(...way)).text).toMatch(
+      /agrees: .*· nat: .* -j REDIRECT --to-ports (\d+)\n.*· port \1, relay shop\/web\/tcp\/http \(cluster\)\n/s,
+    );
+
+    api.put(shopSlice("web-1", { endpoints: [{ addresses: ["10.180.0.7"], conditions: { ready: true } }] }));
+    await eventually(async () => (await said("diff", "--live")).code === 3, "word of the other endpoint");
+    const { text } = await said("diff", "--live");
+    expect(text).toContain(
+      "ipv4: relay shop/web/tcp/http (cluster) leads to 10.180.0.1:8080, 10.180.1.1:8080 instead of 10.180.0.7:8080\n",
+    );
+    const lagging = await said(...way);
+    expect(lagging.code).toBe(3);
+    expect(lagging.text).toContain("wanted: forward 10.180.0.7:8080 masquerade");
+    expect(lagging.text).toContain(
+      "found:  forward 10.180.0.1:8080 masquerade, forward 10.180.1.1:8080 masquerade",
+    );
+
+    netns.run("iptables", "-t", "nat", "-F", "KUBE-PORTALS-CONTAINER");
+    expect((await said("diff", "--live")).text).toMatch(
+      /^ipv4: -A KUBE-PORTALS-CONTAINER .*172\.30\.0\.10.* --to-ports \d+$/m,
+    );
+    expect((await said(...way)).text).toContain("found:  pass");
+
+    netns.run("iptables", "-t", "nat", "-I", "KUBE-PORTALS-CONTAINER", ...redirect(1));
+    expect((await said(...way)).text).toContain("nobody listens on port 1\n");
   });
 });
+
+/** A redirect of the Service to another port. */
+function redirect(port: number): string[] {
+  return [..."-d 172.30.0.10/32 -p tcp -m tcp --dport 80 -j REDIRECT --to-ports".split(" "), String(port)];
+}

@@ -1,16 +1,18 @@
 // Which packets would meet another fate in another mode, and of which Services; alike ones are told once.
+
+import type { Mode } from "../../config/config.ts";
 import { families, joinHostPort } from "../../model/address.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Routes } from "../../routing/routes.ts";
-import { type ExplainedMode, judges } from "../node-routes.ts";
+import { judges } from "../node-routes.ts";
 import type { BothRoutes } from "../resolve.ts";
 import type { RelayedDecision, RelayedOutcome } from "../userspace.ts";
 import { type Probe, probesOf, type Subject, unallocatedProbe, type Who } from "./probes.ts";
 
 /** One mode with the Routes of the node under its settings. */
-export type Side = { readonly mode: ExplainedMode; readonly routes: BothRoutes };
+export type Side = { readonly mode: Mode; readonly routes: BothRoutes };
 
 export type PacketChange = {
   readonly subject: Subject;

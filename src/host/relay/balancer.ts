@@ -39,6 +39,11 @@ export class Balancer {
     for (const [client, { backend }] of this.#pins) if (!keys.has(keyOf(backend))) this.#pins.delete(client);
   }
 
+  /** Who can be chosen, in the order of turns. */
+  get backends(): readonly RelayBackend[] {
+    return this.#backends;
+  }
+
   /** Clients that are remembered. */
   get remembered(): number {
     return this.#pins.size;

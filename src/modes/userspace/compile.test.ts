@@ -9,7 +9,7 @@ import { print } from "../../plan/iptables/print.ts";
 import { savedRule } from "../../plan/iptables/text.ts";
 import type { IptablesPatch, IptablesPlan } from "../../plan/iptables/types.ts";
 import { compile, type Relaying } from "./compile.ts";
-import { type Door, doorsOf, poolBehind } from "./doors.ts";
+import { type Door, doorsOf, guardOf, poolBehind } from "./doors.ts";
 import { foundation } from "./foundation.ts";
 import { removal } from "./removal.ts";
 
@@ -133,7 +133,7 @@ describe("doors", () => {
     ["cluster", "203.0.114.9", "cluster"],
   ] as const)("%s lets %s have %s", (door, client, pool) => {
     const routes = portRoutes({ externalPolicy: "local", sourceRanges: ["203.0.113.0/24"] });
-    expect(poolBehind(door, client, routes, ipv4Settings)).toBe(pool);
+    expect(poolBehind(door, client, guardOf(routes), ipv4Settings)).toBe(pool);
   });
 });
 

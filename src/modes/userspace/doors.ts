@@ -1,6 +1,6 @@
 // Which relay each Frontend of a ServicePort leads to, and from which pool a client is served there.
 import type { FamilySettings } from "../../config/settings.ts";
-import { type Address, contains, isLoopback } from "../../model/address.ts";
+import { type Address, type Cidr, contains, isLoopback } from "../../model/address.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import type { Pools } from "../../routing/pools.ts";
 import type { PortRoutes, Route } from "../../routing/routes.ts";
@@ -26,11 +26,25 @@ export function doorOf(port: ServicePort, { frontend, allowed }: Route): Door {
   return port.externalPolicy === "local" ? "external" : "cluster";
 }
 
+/** What tells the clients of a ServicePort apart. */
+export type Guard = {
+  readonly externalPolicy: ServicePort["externalPolicy"];
+  /** Sources that may use its guarded door. */
+  readonly allowed: readonly Cidr[];
+};
+
+export function guardOf({ port, routes }: PortRoutes): Guard {
+  return {
+    externalPolicy: port.externalPolicy,
+    allowed: [...new Set(routes.flatMap((route) => route.allowed ?? []))],
+  };
+}
+
 /** The pool that serves a client; null: it is not let in. */
 export function poolBehind(
   door: Door,
   client: Address,
-  routed: PortRoutes,
+  guard: Guard,
   settings: FamilySettings,
 ): PoolName | null {
   switch (door) {
@@ -40,11 +54,8 @@ export function poolBehind(
     case "external":
       return startsHere(client, settings) ? "cluster" : "local";
     case "guarded": {
-      const allowed = routed.routes.flatMap((route) => route.allowed ?? []);
-      if (!allowed.some((range) => contains(range, client))) return null;
-      return routed.port.externalPolicy === "local"
-        ? poolBehind("external", client, routed, settings)
-        : "cluster";
+      if (!guard.allowed.some((range) => contains(range, client))) return null;
+      return guard.externalPolicy === "local" ? poolBehind("external", client, guard, settings) : "cluster";
     }
   }
 }

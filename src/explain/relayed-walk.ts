@@ -1,0 +1,60 @@
+// Walks a packet through the rules of userspace mode to a relay, and through the relay to endpoints.
+import type { FamilySettings } from "../config/settings.ts";
+import { isLoopback } from "../model/address.ts";
+import { type Door, poolBehind } from "../modes/userspace/doors.ts";
+import type { OpenRelays, RelayedPort } from "../modes/userspace/relays.ts";
+import type { Packet } from "../routing/decide.ts";
+import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "./iptables.ts";
+
+/** close: a socket of the node takes it and gives it to nobody. */
+export type RelayedWalk = Omit<IptablesWalk, "outcome"> & {
+  readonly outcome: IptablesWalk["outcome"] | { readonly kind: "close" };
+  /** Which socket took it, in words; null: none did. */
+  readonly socket: string | null;
+};
+
+/** Every way a new packet can go. */
+export function walkRelayed(
+  rules: Ruleset,
+  relays: OpenRelays,
+  packet: Packet,
+  around: Surroundings,
+  settings: FamilySettings,
+): readonly RelayedWalk[] {
+  const isOwn = (address: string) => isLoopback(address) || around.localAddresses.includes(address);
+  return walkIptables(rules, packet, around).flatMap((walk): RelayedWalk[] => {
+    const { outcome } = walk;
+    if (outcome.kind === "pass" && isOwn(packet.to.address) && isHeld(relays, packet))
+      return [{ ...walk, outcome: { kind: "close" }, socket: "held for a Service" }];
+    if (outcome.kind !== "forward" || !isOwn(outcome.backend.address)) return [{ ...walk, socket: null }];
+    return behind(outcome.backend.port).map((more) => ({ ...walk, ...more }));
+  });
+
+  function behind(port: number): Pick<RelayedWalk, "outcome" | "socket">[] {
+    const relay = relayAt(relays, packet.to.protocol, port);
+    if (relay === null) return [{ outcome: { kind: "reject" }, socket: `nobody listens on port ${port}` }];
+    const { served, door } = relay;
+    const socket = `port ${port}, relay ${served.key} (${door})`;
+    const pool = poolBehind(door, packet.from.address, served.guard, settings);
+    const backends = pool === null ? [] : served.pools[pool];
+    if (backends.length === 0) return [{ outcome: { kind: "close" }, socket }];
+    return backends.map((backend) => ({ outcome: { kind: "forward", backend, masquerade: true }, socket }));
+  }
+}
+
+function isHeld({ held }: OpenRelays, { to: { address, protocol, port } }: Packet): boolean {
+  return held.includes(`node/${protocol}/${port}`) || held.includes(`${address}/${protocol}/${port}`);
+}
+
+function relayAt(
+  { ports }: OpenRelays,
+  protocol: Packet["to"]["protocol"],
+  port: number,
+): { readonly served: RelayedPort; readonly door: Door } | null {
+  for (const served of ports) {
+    if (served.protocol !== protocol) continue;
+    const [door] = (Object.keys(served.doors) as Door[]).filter((each) => served.doors[each] === port);
+    if (door !== undefined) return { served, door };
+  }
+  return null;
+}

@@ -1,0 +1,19 @@
+// Asks a daemon through its socket.
+import { request } from "node:http";
+import type { Answers } from "./status.ts";
+
+export function ask<Path extends keyof Answers>(socketPath: string, path: Path): Promise<Answers[Path]> {
+  return new Promise((resolve, reject) => {
+    const call = request({ socketPath, path, timeout: 5_000 }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve(JSON.parse(text) as Answers[Path]));
+    });
+    call.on("error", reject);
+    call.on("timeout", () => call.destroy(new Error("no answer in 5 s")));
+    call.end();
+  });
+}
