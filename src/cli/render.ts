@@ -1,5 +1,6 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
 import { families } from "../model/address.ts";
+import { printProblem } from "../model/problem.ts";
 import { printRoutes } from "../routing/print.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { CommandWorld } from "./command.ts";
@@ -36,9 +37,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
     const seen = await lookAt(look, signal);
     world.stdout(printAs(wanted, seen, given.mode !== undefined));
-    for (const { object, field, message } of seen.snapshot.problems) {
-      world.stderr(`! ${object}${field === "" ? "" : ` ${field}`}: ${message}\n`);
-    }
+    for (const problem of seen.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
     return 0;
   });
 }

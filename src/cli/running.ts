@@ -11,7 +11,6 @@ import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
-import { openProblemLog } from "../observe/problem-log.ts";
 import {
   type Answers,
   keepStatus,
@@ -60,7 +59,6 @@ export class Running {
   readonly #observation: Observation;
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
-  readonly #tellProblems: ReturnType<typeof openProblemLog>;
   readonly #status: StatusKeeper;
   #end: (code: number) => void = () => {};
   readonly #ended: Promise<number>;
@@ -71,7 +69,6 @@ export class Running {
     this.#parts = parts;
     this.#log = log;
     this.#awaited = new Set(parts.families);
-    this.#tellProblems = openProblemLog(log.in("observe/problem-log.ts"));
     this.#ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -80,6 +77,7 @@ export class Running {
     this.#status = keepStatus(this.#statusFacts(), {
       source: () => parts.source.status(),
       configuration: () => writeConfig(parts.settings.config),
+      problems: () => this.#observation.problems(),
       now: () => systemClock.wall(),
     });
   }
@@ -112,14 +110,10 @@ export class Running {
       afterSync: this.#afterEverySync(signal),
       observer: {
         ...this.#observation,
-        arrived: (snapshot) => {
-          this.#tellProblems(snapshot.problems);
-          this.#observation.arrived(snapshot);
-        },
         synced: (record, snapshot) => {
           this.#tell(record);
           this.#observation.synced(record, snapshot);
-          this.#status.synced(record, snapshot);
+          this.#status.synced(record);
           this.#afterSync(record);
           tidy(record);
         },

@@ -1,5 +1,6 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
 import { join } from "node:path";
+import { printProblem } from "../model/problem.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { statePath } from "../playground/net/namespaces.ts";
 import type { CommandWorld } from "./command.ts";
@@ -63,14 +64,7 @@ export function printStatus(told: Status, now: number): string {
                 `${span(now - at)} ago, ${family}: ${differences} repaired: ${what}`,
             ),
     ],
-    [
-      "problems",
-      told.problems.length === 0
-        ? ["none"]
-        : told.problems.map(
-            ({ object, field, message }) => `${object}${field === "" ? "" : ` ${field}`}: ${message}`,
-          ),
-    ],
+    ["problems", told.problems.length === 0 ? ["none"] : told.problems.map(printProblem)],
   ];
   return rows
     .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))

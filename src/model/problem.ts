@@ -24,6 +24,11 @@ export type ProblemKind =
   | "ignored"
   | "refused";
 
+/** `Service shop/web spec.externalIPs[2]: is no address` */
+export function printProblem({ object, field, message }: Problem): string {
+  return `${object}${field === "" ? "" : ` ${field}`}: ${message}`;
+}
+
 /** Quotes cluster-supplied text so that it cannot break a log line or a terminal. */
 export function quoted(text: string): string {
   const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;

@@ -2,11 +2,11 @@
 import { get } from "node:http";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { logLines } from "../../test/support/log-lines.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import { systemClock } from "./clock.ts";
 import type { EventRequest } from "./events/event.ts";
-import { silentLog } from "./log/log.ts";
 import { type ObservationSettings, openObservation } from "./observation.ts";
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -30,6 +30,7 @@ async function freePort(): Promise<number> {
 async function open(given: Partial<ObservationSettings> = {}) {
   const [healthz, metrics] = [await freePort(), await freePort()];
   const failures: Error[] = [];
+  const { log, lines } = logLines(systemClock);
   const observation = openObservation(
     {
       mode: "nftables",
@@ -57,7 +58,7 @@ async function open(given: Partial<ObservationSettings> = {}) {
     {
       clock: systemClock,
       random: Math.random,
-      log: silentLog,
+      log,
       counters: { accounted: async () => null, nftables: async () => new Map() },
       process: {
         readText: () => "",
@@ -70,7 +71,7 @@ async function open(given: Partial<ObservationSettings> = {}) {
     },
   );
   closers.push(observation.close);
-  return { observation, healthz, metrics, failures };
+  return { observation, healthz, metrics, failures, lines };
 }
 
 async function ask(port: number, path: string): Promise<{ status: number; body: string }> {
@@ -175,6 +176,36 @@ describe("a proxy that is observed", () => {
     expect(scraped.get("turnout_watch_age_seconds")!.series).toMatchObject([
       { labels: { resource: "services" } },
     ]);
+  });
+
+  it("Problems are told in the log once and counted by kind until they are solved", async () => {
+    const { observation, lines, metrics } = await open();
+    observation.serve();
+    const cluster = new Cluster("node-a");
+    const arrive = (externalIPs: readonly string[]) => {
+      const { metadata, spec } = loadBalancer(1);
+      cluster.upsert("Service", { metadata, spec: { ...spec, externalIPs } });
+      observation.arrived(cluster.take());
+    };
+    const counted = async () =>
+      parsePrometheus((await ask(metrics, "/metrics")).body).get("turnout_problems")?.series ?? [];
+    arrive(["nonsense"]);
+    const taken = {
+      kind: "conflict",
+      object: "Service shop/web",
+      field: "nodePort",
+      message: "is taken",
+    } as const;
+    observation.conflicts("ipv4", [taken]);
+    observation.conflicts("ipv6", [taken]);
+    expect(await counted()).toMatchObject([
+      { labels: { kind: "conflict" }, value: 1 },
+      { labels: { kind: "invalid-address" }, value: 1 },
+    ]);
+    expect(lines().filter((line) => line.includes("Object is not as expected"))).toHaveLength(2);
+    arrive([]);
+    for (const family of ["ipv4", "ipv6"] as const) observation.conflicts(family, []);
+    expect(await counted()).toEqual([]);
   });
 
   it("reports a health check node port that is taken as an Event of its Service", async () => {

@@ -1,5 +1,6 @@
 // Opens everything that tells the outside about this proxy, and connects it: the daemon makes these few calls.
 import type { Address, Family } from "../model/address.ts";
+import type { Problem, ProblemKind } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts } from "../sources/world.ts";
@@ -16,6 +17,8 @@ import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./met
 import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
 import { observeRequest } from "./metrics/requests.ts";
 import { observeSweep } from "./metrics/sweeps.ts";
+import { openProblemLog } from "./problem-log.ts";
+import { keepProblems } from "./problems.ts";
 import { openHealth, type ProxyHealth } from "./proxy-health.ts";
 import { type DebugServerWorld, debugPages } from "./servers/debug-server.ts";
 import { healthPages } from "./servers/health-server.ts";
@@ -65,6 +68,8 @@ export type Observation = LoopObserver & {
   readonly metrics: Metrics;
   readonly health: ProxyHealth;
   readonly events: Events;
+  /** What is wrong with the objects known now. */
+  readonly problems: () => readonly Problem[];
   /** Told of requests to the API server: the `onRequest` of a Source's World. */
   readonly requested: (facts: RequestFacts) => void;
   /** Told of passes over the tracked flows. */
@@ -102,6 +107,11 @@ export function openObservation(settings: ObservationSettings, world: Observatio
   const syncs = openSyncObserver({ mode, families, nodeName: settings.nodeName }, metrics, health, clock);
   const checks = new Map(settings.families.map((one) => [one.family, serviceHealth(one)]));
   const servers: KeptServer[] = [];
+  const logProblems = openProblemLog(log.in("observe/problem-log.ts"));
+  const problems = keepProblems((all) => {
+    logProblems(all);
+    countProblems(metrics, all);
+  });
   reportProcess(metrics, world.process);
   reportKernelCounters(metrics, world.counters);
   metrics.watchAge.from(() =>
@@ -157,6 +167,12 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     metrics,
     health,
     events,
+    problems: problems.all,
+    conflicts: problems.conflicts,
+    arrived(snapshot: Snapshot) {
+      problems.arrived(snapshot);
+      syncs.arrived(snapshot);
+    },
     requested: (facts) => observeRequest(metrics, facts),
     swept: (sweep) => observeSweep(metrics, sweep),
     follow(source) {
@@ -187,6 +203,13 @@ export function openObservation(settings: ObservationSettings, world: Observatio
       ]);
     },
   };
+}
+
+function countProblems(metrics: Metrics, problems: readonly Problem[]): void {
+  const counts = new Map<ProblemKind, number>();
+  for (const { kind } of problems) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  metrics.problems.reset();
+  for (const [kind, count] of counts) metrics.problems.with({ kind }).set(count);
 }
 
 function statusFacts(build: BuildFacts, startedSeconds: number) {

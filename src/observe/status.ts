@@ -53,7 +53,10 @@ export type Answers = {
   readonly "/relays": Readonly<Partial<Record<Family, OpenRelays>>>;
 };
 
-export type StatusKeeper = Pick<LoopObserver, "synced" | "readBack"> & { readonly status: () => Status };
+export type StatusKeeper = Pick<LoopObserver, "readBack"> & {
+  readonly synced: (record: SyncRecord) => void;
+  readonly status: () => Status;
+};
 
 const remembered = 20;
 
@@ -61,19 +64,20 @@ const remembered = 20;
 export type StatusSources = {
   readonly source: () => SourceStatus;
   readonly configuration: () => string;
+  /** What is wrong with the objects known now. */
+  readonly problems: () => readonly Problem[];
   readonly now: () => number;
 };
 
-export function keepStatus(facts: StatusFacts, { source, configuration, now }: StatusSources): StatusKeeper {
+export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKeeper {
+  const { source, configuration, problems, now } = sources;
   let syncs: readonly SyncRecord[] = [];
   let drift: readonly Drift[] = [];
-  let problems: readonly Problem[] = [];
   const refused = new Map<Family, readonly Problem[]>();
   const lastSuccess: Partial<Record<Family, number>> = {};
   return {
-    synced(record, snapshot) {
+    synced(record) {
       syncs = [record, ...syncs].slice(0, remembered);
-      problems = snapshot.problems;
       if (record.outcome.kind !== "ok") return;
       refused.set(record.family, record.outcome.refused);
       lastSuccess[record.family] = record.finishedAt;
@@ -86,7 +90,7 @@ export function keepStatus(facts: StatusFacts, { source, configuration, now }: S
       configuration: configuration(),
       syncs,
       lastSuccess,
-      problems: [...problems, ...[...refused.values()].flat()],
+      problems: [...problems(), ...[...refused.values()].flat()],
       drift,
       watches: source().resources,
     }),

@@ -130,16 +130,6 @@ describe("arrivals", () => {
     expect(await value(`${changes}endpoint_changes_pending`)).toBe(0);
   });
 
-  it("problems are shown by kind, and go when they are solved", async () => {
-    const { cluster, arrive, value } = setUp();
-    cluster.upsert("Service", service("web", { externalIPs: ["nonsense"] }));
-    arrive();
-    expect(await value("turnout_problems", { kind: "invalid-address" })).toBe(1);
-    cluster.upsert("Service", service());
-    arrive();
-    expect(await value("turnout_problems")).toBeUndefined();
-  });
-
   it("03/9 the Node decides who may send load-balancer traffic here", () => {
     const { cluster, arrive, health } = setUp();
     const node = (metadata: object, spec: object = {}) => {

@@ -1,6 +1,5 @@
 // Turns what happens to Snapshots and Syncs into metrics and health: the few calls that `sync/` is wired to.
 import type { Family } from "../model/address.ts";
-import type { Problem, ProblemKind } from "../model/problem.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import type { Clock } from "./clock.ts";
@@ -10,7 +9,7 @@ import type { ModeName } from "./metrics/define.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 
-export type SyncObserver = LoopObserver & {
+export type SyncObserver = Omit<LoopObserver, "conflicts"> & {
   /** What this node has of each Service, as of the last successful Sync. */
   readonly local: (family: Family) => LocalEndpoints;
 };
@@ -28,7 +27,6 @@ export function openSyncObserver(
   clock: Clock,
 ): SyncObserver {
   const openedAt = clock.wall();
-  let problems: readonly Problem[] = [];
   const perFamily = new Map(families.map((family) => [family, openFamily(nodeName)]));
   const of = (family: Family) => perFamily.get(family)!;
 
@@ -48,8 +46,6 @@ export function openSyncObserver(
       metrics.endpointChanges.add(arrivals.sliceEvents);
       metrics.serviceChangesPending.add(arrivals.serviceChanges);
       metrics.endpointChangesPending.add(arrivals.sliceChanges);
-      if (snapshot.problems !== problems) tellProblems(metrics, snapshot.problems);
-      problems = snapshot.problems;
       health.setNode(snapshot.node);
     },
     taken(family, { arrivals, [family]: { changed } }) {
@@ -134,11 +130,4 @@ function tellWithoutLocal(metrics: Metrics, mode: ModeName, family: Family, loca
   const { internal, external } = local.without(mode === "ipvs" ? "services" : "ports");
   metrics.noLocalEndpoints.with({ traffic_policy: "internal", ...label(family) }).set(internal);
   metrics.noLocalEndpoints.with({ traffic_policy: "external", ...label(family) }).set(external);
-}
-
-function tellProblems(metrics: Metrics, problems: readonly Problem[]): void {
-  const counts = new Map<ProblemKind, number>();
-  for (const { kind } of problems) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  metrics.problems.reset();
-  for (const [kind, count] of counts) metrics.problems.with({ kind }).set(count);
 }

@@ -123,7 +123,9 @@ export class Crank {
     const seen = snapshot[this.#family];
     // A turn without a new Snapshot repeats the last one: nothing in it is changed any more.
     const wanted = isNew ? seen : { ...seen, changed: new Set<string>() };
+    const { conflicts } = this.#sync;
     const record = await this.#sync.turn(wanted, settings(this.#family, snapshot), trigger, signal);
+    if (this.#sync.conflicts !== conflicts) observer.conflicts(this.#family, this.#sync.conflicts);
     this.#failed = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
     observer.synced(record, snapshot);
     afterSync?.({ record, snapshot, routes: () => this.#sync.routes! });

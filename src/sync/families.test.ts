@@ -147,6 +147,7 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
       started: () => {},
       queued: () => {},
       arrived: () => {},
+      conflicts: () => {},
       taken: (family, snapshot) => taken.push({ family, snapshot }),
       synced: () => {},
       readBack: () => {},

@@ -3,7 +3,9 @@ import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import { RestoreFailed } from "../host/iptables/refusal.ts";
 import type { Family } from "../model/address.ts";
+import type { Problem } from "../model/problem.ts";
 import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
+import { conflicts } from "../routing/conflicts.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import type { Applied, Driver } from "./driver.ts";
 import type { SyncRecord, Trigger } from "./record.ts";
@@ -14,6 +16,9 @@ export class FamilySync {
   readonly #wall: () => number;
   #routes: Routes | null = null;
   #endpoints = 0;
+  /** What each ServicePort asks for and another one holds; most ask for nothing of the kind. */
+  readonly #contested = new Map<PortKey, readonly Problem[]>();
+  #conflicts: readonly Problem[] = [];
 
   constructor(family: Family, driver: Driver, wall: () => number) {
     this.family = family;
@@ -23,6 +28,11 @@ export class FamilySync {
 
   get routes(): Routes | null {
     return this.#routes;
+  }
+
+  /** Services that ask for what another one holds, sorted; the same list as long as nothing changed. */
+  get conflicts(): readonly Problem[] {
+    return this.#conflicts;
   }
 
   /** One Sync. A host that refuses ends up in the record; a bug is thrown. */
@@ -36,6 +46,7 @@ export class FamilySync {
     const before = this.#routes;
     this.#routes = route(before, snapshot, settings);
     this.#endpoints += this.#endpointsGained(before, this.#routes);
+    this.#lookForConflicts(this.#routes);
     const facts = () => ({
       family: this.family,
       trigger,
@@ -65,6 +76,18 @@ export class FamilySync {
       if (!(error instanceof HostError)) throw error;
       return { failed: `${trigger}: ${error.message}` };
     }
+  }
+
+  #lookForConflicts(routes: Routes): void {
+    let isChanged = false;
+    for (const key of routes.changed) {
+      const routed = routes.ports.get(key);
+      const found = routed === undefined ? [] : conflicts(routes, routed);
+      isChanged = this.#contested.delete(key) || found.length > 0 || isChanged;
+      if (found.length > 0) this.#contested.set(key, found);
+    }
+    if (isChanged)
+      this.#conflicts = [...this.#contested.keys()].sort().flatMap((key) => this.#contested.get(key)!);
   }
 
   #endpointsGained(before: Routes | null, now: Routes): number {

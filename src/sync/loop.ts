@@ -2,6 +2,7 @@
 import type { FamilySettings } from "../config/settings.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
+import type { Problem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { Crank } from "./crank.ts";
 import type { Driver } from "./driver.ts";
@@ -26,6 +27,8 @@ export type LoopObserver = {
   arrived(snapshot: Snapshot): void;
   /** A family sets out to bring about what is new to it: one Snapshot, or several that came while it was busy. */
   taken(family: Family, snapshot: Snapshot): void;
+  /** Services of a family that ask for what another one holds: all there are now, told when they changed. */
+  conflicts(family: Family, problems: readonly Problem[]): void;
   synced(record: SyncRecord, snapshot: Snapshot): void;
   readBack(family: Family, differences: number, message: string): void;
 };

@@ -3,8 +3,10 @@ import { spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { service } from "../objects.ts";
+import type { KubeObject } from "../reference/objects.ts";
 import { shop, shopSlice } from "./shop.ts";
-import { type Configuration, eventually, nodeObject } from "./site.ts";
+import { type Configuration, type Daemon, eventually, nodeObject, sampleOf } from "./site.ts";
 import { siteForEach } from "./site-each.ts";
 
 const turnout = join(import.meta.dirname, "..", "..", "bin", "turnout");
@@ -22,9 +24,11 @@ describe("looking at a daemon with settings of its own", () => {
   const place = siteForEach([nodeObject(), ...shop({ type: "NodePort", externalIPs: ["192.168.99.1"] })]);
   const statusSocket = () => join(place.site.folder, "status.sock");
 
-  async function started(config: Configuration, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  async function started(config: Configuration, env: Readonly<Record<string, string>> = {}): Promise<Daemon> {
     const args = [`--status-socket=${statusSocket()}`];
-    await place.site.start({ program: "turnout run", config, args, env }).ready();
+    const daemon = place.site.start({ program: "turnout run", config, args, env });
+    await daemon.ready();
+    return daemon;
   }
 
   /** What a command says of the daemon, and its exit code. It must not block: the API server is in this process. */
@@ -56,6 +60,23 @@ describe("looking at a daemon with settings of its own", () => {
     const usual = join(place.site.folder, "usual.json");
     writeFileSync(usual, JSON.stringify({ ...header, mode }));
     expect((await said("diff", "--live", `--config=${usual}`)).code).toBe(3);
+  });
+
+  it("two Services that claim one address: status, log and metrics tell of the one that is not served", async () => {
+    const daemon = await started({});
+    const claim = { clusterIP: "172.30.0.99", clusterIPs: ["172.30.0.99"], externalIPs: ["192.168.99.1"] };
+    const metadata = { namespace: "shop", name: "zoo" };
+    const { api } = place.site;
+    api.put({ apiVersion: "v1", kind: "Service", ...service(claim), metadata } as unknown as KubeObject);
+    const counted = async () => sampleOf(await daemon.metrics(), 'turnout_problems{kind="conflict"}') === 1;
+    await eventually(counted, "the conflict in the metrics");
+    const problem =
+      "externalIP 192.168.99.1:80/tcp is held by shop/web:http; shop/zoo:http is not served there";
+    expect((await said("status")).text).toContain(`problems  Service shop/zoo externalIP: ${problem}\n`);
+    const told = daemon.log().split("\n");
+    expect(told.filter((line) => line.includes(problem))).toHaveLength(1);
+    api.remove("Service", "shop", "zoo");
+    await eventually(async () => !(await counted()), "no conflict");
   });
 
   it("userspace mode: relays and rules that are not as they should be are named", async () => {

@@ -1,0 +1,36 @@
+// Every Problem known now: of objects, and of Services that ask for what another one holds.
+import type { Family } from "../model/address.ts";
+import { type Problem, printProblem } from "../model/problem.ts";
+import type { LoopObserver } from "../sync/loop.ts";
+
+export type KnownProblems = Pick<LoopObserver, "arrived" | "conflicts"> & {
+  readonly all: () => readonly Problem[];
+};
+
+/** `tell` is called with all of them whenever they changed. */
+export function keepProblems(tell: (all: readonly Problem[]) => void): KnownProblems {
+  let ofObjects: readonly Problem[] = [];
+  const conflicts = new Map<Family, readonly Problem[]>();
+  let all: readonly Problem[] = [];
+  const gather = () => {
+    all = distinct([...ofObjects, ...[...conflicts.values()].flat()]);
+    tell(all);
+  };
+  return {
+    arrived({ problems }) {
+      if (problems === ofObjects) return;
+      ofObjects = problems;
+      gather();
+    },
+    conflicts(family, problems) {
+      conflicts.set(family, problems);
+      gather();
+    },
+    all: () => all,
+  };
+}
+
+/** A NodePort is asked for in both families, but is one Problem. */
+function distinct(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((problem) => [printProblem(problem), problem])).values()];
+}
