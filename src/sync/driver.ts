@@ -8,6 +8,8 @@ import type { RuleCount } from "./record.ts";
 export type Driver = {
   /** Whether others are kept from changing what is ours; only nftables mode can. */
   readonly owned?: boolean;
+  /** Of modes that write rules: those it last set out to hold and to write, by table, whatever became of it. */
+  readonly rules?: readonly RuleCount[];
   /**
    * Brings the host to the Routes, which must be made of those before. Refused objects are set aside, and tried again
    * when they change or when `retryRefused` says so; throws HostError if nothing could be done.
@@ -30,8 +32,6 @@ export type Applied = {
   readonly bytes: number;
   /** Attempts that the host refused before this one. */
   readonly setbacks?: number;
-  /** Of modes that write rules, by table. */
-  readonly rules?: readonly RuleCount[];
   /** Objects the host refused; everything else is in place, and they will be tried again. */
   readonly refused: readonly Problem[];
 };

@@ -1,4 +1,4 @@
-// What a family finds out on the way to the host: Services that ask for what another one holds.
+// What a family finds out on the way to the host, whatever the host says in the end.
 import { expect, it } from "vitest";
 import { ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
@@ -29,9 +29,22 @@ it("the list stays the very same while other Services change", async () => {
   expect(sync.conflicts).toBe(before);
 });
 
+it("a record tells the rules that were to be written, also when the host refused them", async () => {
+  const { turn } = setUp();
+  expect(await turn([web], [web])).toMatchObject({ outcome: { kind: "failed" }, rules });
+});
+
+const rules = [{ table: "nat", held: 12, written: 3 }];
+
 function setUp() {
   const refuse = () => Promise.reject(new HostError("unavailable", "nobody is there"));
-  const driver: Driver = { sync: refuse, verify: refuse, watch: async () => {}, close: async () => {} };
+  const driver: Driver = {
+    rules,
+    sync: refuse,
+    verify: refuse,
+    watch: async () => {},
+    close: async () => {},
+  };
   const sync = new FamilySync("ipv4", driver, () => 0);
   const serviceCIDRs: readonly string[] = [];
   const turn = (all: readonly ServicePort[], changed: readonly ServicePort[]) => {

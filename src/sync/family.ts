@@ -55,6 +55,7 @@ export class FamilySync {
       changedPorts: this.#routes!.changed.size,
       servicePorts: this.#routes!.ports.size,
       endpoints: this.#endpoints,
+      ...(this.#driver.rules === undefined ? {} : { rules: this.#driver.rules }),
     });
     try {
       const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, trigger === "retry");

@@ -1,5 +1,6 @@
 // What iptables mode needs of a machine before it starts, and how every trace of it is removed.
 import { readFileSync } from "node:fs";
+import type { Mode } from "../config/config.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
@@ -16,14 +17,14 @@ import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
 
-/** Families whose tables can be listed; throws when there is none. */
-export async function iptablesFamilies(): Promise<readonly Family[]> {
+/** Families whose tables can be listed, which the mode needs; throws when there is none. */
+export async function iptablesFamilies(mode: Mode): Promise<readonly Family[]> {
   const start = await inUseHere(starter());
   const answers = await usableFamilies(start, (file) => readFileSync(file, "utf8"));
   const usable = answers.filter(({ reason }) => reason === null).map(({ family }) => family);
   if (usable.length > 0) return usable;
   const reasons = answers.map(({ family, reason }) => `${family}: ${reason}`).join("; ");
-  throw new HostError("unavailable", `Cannot use iptables mode: ${reasons}`);
+  throw new HostError("unavailable", `Cannot use ${mode} mode: ${reasons}`);
 }
 
 /** Opens loopback addresses for NodePorts where they are to answer there. */

@@ -1,6 +1,8 @@
 // The loop's pacing, on a clock that only moves when told.
 import { describe, expect, it } from "vitest";
+import type { ValidConfig } from "../config/config.ts";
 import type { FamilySettings } from "../config/settings.ts";
+import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
@@ -8,6 +10,7 @@ import { noArrivals, type Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Driver } from "./driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
+import { modesAtWork } from "./modes.ts";
 import type { SyncRecord } from "./record.ts";
 
 describe("loop", () => {
@@ -101,6 +104,24 @@ describe("loop", () => {
     });
   });
 
+  it.for(Object.entries(modesAtWork))(
+    "02/28 mode %s tries a failed Sync again after syncPeriod",
+    async ([, mode]) => {
+      const { syncs, run, advance, fail } = setUp({
+        minGapMs: milliseconds(periods.minSyncPeriod),
+        retryMs: milliseconds(periods.syncPeriod),
+        resyncMs: mode.resyncMs(periods as ValidConfig),
+      });
+      await run()(async ({ change }) => {
+        fail(2);
+        change();
+        await advance(0);
+        await advance(60_000);
+        expect(syncs()).toEqual([0, 30_000, 60_000]);
+      });
+    },
+  );
+
   it("repairs drift at once, whatever minGap says", async () => {
     const { run, advance, drift, verified } = setUp();
     await run()(async ({ change }) => {
@@ -157,6 +178,11 @@ describe("loop", () => {
 });
 
 type Steps = (steps: (source: { change: () => void }) => Promise<void>) => Promise<void>;
+
+const periods: Pick<ValidConfig, "minSyncPeriod" | "syncPeriod"> = {
+  minSyncPeriod: 1_000_000_000n,
+  syncPeriod: 30_000_000_000n,
+};
 
 function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_000 }) {
   const clock = new ManualClock();

@@ -62,7 +62,7 @@ const defaultUdpIdleMs = 30_000;
 
 export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
   iptables: {
-    families: iptablesFamilies,
+    families: () => iptablesFamilies("iptables"),
     prepare: (options) => prepareIptables(options.settings.ipv4, options),
     open: (family, { syncPeriodMs, clock, netns }) =>
       openIptables({
@@ -75,7 +75,7 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
     cleanUp: cleanUpIptables,
   },
   ipvs: {
-    families: iptablesFamilies,
+    families: () => iptablesFamilies("ipvs"),
     prepare: ({ config, ...options }) => prepareIpvs(config, options),
     open: (family, { config, clock, netns }) =>
       openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
@@ -102,7 +102,7 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
     cleanUp: cleanUpNftables,
   },
   userspace: {
-    families: iptablesFamilies,
+    families: () => iptablesFamilies("userspace"),
     prepare: async ({ config }) => mustNotBindLoopback(config.bindAddress),
     open: (family, { config, clock }) => {
       const range = parsePortRange(config.portRange);

@@ -5,7 +5,7 @@ import type { Problem } from "../model/problem.ts";
 /** Why a Sync ran: the first one, a change, after a failure, after a while, or because somebody changed the host. */
 export type Trigger = "first" | "change" | "retry" | "resync" | "drift";
 
-/** How many rules we hold in a table, and how many a Sync wrote. */
+/** How many rules we want to hold in a table, and how many of them a Sync wrote or tried to. */
 export type RuleCount = { readonly table: string; readonly held: number; readonly written: number };
 
 export type SyncRecord = {
@@ -24,7 +24,7 @@ export type SyncRecord = {
   readonly readBack: boolean;
   /** Attempts that the host refused before one that it took. */
   readonly setbacks?: number;
-  /** Of modes that write rules; their metrics tell it. */
+  /** Of modes that write rules: as of the last attempt, which need not be this Sync's if it failed before. */
   readonly rules?: readonly RuleCount[];
   readonly outcome:
     | { readonly kind: "ok"; readonly refused: readonly Problem[] }

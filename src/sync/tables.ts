@@ -11,6 +11,7 @@ import type { IptablesPatch, IptablesPlan, Step } from "../plan/iptables/types.t
 import type { Routes } from "../routing/routes.ts";
 import { Backlog } from "./backlog.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
+import type { RuleCount } from "./record.ts";
 
 export type TablesOptions = {
   readonly place: Place;
@@ -28,6 +29,8 @@ export class TablesDriver implements Driver {
   #want: IptablesPlan | null = null;
   /** What the host holds; null: we do not know. */
   #applied: IptablesPlan | null = null;
+  /** Of the last attempt. */
+  #rules: readonly RuleCount[] = [];
   readonly #backlog = new Backlog();
   /** Begins to listen to events; not before the first load, which would be thousands of them. */
   #listen: (() => Promise<void>) | null = null;
@@ -35,6 +38,10 @@ export class TablesDriver implements Driver {
   constructor(host: IptablesHost, options: TablesOptions) {
     this.#host = host;
     this.#options = options;
+  }
+
+  get rules(): readonly RuleCount[] {
+    return this.#rules;
   }
 
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
@@ -79,11 +86,12 @@ export class TablesDriver implements Driver {
   ): Promise<Omit<Applied, "refused">> {
     const before = this.#applied;
     const patch = before === null ? adopt(await this.#host.read(signal), want) : diff(before, want, keys);
+    this.#rules = rulesOf(want, patch);
     const written = await this.#apply(patch, signal);
     this.#applied = want;
     await this.#listen?.();
     this.#listen = null;
-    return { readBack: before === null, ...written, rules: rulesOf(want, patch) };
+    return { readBack: before === null, ...written };
   }
 
   /** After a failure some tables may be changed and others not. */
@@ -112,7 +120,7 @@ function without(plan: IptablesPlan, keys: Iterable<PortKey>): IptablesPlan {
 }
 
 /** Jumps from built-in chains are not counted, as in kube-proxy. */
-function rulesOf(plan: IptablesPlan, patch: IptablesPatch): NonNullable<Applied["rules"]> {
+function rulesOf(plan: IptablesPlan, patch: IptablesPatch): readonly RuleCount[] {
   const writtenBy = ({ write, prepend }: Step) =>
     write.reduce((sum, { rules }) => sum + rules.length, 0) +
     prepend.filter(({ chain }) => chain.startsWith("KUBE-")).length;

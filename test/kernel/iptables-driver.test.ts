@@ -38,8 +38,8 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const first = routed([web, front]);
     const record = await driver.sync(first, never);
     expect(record.readBack).toBe(true);
-    expect(record.rules!.map(({ held }) => held)).toEqual(record.rules!.map(({ written }) => written));
-    expect(record.rules!.map(({ table, held }) => [table, held])).toEqual(
+    expect(driver.rules!.map(({ held }) => held)).toEqual(driver.rules!.map(({ written }) => written));
+    expect(driver.rules!.map(({ table, held }) => [table, held])).toEqual(
       ["filter", "nat"].map((table) => [
         table,
         here
@@ -212,6 +212,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const failure = (await driver.sync(routes, never).catch((error: unknown) => error)) as RestoreFailed;
     expect(failure.kind).toBe("unavailable");
     expect(failure.message).toContain("holding the xtables lock");
+    expect(driver.rules!.every(({ held, written }) => held > 0 && written === held)).toBe(true);
     const gone = once(holder, "exit");
     holder.kill();
     await gone;

@@ -20,14 +20,17 @@ describe("a machine without", () => {
 
   const ipv6First = () => site.api.put(nodeObject({ addresses: [...nodeIPs].reverse() }));
 
-  it.each(["iptables", "userspace"])(
-    "iptables programs: mode %s ends with 1 and names them",
+  it.each(["iptables", "userspace", "ipvs"])(
+    "iptables programs: mode %s ends with 1 and names itself and them",
     async (mode) => {
       const env = { PATH: site.pathWithout(/^ip6?tables/) };
       const { code, log } = await site.finish({ config: { mode }, env });
       expect({ code, log }).toMatchObject({ code: 1 });
       expect(log).toMatch(
-        /^E.*"command failed" err="Cannot use iptables mode: ipv4: Cannot run iptables: ENOENT/m,
+        new RegExp(
+          `^E.*"command failed" err="Cannot use ${mode} mode: ipv4: Cannot run iptables: ENOENT`,
+          "m",
+        ),
       );
       expect(log).toContain("ipv6: Cannot run ip6tables: ENOENT");
     },
