@@ -1,6 +1,7 @@
 // The real machine as the commands see it.
 import { writeFile } from "node:fs/promises";
 import { systemClock } from "../observe/clock.ts";
+import { printBug } from "./bug.ts";
 import type { CommandWorld } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
 import { runDaemon } from "./daemon.ts";
@@ -31,15 +32,14 @@ export function commandWorld(): CommandWorld {
   };
 }
 
-/** Ends the process with the code a command resolves with; a bug ends it with 2. */
+/** Ends the process with the code a command resolves with; a bug, wherever it shows, ends it with 2. */
 export function exitWith(code: Promise<number>): void {
-  code.then(
-    (value) => {
-      process.exitCode = value;
-    },
-    (bug: unknown) => {
-      process.stderr.write(`${bug instanceof Error ? bug.stack : String(bug)}\n`);
-      process.exit(2);
-    },
-  );
+  const end = (bug: unknown) => {
+    process.stderr.write(`${printBug(bug)}\n`);
+    process.exit(2);
+  };
+  process.once("uncaughtException", end);
+  code.then((value) => {
+    process.exitCode = value;
+  }, end);
 }

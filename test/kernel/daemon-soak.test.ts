@@ -162,7 +162,7 @@ async function settled(list: () => readonly string[]): Promise<void> {
 }
 
 function wrongWords(log: string): readonly string[] {
-  return log.split("\n").filter((line) => /command failed|unhandled|TypeError|at .*\.cjs/i.test(line));
+  return log.split("\n").filter((line) => /command failed|unhandled|TypeError|^ +at /i.test(line));
 }
 
 function say(text: string): void {
