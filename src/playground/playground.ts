@@ -16,7 +16,7 @@ import { parseSourceSpec } from "../sources/index.ts";
 import type { Admit, Customs } from "./api/customs.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
-import { admission } from "./cluster/admission.ts";
+import { admission, release } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
 import { farewell } from "./cluster/farewell.ts";
@@ -291,7 +291,11 @@ function addressesOf(pod: ApiObject): string[] {
 /** The port that was asked for, or any. */
 async function listen(port: number): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
-    const customs: Customs = { admit: (...asked) => admissionTo(api)(...asked), linger: farewell(Date.now) };
+    const customs: Customs = {
+      admit: (...asked) => admissionTo(api)(...asked),
+      linger: farewell(Date.now),
+      release,
+    };
     const api = new ApiServer({ port: wanted, customs });
     try {
       await api.listen();
@@ -324,7 +328,7 @@ function missingNamespaces(manifests: readonly Manifest[]): Manifest[] {
 function admitted(api: ApiServer, object: Manifest): Manifest {
   const admit = admissionTo(api);
   const resource = { kind: object.kind } as Parameters<typeof admit>[0];
-  return { ...admit(resource, object, null), kind: object.kind };
+  return { ...admit(resource, object, null, true), kind: object.kind };
 }
 
 function kubeconfigText(server: string): string {

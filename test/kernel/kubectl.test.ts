@@ -33,13 +33,34 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     rmSync(home, { recursive: true });
   });
 
+  it("finds, sorts and shows in every form", async () => {
+    const lines = async (line: string) => (await kubectl(line)).trim().split("\n");
+    expect(await lines("get pods -l app=stock -o name")).toEqual(["pod/stock-1", "pod/stock-2"]);
+    expect(await lines("get pods -o name --field-selector spec.nodeName=node-b -l app=stock")).toEqual([
+      "pod/stock-2",
+    ]);
+    expect(
+      await lines(
+        "get pods -l app=stock --no-headers --sort-by=.metadata.name -o custom-columns=A:.status.podIP",
+      ),
+    ).toEqual([expect.stringMatching(/^10\.0\.1\./), expect.stringMatching(/^10\.0\.2\./)]);
+    expect(await kubectl("get pods --sort-by=.status.podIP")).toMatch(/^NAME [\s\S]*^stock-1 /m);
+    expect(await kubectl("get endpoints web")).toMatch(/^web +10\.0\.\d\.\d+:8080,/m);
+    expect(await kubectl("get service web -o yaml")).toMatch(/^ {2}externalTrafficPolicy: Cluster$/m);
+    expect(await kubectl("describe pod stock-1")).toMatch(/Started.* runs on node-a at 10\.0\.1\./);
+    expect(await kubectl("describe node node-a")).toMatch(/^PodCIDR: +10\.0\.1\.0\/24$/m);
+    expect(await kubectl("get events")).toMatch(/Normal +Started +pod\/stock-1 +runs on node-a/);
+  });
+
   it("applies, gets, watches, edits, scales and deletes, and traffic follows", async () => {
     await kubectl("apply -f -", hello);
     expect(await kubectl("get service hello")).toMatch(
       /^hello +NodePort +172\.30\.\S+ +<none> +80:\d+\/TCP/m,
     );
     expect(await kubectl("get deployments")).toMatch(/^hello +\d\/2/m);
-    expect(await kubectl("get pods -o wide")).toMatch(/^hello-1 +1\/1 +Running +0 +10\.0\.\d\.\d+ +node-/m);
+    expect(await kubectl("get pods -o wide")).toMatch(
+      /^hello-1 +1\/1 +Running +0 +\d+s +10\.0\.\d\.\d+ +node-/m,
+    );
     expect(await kubectl("get all")).toMatch(/^deployment.apps\/hello +2\/2 +2 +2/m);
     expect(await met("svc/shop/hello:80")).toMatch(/^hello-/);
 
@@ -68,7 +89,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(text).toMatch(/^Type: +NodePort$/m);
     expect(text).toMatch(/^TargetPort: +web\/TCP$/m);
     expect(text).toMatch(/^Endpoints: +10\.0\.\d\.\d+:8080,10\.0\.\d\.\d+:8080$/m);
-    expect(await kubectl("get svc hello -o wide")).toMatch(/^hello +NodePort .* app=hello +\d/m);
+    expect(await kubectl("get svc hello -o wide")).toMatch(/^hello +NodePort .* \d+s +app=hello$/m);
     await kubectl("delete -f -", hello);
   });
 
@@ -126,8 +147,99 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
   it("is told in words what cannot be", async () => {
     const taken = hello.replace("port: 80,", "port: 80, nodePort: 30080,");
     await expect(kubectl("apply -f -", taken)).rejects.toThrow(/already allocated by shop\/web/);
-    await expect(kubectl("logs web-1")).rejects.toThrow(/without containers, logs or shells/);
     await kubectl("delete -f - --ignore-not-found", hello);
+    for (const line of [
+      "logs web-1",
+      "exec web-1 -- ls",
+      "port-forward pod/web-1 8080",
+      "debug web-1 --image=x",
+    ])
+      await expect(kubectl(line)).rejects.toThrow(
+        /without containers, logs or shells; .*(send|ip netns exec)/,
+      );
+    await expect(kubectl("create configmap x --from-literal=a=b")).rejects.toThrow(/has no configmaps/);
+    await expect(kubectl("delete namespace default")).rejects.toThrow(/may not be deleted/);
+    await expect(kubectl("scale deployment web --replicas=1000")).rejects.toThrow(/from 0 to 100/);
+    const wrong = [
+      ["selector:", "selektor:", /unknown field "spec.selektor"; did you mean "spec.selector"\?/],
+      ["port: 80,", "port: eighty,", /spec.ports\[0\].port: must be an integer, not "eighty"/],
+      ["port: 80,", "port: 80000,", /spec.ports\[0\].port: .* from 1 to 65535/],
+      ["type: NodePort", "type: Nodeport", /supported values: "ClusterIP", "NodePort"/],
+    ] as const;
+    const [, service = ""] = hello.split("---\n");
+    for (const [right, typo, answer] of wrong)
+      await expect(kubectl("apply -f -", service.replace(right, typo))).rejects.toThrow(answer);
+    await expect(kubectl("create namespace Shop")).rejects.toThrow(/for example "my-name"/);
+  });
+
+  it("explains kinds and fields, and knows what may be done", async () => {
+    expect(await kubectl("explain service")).toMatch(/^ +spec\t<Object>/m);
+    expect(await kubectl("explain service.spec.externalTrafficPolicy")).toMatch(/ENUM:\s+Cluster\s+Local\n/);
+    expect(await kubectl("explain deployment --recursive")).toMatch(/containerPort\t<integer> -required-/);
+    expect(await kubectl("api-resources -o name")).toContain("endpointslices.discovery.k8s.io");
+    expect(await kubectl("auth can-i delete pods")).toBe("yes\n");
+  });
+
+  it("changes a Service in every way there is, and shows the difference before", async () => {
+    const [, service = ""] = hello.split("---\n");
+    const other = service.replace("port: 80,", "port: 81,");
+    await kubectl("apply -f -", service);
+    await kubectl("apply --dry-run=server -f -", other);
+    const port = () =>
+      kubectl("get service hello -o jsonpath={.spec.ports[*].port}/{.spec.ports[*].targetPort}");
+    expect(await port()).toBe("80/web");
+    await expect(kubectl("diff -f -", other)).rejects.toMatchObject({
+      stdout: expect.stringMatching(/^- {4}port: 80$[\s\S]*^\+ {4}port: 81$/m),
+    });
+    await kubectl("replace -f -", other);
+    expect(await port()).toBe("81/web");
+    await kubectl(`patch service hello -p {"spec":{"ports":[{"port":81,"targetPort":8081}]}}`);
+    expect(await port()).toBe("81/8081");
+    await kubectl(`patch service hello --type=merge -p {"spec":{"ports":[{"port":82}]}}`);
+    expect(await port()).toBe("82/82");
+    await kubectl(
+      `patch service hello --type=json -p [{"op":"replace","path":"/spec/ports/0/port","value":83}]`,
+    );
+    expect(await port()).toBe("83/82");
+    await kubectl("apply --server-side -f -", service);
+    expect(await port()).toBe("80/web");
+    await kubectl("label service hello tier=front");
+    await kubectl("annotate service hello note=1");
+    expect(await kubectl("get service -l tier=front --show-labels")).toMatch(/^hello .*tier=front$/m);
+    await kubectl("delete service hello");
+  });
+
+  it("goes back to the template before, and waits while it is paused", async () => {
+    await kubectl("create deployment past --image=one");
+    await kubectl("wait --for=condition=Available deployment/past --timeout=9s");
+    await kubectl("set image deployment/past one=two");
+    await kubectl("rollout status deployment/past --timeout=9s");
+    expect(await kubectl("rollout history deployment/past")).toMatch(/^1 +<none>\n2 +<none>$/m);
+    await kubectl("rollout undo deployment/past");
+    expect(await kubectl("rollout history deployment/past")).toMatch(/^2 +<none>\n3 +<none>$/m);
+    const image = "get deployment past -o jsonpath={.spec.template.spec.containers[0].image}";
+    expect(await kubectl(image)).toBe("one");
+    await kubectl("rollout pause deployment/past");
+    await kubectl("set image deployment/past one=three");
+    expect(await kubectl("get rs -l app=past -o name")).toMatch(/^(replicaset.apps\/past-\w+\n){2}$/);
+    await kubectl("rollout resume deployment/past");
+    expect(await kubectl("get rs -l app=past -o name")).toMatch(/^(replicaset.apps\/past-\w+\n){3}$/);
+    await kubectl("delete deployment past");
+  });
+
+  it("keeps pods off a node that has a taint, or not the label", async () => {
+    await kubectl("taint node node-a busy=yes:NoSchedule");
+    await kubectl("create deployment shy --image=echo --replicas=2");
+    await kubectl("wait --for=condition=Available deployment/shy --timeout=9s");
+    expect(await kubectl("get pods -l app=shy -o wide")).not.toContain("node-a");
+    await kubectl(
+      `run zoned --image=echo --overrides={"spec":{"nodeSelector":{"topology.kubernetes.io/zone":"a"}}}`,
+    );
+    expect(await kubectl("get pod zoned")).toMatch(/^zoned +0\/1 +Pending/m);
+    expect(await kubectl("describe pod zoned")).toMatch(/FailedScheduling.*node-b does not have the label/);
+    await kubectl("taint node node-a busy-");
+    await kubectl("wait --for=condition=Ready pod/zoned --timeout=9s");
+    await kubectl("delete deployment/shy pod/zoned --wait=false");
   });
 
   async function kubectl(line: string, input = "", env: NodeJS.ProcessEnv = {}): Promise<string> {

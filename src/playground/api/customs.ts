@@ -2,13 +2,19 @@
 import type { ApiObject, Draft } from "./object.ts";
 import type { Resource } from "./resources.ts";
 
-/** Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object. */
-export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null) => Draft;
+/**
+ * Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object.
+ * `strict`: fields that nobody knows are refused too.
+ */
+export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null, strict: boolean) => Draft;
 
 /** What an object that is to be deleted looks like until it is gone; null: it goes at once. */
 export type Linger = (object: ApiObject, graceSeconds: number | undefined) => Draft | null;
 
-export type Customs = { readonly admit: Admit; readonly linger: Linger };
+/** Throws Failure when an object must stay. */
+export type Release = (object: ApiObject) => void;
+
+export type Customs = { readonly admit: Admit; readonly linger: Linger; readonly release?: Release };
 
 /** Of a server without controllers: everything is stored as it comes, and goes when it is told. */
 export const plainCustoms: Customs = { admit: (_resource, draft) => draft, linger: () => null };

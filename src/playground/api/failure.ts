@@ -50,8 +50,15 @@ export const invalid = (kind: string, name: string, message: string, field = "")
 export const notFound = (plural: string, name: string) =>
   new Failure(404, "NotFound", `${plural} ${JSON.stringify(name)} not found`, { name, kind: plural });
 
-export const noSuchPath = () =>
-  new Failure(404, "NotFound", "the server could not find the requested resource");
+/** A path that nobody serves; `plural` is what it seems to be about. */
+export const noSuchPath = (plural = "") =>
+  new Failure(
+    404,
+    "NotFound",
+    plural === ""
+      ? "the server could not find the requested resource"
+      : `the server could not find the requested resource: this small API has no ${plural}; kubectl api-resources lists what it has`,
+  );
 
 export const conflict = (plural: string, name: string, message: string) =>
   new Failure(

@@ -1,5 +1,7 @@
-// Just enough OpenAPI for `kubectl` to leave the validation of fields to the server.
+// OpenAPI as far as `kubectl` reads it: `kubectl explain`, and that the server checks the fields itself.
+import type { Field } from "./fields.ts";
 import { apiVersionOf, type Resource, resources } from "./resources.ts";
+import { schemas } from "./schemas.ts";
 
 /** The index of documents, or one of them; null when there is none. */
 export function openApiAnswer(path: string): unknown {
@@ -17,11 +19,46 @@ export function openApiAnswer(path: string): unknown {
   return {
     openapi: "3.0.0",
     info: { title: "Turnout playground", version: "v1.37.0" },
-    components: { schemas: {} },
+    components: {
+      schemas: Object.fromEntries(
+        served.map(({ kind, group, version: v }) => [
+          `playground.${kind}`,
+          { ...schemaOf(schemas[kind]!), "x-kubernetes-group-version-kind": [{ group, version: v, kind }] },
+        ]),
+      ),
+    },
     paths: Object.fromEntries(
       served.map((resource) => [objectPath(resource), { patch: operation(resource) }]),
     ),
   };
+}
+
+function schemaOf(field: Field): object {
+  const { list, says, ...one } = field;
+  if (list) return { type: "array", description: says, items: schemaOf({ ...field, list: false, says: "" }) };
+  const about = says === "" ? {} : { description: says };
+  switch (one.type) {
+    case "string":
+    case "integer":
+    case "boolean":
+      return { ...about, type: one.type, ...(one.values.length === 0 ? {} : { enum: one.values }) };
+    case "integer or string":
+      return { ...about, type: "string", format: "int-or-string" };
+    case "map":
+      return { ...about, type: "object", additionalProperties: { type: "string" } };
+    case "anything":
+      return { ...about, type: "object" };
+    case "object": {
+      const all = Object.entries(one.fields);
+      const needed = all.filter(([, { required }]) => required).map(([name]) => name);
+      return {
+        ...about,
+        type: "object",
+        ...(needed.length === 0 ? {} : { required: needed }),
+        properties: Object.fromEntries(all.map(([name, field_]) => [name, schemaOf(field_)])),
+      };
+    }
+  }
 }
 
 function pathOf(version: string): string {

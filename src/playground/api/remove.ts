@@ -1,6 +1,6 @@
 // Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
 import { decoded, type WriteBody } from "./body.ts";
-import type { Linger } from "./customs.ts";
+import type { Linger, Release } from "./customs.ts";
 import { conflict } from "./failure.ts";
 import { selectionOf } from "./list.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
@@ -8,26 +8,37 @@ import { type ApiRequest, isDryRun } from "./request.ts";
 import { apiVersionOf } from "./resources.ts";
 import type { Store } from "./store.ts";
 
-export function deleted(store: Store, request: ApiRequest, body: WriteBody, linger: Linger) {
+type Farewell = { readonly linger: Linger; readonly release: Release };
+
+export function deleted(store: Store, request: ApiRequest, body: WriteBody, { linger, release }: Farewell) {
   const { resource, namespace, name } = request;
   const { uid, ...options } = deleteOptions(request, body);
   const object = store.get(resource, namespace, name);
   if (uid !== undefined && uid !== object.metadata.uid)
     throw conflict(resource.plural, name, `the UID in the precondition (${uid}) does not match`);
+  release(object);
   const left = options.dryRun ? object : remove(store, request, object, linger(object, options.grace));
   if (left !== null) return left;
   const details = { name, kind: resource.plural, uid: object.metadata.uid };
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
 }
 
-export function deletedAll(store: Store, request: ApiRequest, body: WriteBody, linger: Linger) {
+export function deletedAll(
+  store: Store,
+  request: ApiRequest,
+  body: WriteBody,
+  { linger, release }: Farewell,
+) {
   const { resource, namespace } = request;
   const { dryRun, grace } = deleteOptions(request, body);
   const matches = selectionOf(request);
-  const items = store
+  const found = store
     .list(resource)
-    .filter((object) => (namespace === "" || object.metadata.namespace === namespace) && matches(object))
-    .map((object) => (dryRun ? object : (remove(store, request, object, linger(object, grace)) ?? object)));
+    .filter((object) => (namespace === "" || object.metadata.namespace === namespace) && matches(object));
+  for (const object of found) release(object);
+  const items = found.map((object) =>
+    dryRun ? object : (remove(store, request, object, linger(object, grace)) ?? object),
+  );
   return {
     kind: `${resource.kind}List`,
     apiVersion: apiVersionOf(resource),

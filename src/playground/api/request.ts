@@ -31,8 +31,9 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
   const resource = resources.find(
     (candidate) => candidate.group === group && candidate.version === version && candidate.plural === plural,
   );
-  if (!resource || (namespace !== "" && !resource.namespaced)) throw noSuchPath();
-  if (resource.kind === "Pod" && insidePods.includes(subresource)) throw noContainers();
+  if (!resource || (namespace !== "" && !resource.namespaced)) throw noSuchPath(plural);
+  if (resource.kind === "Pod" && Object.hasOwn(insidePods, subresource))
+    throw noContainers(namespace, name, insidePods[subresource]!);
   if (!isSubresource(subresource, resource)) throw noSuchPath();
   const query = url.searchParams;
   return {
@@ -45,10 +46,22 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
   };
 }
 
-const insidePods: readonly string[] = ["log", "exec", "attach", "portforward"];
+/** What somebody wants of a Pod that has no containers, and what to do instead. */
+const insidePods: Readonly<Record<string, "log" | "shell" | "requests">> = {
+  log: "log",
+  exec: "shell",
+  attach: "shell",
+  ephemeralcontainers: "shell",
+  portforward: "requests",
+};
 
-function noContainers(): Failure {
-  const message = "pods of the playground are small servers without containers, logs or shells";
+function noContainers(namespace: string, name: string, wanted: "log" | "shell" | "requests"): Failure {
+  const instead = {
+    log: `at the prompt of the playground, "send outside nodeport:30080" shows who answers whom`,
+    shell: `a shell in its network: ip netns exec turnout-${process.pid}-${namespace}.${name} sh`,
+    requests: `at the prompt of the playground: send ${name} svc/NAMESPACE/NAME:PORT`,
+  };
+  const message = `pods of the playground are small servers without containers, logs or shells; ${instead[wanted]}`;
   return new Failure(405, "MethodNotAllowed", message);
 }
 
@@ -60,6 +73,11 @@ function isSubresource(name: string, { hasStatus, hasScale }: Resource): name is
 export function isOn(query: URLSearchParams, name: string): boolean {
   const value = query.get(name);
   return value !== null && value !== "false" && value !== "0";
+}
+
+/** Whether fields that nobody knows are to be refused, as kubectl asks for. */
+export function isStrict({ query }: ApiRequest): boolean {
+  return query.get("fieldValidation") === "Strict";
 }
 
 /** With `dryRun` everything is checked and nothing is stored. */

@@ -79,6 +79,16 @@ export const resources: readonly Resource[] = [
   },
   {
     ...plain,
+    group: "apps",
+    plural: "replicasets",
+    kind: "ReplicaSet",
+    hasStatus: true,
+    hasScale: true,
+    shortNames: ["rs"],
+    mergeKeys: { ...commonKeys, containers: "name", ports: "containerPort", env: "name" },
+  },
+  {
+    ...plain,
     group: "discovery.k8s.io",
     plural: "endpointslices",
     kind: "EndpointSlice",
@@ -99,8 +109,30 @@ export const resources: readonly Resource[] = [
     plural: "events",
     kind: "Event",
     shortNames: ["ev"],
-    fields: ["reason", "type", "regarding.name"],
+    fields: ["reason", "type", ...["name", "namespace", "kind", "uid"].map((each) => `regarding.${each}`)],
     mergeKeys: commonKeys,
+  },
+  // The older form of the same; whoever names a kind without a group means the newer one.
+  {
+    ...plain,
+    plural: "events",
+    kind: "Event",
+    shortNames: ["ev"],
+    fields: [
+      "reason",
+      "type",
+      ...["name", "namespace", "kind", "uid", "apiVersion", "resourceVersion", "fieldPath"].map(
+        (each) => `involvedObject.${each}`,
+      ),
+    ],
+    mergeKeys: commonKeys,
+  },
+  {
+    ...plain,
+    plural: "endpoints",
+    kind: "Endpoints",
+    shortNames: ["ep"],
+    mergeKeys: {},
   },
 ];
 
@@ -108,8 +140,10 @@ export function apiVersionOf(resource: Pick<Resource, "group" | "version">): str
   return resource.group === "" ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-export function resourceOfKind(kind: string): Resource | undefined {
-  return resources.find((resource) => resource.kind === kind);
+/** Without a version the first there is. */
+export function resourceOfKind(kind: string, apiVersion?: string): Resource | undefined {
+  const all = resources.filter((resource) => resource.kind === kind);
+  return all.find((resource) => apiVersionOf(resource) === apiVersion) ?? all[0];
 }
 
 /** Value of a selectable field; null when the resource does not offer it. */

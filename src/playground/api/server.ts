@@ -12,6 +12,7 @@ import { listObjects } from "./list.ts";
 import type { ApiObject, Draft } from "./object.ts";
 import { type ApiRequest, parseRequest } from "./request.ts";
 import { type Resource, resourceOfKind } from "./resources.ts";
+import { reviewAnswer } from "./reviews.ts";
 import { scaleOf } from "./scale.ts";
 import { Store } from "./store.ts";
 import { asTable, wantsTable } from "./table.ts";
@@ -137,15 +138,15 @@ export class ApiServer {
   }
 
   /** Creates or replaces an object, status included. */
-  put(object: Draft & { readonly kind: string }): ApiObject {
-    const resource = kindOf(object.kind);
+  put(object: Draft & { readonly kind: string; readonly apiVersion?: string }): ApiObject {
+    const resource = kindOf(object.kind, object.apiVersion);
     const namespace = resource.namespaced ? (object.metadata?.namespace ?? "default") : "";
     const exists = this.store.has(resource, namespace, object.metadata?.name ?? "");
     return exists ? this.store.update(resource, object) : this.store.create(resource, object);
   }
 
-  remove(kind: string, namespace: string, name: string): void {
-    this.store.delete(kindOf(kind), namespace, name);
+  remove(kind: string, namespace: string, name: string, apiVersion?: string): void {
+    this.store.delete(kindOf(kind, apiVersion), namespace, name);
   }
 
   /** As a client would delete it: it may linger. `graceSeconds`: how long, if not as long as it likes; 0: not at all. */
@@ -170,6 +171,8 @@ export class ApiServer {
       this.#authenticate(message);
       const described = message.method === "GET" ? discoveryAnswer(path) : null;
       if (described !== null) return answerJson(message, response, 200, described);
+      const review = message.method === "POST" ? reviewAnswer(path) : null;
+      if (review !== null) return answerJson(message, response, 201, review);
       const request = parseRequest(message);
       this.#note(message, request);
       if (this.#options.allows?.(request) === false) throw forbidden(request);
@@ -248,8 +251,8 @@ function forbidden({ verb, resource }: ApiRequest): Failure {
   return new Failure(403, "Forbidden", `${resource.plural} is forbidden: cannot ${verb}`);
 }
 
-function kindOf(kind: string): Resource {
-  const resource = resourceOfKind(kind);
+function kindOf(kind: string, apiVersion?: string): Resource {
+  const resource = resourceOfKind(kind, apiVersion);
   if (!resource) throw new Failure(404, "NotFound", `no kind ${kind}`);
   return resource;
 }

@@ -1,7 +1,9 @@
 // Objects as the rows of a table, which is what `kubectl get` shows.
 import type { IncomingMessage } from "node:http";
+import { joinHostPort } from "../../model/address.ts";
 import { type ApiObject, dig, isMap } from "./object.ts";
 import type { ApiRequest } from "./request.ts";
+import { apiVersionOf } from "./resources.ts";
 
 /** Whether the client prefers a table. */
 export function wantsTable(message: IncomingMessage): boolean {
@@ -27,9 +29,21 @@ export function asTable(request: ApiRequest, body: object, now: number) {
     })),
     rows: objects.map((object) => ({
       cells: columns.map(({ cell }) => cell(object, now)),
-      object: { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata },
+      object: shownObject(request, object),
     })),
   };
+}
+
+/** What comes along with a row, for `kubectl get --sort-by` and the like. */
+function shownObject({ resource, query }: ApiRequest, object: ApiObject): unknown {
+  switch (query.get("includeObject") ?? "") {
+    case "None":
+      return undefined;
+    case "Object":
+      return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
+    default:
+      return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };
+  }
 }
 
 type Column = {
@@ -50,8 +64,11 @@ const field = (title: string, path: string, wide = false): Column => ({
   cell: (object) => textOf(dig(object, path)),
 });
 
+/** Columns that only `-o wide` shows come after the age. */
 function columnsOf(kind: string): readonly Column[] {
-  return [name, ...(own[kind] ?? []), age];
+  if (kind === "Event") return eventColumns;
+  const all = own[kind] ?? [];
+  return [name, ...all.filter(({ wide }) => !wide), age, ...all.filter(({ wide }) => wide)];
 }
 
 const own: Readonly<Record<string, readonly Column[]>> = {
@@ -74,6 +91,12 @@ const own: Readonly<Record<string, readonly Column[]>> = {
     { name: "Roles", cell: () => "<none>" },
     field("Version", "status.nodeInfo.kubeletVersion"),
     { name: "Internal-IP", wide: true, cell: internalAddresses },
+    {
+      name: "Zone",
+      wide: true,
+      cell: ({ metadata }) => metadata.labels?.["topology.kubernetes.io/zone"] ?? "",
+    },
+    field("Pod-CIDRs", "spec.podCIDRs", true),
   ],
   Deployment: [
     {
@@ -83,6 +106,13 @@ const own: Readonly<Record<string, readonly Column[]>> = {
     },
     { name: "Up-to-date", cell: (object) => textOf(dig(object, "status.updatedReplicas"), "0") },
     { name: "Available", cell: (object) => textOf(dig(object, "status.readyReplicas"), "0") },
+    { name: "Selector", wide: true, cell: (object) => labels(dig(object, "spec.selector.matchLabels")) },
+  ],
+  ReplicaSet: [
+    field("Desired", "spec.replicas"),
+    field("Current", "status.replicas"),
+    field("Ready", "status.readyReplicas"),
+    { name: "Selector", wide: true, cell: (object) => labels(dig(object, "spec.selector.matchLabels")) },
   ],
   EndpointSlice: [
     field("AddressType", "addressType"),
@@ -91,15 +121,46 @@ const own: Readonly<Record<string, readonly Column[]>> = {
   ],
   Namespace: [field("Status", "status.phase")],
   ServiceCIDR: [field("CIDRs", "spec.cidrs")],
-  Event: [
-    field("Type", "type"),
-    field("Reason", "reason"),
-    field("Object", "regarding.name"),
-    field("Message", "note"),
-  ],
+  Endpoints: [{ name: "Endpoints", cell: endpointAddresses }],
 };
 
+const eventColumns: readonly Column[] = [
+  {
+    name: "Last Seen",
+    cell: (event, now) => {
+      const last = textOf(event.lastTimestamp ?? dig(event, "series.lastObservedTime") ?? event.eventTime);
+      return duration(now - Date.parse(last));
+    },
+  },
+  field("Type", "type"),
+  field("Reason", "reason"),
+  {
+    name: "Object",
+    cell: (event) => {
+      const about = event.involvedObject ?? event.regarding;
+      return `${textOf(dig(about, "kind")).toLowerCase()}/${textOf(dig(about, "name"))}`;
+    },
+  },
+  { name: "Message", cell: (event) => textOf(event.message ?? event.note) },
+];
+
+const fewAddresses = 3;
+
+function endpointAddresses({ subsets }: ApiObject): string {
+  const all = (Array.isArray(subsets) ? subsets.filter(isMap) : []).flatMap(({ addresses, ports }) =>
+    (Array.isArray(ports) ? ports.filter(isMap) : []).flatMap(({ port }) =>
+      (Array.isArray(addresses) ? addresses.filter(isMap) : []).map(({ ip }) =>
+        joinHostPort(textOf(ip), Number(port)),
+      ),
+    ),
+  );
+  if (all.length === 0) return "<none>";
+  const more = all.length > fewAddresses ? ` + ${all.length - fewAddresses} more...` : "";
+  return all.slice(0, fewAddresses).join(",") + more;
+}
+
 function externalAddresses(object: ApiObject): string {
+  if (dig(object, "spec.type") === "ExternalName") return textOf(dig(object, "spec.externalName"));
   const ingress = dig(object, "status.loadBalancer.ingress");
   const addresses = [listOf(ingress, "ip"), textOf(dig(object, "spec.externalIPs"))];
   return addresses.filter((text) => text !== "<none>").join(",") || "<none>";

@@ -6,7 +6,7 @@ import { badRequest, Failure, invalid } from "./failure.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
 import { applyPatch, jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { deleted, deletedAll } from "./remove.ts";
-import { type ApiRequest, isDryRun } from "./request.ts";
+import { type ApiRequest, isDryRun, isStrict } from "./request.ts";
 import { apiVersionOf } from "./resources.ts";
 import { scaled, scaleOf } from "./scale.ts";
 import type { Store } from "./store.ts";
@@ -21,7 +21,7 @@ export function writeObject(
   request: ApiRequest,
   body: WriteBody,
   applied: Applied,
-  { admit, linger }: Customs,
+  { admit, linger, release = () => {} }: Customs,
 ): Answer {
   switch (request.verb) {
     case "create":
@@ -31,9 +31,9 @@ export function writeObject(
     case "patch":
       return patched(store, request, body, applied, admit);
     case "delete":
-      return { code: 200, body: deleted(store, request, body, linger) };
+      return { code: 200, body: deleted(store, request, body, { linger, release }) };
     case "deletecollection":
-      return { code: 200, body: deletedAll(store, request, body, linger) };
+      return { code: 200, body: deletedAll(store, request, body, { linger, release }) };
     case "get":
     case "list":
     case "watch":
@@ -76,14 +76,19 @@ function withoutStatus({ resource }: ApiRequest, draft: Draft): Draft {
 
 /** With `dryRun` everything is checked and nothing is stored. */
 function created(store: Store, request: ApiRequest, draft: Draft, admit: Admit): ApiObject | Draft {
-  const admitted = admit(request.resource, withoutStatus(request, draft), null);
+  const admitted = admit(request.resource, withoutStatus(request, draft), null, isStrict(request));
   return isDryRun(request) ? admitted : store.create(request.resource, admitted);
 }
 
 /** A write to the object leaves its status alone, one to `/status` leaves the rest alone. */
 function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit): unknown {
   const old = store.get(request.resource, request.namespace, request.name);
-  if (request.subresource === "scale") return scaleOf(store.update(request.resource, scaled(old, body)));
+  if (request.subresource === "scale") {
+    const next = admit(request.resource, scaled(old, body), old, false);
+    return scaleOf(
+      isDryRun(request) ? ({ ...old, ...next } as ApiObject) : store.update(request.resource, next),
+    );
+  }
   const draft = named(request, body);
   if (request.subresource === "status") {
     const version = draft.metadata?.resourceVersion ?? "";
@@ -93,7 +98,7 @@ function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit
       status: draft.status,
     });
   }
-  const admitted = admit(request.resource, withoutStatus(request, draft), old);
+  const admitted = admit(request.resource, withoutStatus(request, draft), old, isStrict(request));
   const kept = request.resource.hasStatus && old.status !== undefined;
   const next = kept ? { ...admitted, status: old.status } : admitted;
   return isDryRun(request) ? next : store.update(request.resource, next);

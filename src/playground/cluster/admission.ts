@@ -1,9 +1,10 @@
 // What the API server does to an object before it is stored: defaults, cluster IPs and node ports.
 import type { Family } from "../../model/address.ts";
-import type { Admit } from "../api/customs.ts";
-import { invalid, notFound } from "../api/failure.ts";
+import type { Admit, Release } from "../api/customs.ts";
+import { badRequest, Failure, invalid, notFound } from "../api/failure.ts";
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
 import type { Resource } from "../api/resources.ts";
+import { check } from "./validation.ts";
 
 /** What there is now: Services have cluster IPs and node ports, and everything lives in a namespace. */
 export type Existing = {
@@ -12,20 +13,69 @@ export type Existing = {
 };
 
 export function admission({ services, hasNamespace }: Existing): Admit {
-  return (resource, draft, old) => {
+  return (resource, draft, old, strict) => {
     const { namespace } = draft.metadata ?? {};
     if (old === null && namespace !== undefined && !hasNamespace(namespace))
       throw notFound("namespaces", namespace);
-    return resource.kind === "Service" ? admitService(draft, old, services()) : admitOther(resource, draft);
+    check(resource.kind, draft, old, strict);
+    const tidy = { ...draft, metadata: withoutEmptyMaps(draft.metadata ?? {}) };
+    return resource.kind === "Service" ? admitService(tidy, old, services()) : admitOther(resource, tidy);
   };
 }
 
-function admitOther({ kind }: Resource, draft: Draft): Draft {
-  if (kind === "Namespace") return { ...draft, status: { phase: "Active" } };
-  if (kind !== "Deployment") return draft;
-  const spec = isMap(draft.spec) ? draft.spec : {};
-  return { ...draft, spec: { replicas: 1, ...spec } };
+/** No labels and no annotations are the same as none. */
+function withoutEmptyMaps(metadata: NonNullable<Draft["metadata"]>): NonNullable<Draft["metadata"]> {
+  const isEmpty = (value: unknown) => isMap(value) && Object.keys(value).length === 0;
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)));
 }
+
+function admitOther({ kind }: Resource, draft: Draft): Draft {
+  const spec = isMap(draft.spec) ? draft.spec : {};
+  switch (kind) {
+    case "Namespace":
+      return { ...draft, status: { phase: "Active" } };
+    case "Endpoints":
+      throw badRequest("Endpoints are made from EndpointSlices here: write an EndpointSlice instead");
+    case "Deployment": {
+      const template = isMap(spec.template) ? spec.template : {};
+      return {
+        ...draft,
+        spec: { replicas: 1, ...spec, template: { ...template, spec: podSpec(template.spec) } },
+      };
+    }
+    case "Pod":
+      return { ...draft, spec: podSpec(draft.spec) };
+    default:
+      return draft;
+  }
+}
+
+/** What kubectl expects to be there. */
+function podSpec(given: unknown): Spec {
+  const spec = isMap(given) ? given : {};
+  const containers = Array.isArray(spec.containers) ? spec.containers.filter(isMap) : [];
+  return {
+    restartPolicy: "Always",
+    securityContext: {},
+    ...spec,
+    containers: containers.map(({ ports, ...container }) => ({
+      ...container,
+      ...(Array.isArray(ports)
+        ? { ports: ports.filter(isMap).map((port) => ({ protocol: "TCP", ...port })) }
+        : {}),
+    })),
+  };
+}
+
+/** What must stay: the namespace everybody has. */
+export const release: Release = ({ kind, metadata }) => {
+  if (kind === "Namespace" && metadata.name === "default")
+    throw new Failure(
+      403,
+      "Forbidden",
+      'namespaces "default" is forbidden: this namespace may not be deleted',
+    );
+};
 
 type Spec = Record<string, unknown>;
 
@@ -118,7 +168,8 @@ function portsOf(
       const why = `spec.ports[].nodePort: Invalid value: ${scalar(port.nodePort)}: provided port is already allocated by ${holder}`;
       throw invalid("Service", metadata?.name ?? "", why, "spec.ports[].nodePort");
     }
-    const nodePort = port.nodePort ?? knownNodePort(mine, port) ?? freeNodePort(taken);
+    const nodePort =
+      (port.nodePort === 0 ? undefined : port.nodePort) ?? knownNodePort(mine, port) ?? freeNodePort(taken);
     taken.set(nodePort as number, "");
     return { ...whole, nodePort };
   });

@@ -19,6 +19,7 @@ describe("admission", () => {
       resourceOfKind("Service")!,
       { metadata: { name: "x", namespace: "shop" }, spec },
       old,
+      true,
     );
 
   it("gives a Service addresses and defaults", () => {
@@ -48,8 +49,10 @@ describe("admission", () => {
   it("knows the namespaces there are", () => {
     const make = admission({ services: () => [], hasNamespace: () => false });
     const draft = { metadata: { name: "x", namespace: "nowhere" }, spec: { ports: [{ port: 80 }] } };
-    expect(() => make(resourceOfKind("Service")!, draft, null)).toThrow('namespaces "nowhere" not found');
-    const made = make(resourceOfKind("Namespace")!, { metadata: { name: "mine" } }, null);
+    expect(() => make(resourceOfKind("Service")!, draft, null, true)).toThrow(
+      'namespaces "nowhere" not found',
+    );
+    const made = make(resourceOfKind("Namespace")!, { metadata: { name: "mine" } }, null, true);
     expect(made.status).toEqual({ phase: "Active" });
   });
 

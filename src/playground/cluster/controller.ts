@@ -1,18 +1,23 @@
 // The controllers of a cluster in one: sets become Pods, Pods get a place, Services get EndpointSlices.
-import { type ApiObject, dig } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
 import { resources } from "../api/resources.ts";
 import type { ApiServer } from "../api/server.ts";
 import { type NodePlace, nodePlaces } from "../net/layout.ts";
 import type { Attached } from "../net/network.ts";
 import { endOf, isEnding } from "./farewell.ts";
+import { happening, olderForm } from "./happenings.ts";
+import { whyNot } from "./placement.ts";
 import { isReady, ownerOf, planSet } from "./sets.ts";
-import { containerPorts, type PlacedPod, slicesOf } from "./slices.ts";
+import { containerPorts, endpointsOf, type PlacedPod, slicesOf } from "./slices.ts";
 
 /** What the controllers need of the network. */
 export type PodNetwork = {
   attach(label: string, pod: string, node: NodePlace, ports: ReturnType<typeof containerPorts>): Attached;
   detach(label: string): void;
 };
+
+/** As many Events are remembered. */
+const eventLimit = 200;
 
 /** A Pod with this annotation set to "false" runs but is not ready. */
 export const readyAnnotation = "playground.turnout/ready";
@@ -24,6 +29,7 @@ export class Controller {
   readonly #unfollow: () => void;
   #scheduled: NodeJS.Immediate | null = null;
   #alarm: NodeJS.Timeout | undefined;
+  #told = 0;
 
   constructor(api: ApiServer, network: PodNetwork) {
     this.#api = api;
@@ -47,6 +53,8 @@ export class Controller {
     const pods = this.#placedPods();
     for (const service of this.#api.list("Service")) this.#serveLoadBalancer(service);
     this.#reconcileSlices(pods);
+    this.#reconcileEndpoints();
+    this.#reconcileEvents();
   }
 
   /** Reconciles until nothing is left to do. */
@@ -65,17 +73,24 @@ export class Controller {
   }
 
   #reconcileSet(set: ApiObject): void {
-    const { start, end } = planSet(set, this.#api.list("Pod"));
+    const plan = () => planSet(set, this.#api.list("Pod"), this.#api.list("ReplicaSet"));
+    const { start, end } = plan();
     for (const pod of end) this.#api.end(pod);
     for (const pod of start) this.#api.put(pod);
-    this.#setStatus(set, planSet(set, this.#api.list("Pod")).status);
+    if (start.length > 0) this.#tell(set, "ScalingUp", `starts ${namesOf(start)}`);
+    if (end.length > 0) this.#tell(set, "ScalingDown", `ends ${namesOf(end)}`);
+    const { status, revisions } = plan();
+    for (const replicaSet of revisions.keep) this.#api.put(replicaSet);
+    for (const replicaSet of revisions.forget) this.#remove(replicaSet);
+    const metadata = { ...set.metadata, annotations: revisions.annotations };
+    this.#setStatus({ ...set, metadata }, status);
   }
 
   /** What belonged to a set or a namespace that is gone goes with it. */
   #removeOrphans(): void {
     const namespaces = new Set(this.#api.list("Namespace").map(({ metadata }) => metadata.name));
     for (const { kind, namespaced } of resources) {
-      if (!namespaced || kind === "Event") continue;
+      if (!namespaced || kind === "Event" || kind === "Endpoints") continue;
       for (const object of this.#api.list(kind))
         if (!namespaces.has(object.metadata.namespace ?? "")) this.#remove(object);
     }
@@ -84,13 +99,19 @@ export class Controller {
       const owner = ownerOf(pod);
       if (owner !== null && !sets.has(owner) && !isEnding(pod)) this.#api.end(pod);
     }
+    for (const replicaSet of this.#api.list("ReplicaSet"))
+      if (!sets.has(ownerOf(replicaSet) ?? "")) this.#remove(replicaSet);
   }
 
   /** Pods whose time is over go; for the next one an alarm is set. */
   #removeEnded(): void {
     clearTimeout(this.#alarm);
     const now = Date.now();
-    for (const pod of this.#api.list("Pod")) if (endOf(pod) <= now) this.#remove(pod);
+    for (const pod of this.#api.list("Pod")) {
+      if (endOf(pod) > now) continue;
+      this.#remove(pod);
+      this.#tell(pod, "Ended", "has ended");
+    }
     const next = Math.min(...this.#api.list("Pod").map(endOf));
     if (next !== Number.POSITIVE_INFINITY)
       this.#alarm = setTimeout(() => this.reconcile(), next - now).unref();
@@ -100,6 +121,8 @@ export class Controller {
   #placePod(pod: ApiObject): void {
     const node = this.#nodeFor(pod);
     if (node === null) {
+      if (dig(pod, "status.phase") !== "Pending")
+        this.#tell(pod, "FailedScheduling", `no node takes it: ${this.#whyNowhere(pod)}`);
       this.#setStatus(pod, { phase: "Pending" });
       return;
     }
@@ -109,16 +132,26 @@ export class Controller {
       this.#network.detach(label);
       place = this.#network.attach(label, pod.metadata.name, node, containerPorts(pod));
       this.#attached.set(label, place);
+      this.#tell(pod, "Started", `runs on ${node.name} at ${place.addresses.ipv4}`);
     }
     const ready = dig(pod, "metadata.annotations") as Record<string, string> | undefined;
     const status = ready?.[readyAnnotation] === "false" ? "False" : "True";
     const { ipv4, ipv6 } = place.addresses;
+    const startTime = pod.metadata.creationTimestamp;
+    if (dig(pod, "status.conditions") !== undefined && isReady(pod) !== (status === "True"))
+      this.#tell(
+        pod,
+        status === "True" ? "Ready" : "Unready",
+        status === "True" ? "takes traffic again" : "takes no traffic",
+      );
     const wanted = {
       phase: "Running",
       podIP: ipv4,
       podIPs: [{ ip: ipv4 }, { ip: ipv6 }],
       hostIP: node.addresses.ipv4,
+      startTime,
       conditions: [{ type: "Ready", status }],
+      containerStatuses: containerStatuses(pod, status === "True", startTime),
     };
     if (dig(pod, "spec.nodeName") === undefined)
       this.#api.put({ ...pod, spec: { ...(pod.spec as object), nodeName: node.name }, status: wanted });
@@ -129,7 +162,11 @@ export class Controller {
   #nodeFor(pod: ApiObject): NodePlace | null {
     const named = dig(pod, "spec.nodeName");
     if (typeof named === "string") return nodePlaces.find(({ name }) => name === named) ?? null;
-    const open = nodePlaces.filter(({ name }) => !this.#isCordoned(name));
+    const nodes = this.#api.list("Node");
+    const open = nodePlaces.filter(({ name }) => {
+      const node = nodes.find(({ metadata }) => metadata.name === name);
+      return node !== undefined && whyNot(pod, node) === null;
+    });
     const load = (node: NodePlace) =>
       this.#api
         .list("Pod")
@@ -139,9 +176,12 @@ export class Controller {
     return open.sort((a, b) => load(a) - load(b))[0] ?? null;
   }
 
-  #isCordoned(name: string): boolean {
-    const node = this.#api.list("Node").find(({ metadata }) => metadata.name === name);
-    return node === undefined || dig(node, "spec.unschedulable") === true;
+  #whyNowhere(pod: ApiObject): string {
+    return this.#api
+      .list("Node")
+      .map((node) => whyNot(pod, node))
+      .filter((reason) => reason !== null)
+      .join("; ");
   }
 
   #detachGone(): void {
@@ -188,13 +228,60 @@ export class Controller {
     for (const slice of wanted) this.#api.put(slice);
   }
 
+  /** Endpoints are made from whatever EndpointSlices there are. */
+  #reconcileEndpoints(): void {
+    const services = this.#api
+      .list("Service")
+      .filter((service) => dig(service, "spec.type") !== "ExternalName");
+    const slices = this.#api.list("EndpointSlice");
+    const wanted = services.map((service) => endpointsOf(service, slices));
+    const names = new Set(wanted.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`));
+    for (const old of this.#api.list("Endpoints"))
+      if (!names.has(`${old.metadata.namespace}/${old.metadata.name}`)) this.#remove(old);
+    for (const endpoints of wanted) this.#api.put(endpoints);
+  }
+
+  /** Events are told in the older API group too, and the oldest are forgotten. */
+  #reconcileEvents(): void {
+    const events = this.#api
+      .list("Event")
+      .sort((a, b) => scalar(a.eventTime).localeCompare(scalar(b.eventTime)));
+    const old = events.slice(0, Math.max(0, events.length - eventLimit));
+    for (const event of old) {
+      this.#remove(event);
+      this.#remove(olderForm(event) as ApiObject);
+    }
+    for (const event of events.slice(old.length)) this.#api.put(olderForm(event));
+  }
+
+  #tell(object: ApiObject, reason: string, note: string): void {
+    this.#api.put(happening(object, reason, note, ++this.#told, Date.now()));
+  }
+
   #setStatus(object: ApiObject, status: object): void {
     this.#api.put({ ...object, metadata: { ...object.metadata, resourceVersion: "" }, status });
   }
 
-  #remove({ kind, metadata }: ApiObject): void {
-    this.#api.remove(kind, metadata.namespace ?? "", metadata.name);
+  #remove({ apiVersion, kind, metadata }: ApiObject): void {
+    this.#api.remove(kind, metadata.namespace ?? "", metadata.name, apiVersion);
   }
+}
+
+function namesOf(pods: readonly Draft[]): string {
+  return pods.map(({ metadata }) => metadata?.name).join(", ");
+}
+
+function containerStatuses(pod: ApiObject, ready: boolean, startedAt: string) {
+  const containers = dig(pod, "spec.containers");
+  return (Array.isArray(containers) ? containers.filter(isMap) : []).map(({ name, image }) => ({
+    name,
+    image: image ?? "",
+    imageID: "",
+    ready,
+    started: true,
+    restartCount: 0,
+    state: { running: { startedAt } },
+  }));
 }
 
 /** `namespace.name`: also the name of the Pod's place in the network. */

@@ -1,18 +1,25 @@
 // What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
-import { createHash } from "node:crypto";
 import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
 import { isEnding } from "./farewell.ts";
+import { hashLabel, type Revisions, revisionsOf, templateHash, templateOf } from "./revisions.ts";
 
 export type SetPlan = {
   readonly start: readonly (Draft & { readonly kind: string })[];
   readonly end: readonly ApiObject[];
   readonly status: object;
+  readonly revisions: Revisions;
 };
 
-/** `pods`: all Pods there are. Pods of an older template go when enough new ones are ready. */
-export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
+/** `pods`, `replicaSets`: all there are. Pods of an older template go when enough new ones are ready. */
+export function planSet(
+  set: ApiObject,
+  pods: readonly ApiObject[],
+  replicaSets: readonly ApiObject[] = [],
+): SetPlan {
   const replicas = Number(dig(set, "spec.replicas") ?? 1);
-  const hash = hashOf(set);
+  const known = replicaSets.filter((each) => ownerOf(each) === set.metadata.uid);
+  const template = templateOf(set, known);
+  const hash = templateHash(template);
   const alive = pods
     .filter((pod) => ownerOf(pod) === set.metadata.uid && !isEnding(pod))
     .sort((a, b) => numberOf(a) - numberOf(b));
@@ -21,7 +28,7 @@ export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
   const replaced = fresh.slice(0, replicas).filter(isReady).length >= replicas;
   const ready = alive.filter(isReady).length;
   return {
-    start: freeNames(set, pods, replicas - fresh.length).map((name) => podOf(set, name, hash)),
+    start: freeNames(set, pods, replicas - fresh.length).map((name) => podOf(set, name, template, hash)),
     end: [...fresh.slice(replicas), ...(replaced ? stale : [])],
     status: {
       replicas: alive.length,
@@ -36,10 +43,11 @@ export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
         },
       ],
     },
+    revisions: revisionsOf(set, known, alive),
   };
 }
 
-/** The set a Pod belongs to, by its uid. */
+/** The set a Pod or a ReplicaSet belongs to, by its uid. */
 export function ownerOf(pod: ApiObject): string | null {
   const owners = dig(pod, "metadata.ownerReferences");
   const owner = Array.isArray(owners)
@@ -56,15 +64,6 @@ export function isReady(pod: ApiObject): boolean {
   );
 }
 
-const hashLabel = "pod-template-hash";
-
-function hashOf(set: ApiObject): string {
-  return createHash("sha256")
-    .update(JSON.stringify(dig(set, "spec.template") ?? null))
-    .digest("hex")
-    .slice(0, 10);
-}
-
 /** `web-1`, `web-2`, …; one that still ends keeps its name until it is gone. */
 function freeNames(set: ApiObject, pods: readonly ApiObject[], count: number): string[] {
   const { name, namespace } = set.metadata;
@@ -77,8 +76,12 @@ function freeNames(set: ApiObject, pods: readonly ApiObject[], count: number): s
   return names;
 }
 
-function podOf(set: ApiObject, name: string, hash: string): Draft & { readonly kind: string } {
-  const template = dig(set, "spec.template");
+function podOf(
+  set: ApiObject,
+  name: string,
+  template: unknown,
+  hash: string,
+): Draft & { readonly kind: string } {
   const { metadata, spec } = isMap(template) ? template : {};
   const own = isMap(metadata) ? metadata : {};
   const { name: setName, namespace, uid } = set.metadata;

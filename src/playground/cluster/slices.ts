@@ -30,6 +30,49 @@ export function slicesOf(service: ApiObject, pods: readonly PlacedPod[]): Slice[
     .flatMap((family) => slicesOfFamily(service, chosen, family));
 }
 
+/** The same as the older kind tells it: addresses of one family, grouped by their ports. */
+export function endpointsOf(
+  service: ApiObject,
+  slices: readonly ApiObject[],
+): Draft & { readonly kind: "Endpoints" } {
+  const { name, namespace, labels } = service.metadata;
+  const mine = slices.filter(
+    ({ metadata }) =>
+      metadata.labels?.["kubernetes.io/service-name"] === name && metadata.namespace === namespace,
+  );
+  const family = mine.some(({ addressType }) => addressType === "IPv4") ? "IPv4" : "IPv6";
+  const subsets = mine
+    .filter(({ addressType }) => addressType === family)
+    .map(({ endpoints, ports }) => {
+      const all = Array.isArray(endpoints) ? endpoints.filter(isMap) : [];
+      const [ready, rest] = [true, false].map((wanted) =>
+        all
+          .filter((each) => (dig(each, "conditions.ready") !== false) === wanted)
+          .filter((each) => dig(each, "conditions.terminating") !== true)
+          .map(({ addresses, nodeName, targetRef }) => ({
+            ip: Array.isArray(addresses) ? scalar(addresses[0]) : "",
+            ...(nodeName === undefined ? {} : { nodeName }),
+            ...(targetRef === undefined ? {} : { targetRef }),
+          })),
+      );
+      return {
+        ...(ready!.length === 0 ? {} : { addresses: ready }),
+        ...(rest!.length === 0 ? {} : { notReadyAddresses: rest }),
+        ports,
+      };
+    });
+  return {
+    apiVersion: "v1",
+    kind: "Endpoints",
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labels === undefined ? {} : { labels }),
+    },
+    subsets,
+  };
+}
+
 const typeNames = { ipv4: "IPv4", ipv6: "IPv6" } as const;
 
 /** Pods whose ports resolve alike share a slice. */

@@ -1,0 +1,30 @@
+// On which nodes a Pod may be: those that take any, whose labels it asks for, and whose taints it tolerates. Pure.
+import { type ApiObject, dig, isMap } from "../api/object.ts";
+
+/** null: it may; else why not. */
+export function whyNot(pod: ApiObject, node: ApiObject): string | null {
+  const { name, labels } = node.metadata;
+  if (dig(node, "spec.unschedulable") === true) return `${name} is cordoned`;
+  const wanted = dig(pod, "spec.nodeSelector");
+  const lacks = Object.entries(isMap(wanted) ? wanted : {}).find(([key, value]) => labels?.[key] !== value);
+  if (lacks !== undefined) return `${name} does not have the label ${lacks[0]}=${String(lacks[1])}`;
+  const taint = mapsIn(dig(node, "spec.taints")).find(
+    (each) => each.effect !== "PreferNoSchedule" && !tolerates(pod, each),
+  );
+  return taint === undefined
+    ? null
+    : `${name} has the taint ${String(taint.key)}, which it does not tolerate`;
+}
+
+function tolerates(pod: ApiObject, taint: Record<string, unknown>): boolean {
+  return mapsIn(dig(pod, "spec.tolerations")).some(
+    ({ key = "", operator = "Equal", value = "", effect = "" }) =>
+      (key === "" || key === taint.key) &&
+      (operator === "Exists" || value === (taint.value ?? "")) &&
+      (effect === "" || effect === taint.effect),
+  );
+}
+
+function mapsIn(list: unknown): Record<string, unknown>[] {
+  return Array.isArray(list) ? list.filter(isMap) : [];
+}

@@ -1,0 +1,121 @@
+// What the playground's API refuses, and what it says.
+import { describe, expect, it } from "vitest";
+import type { Failure } from "../api/failure.ts";
+import type { ApiObject, Draft } from "../api/object.ts";
+import { resources } from "../api/resources.ts";
+import { schemas } from "../api/schemas.ts";
+import { exampleManifests, parseManifests } from "./example.ts";
+import { foundation } from "./foundation.ts";
+import { check } from "./validation.ts";
+
+const service = (spec: object, metadata: object = {}) => ({
+  metadata: { name: "web", namespace: "shop", ...metadata },
+  spec: { selector: { app: "web" }, ports: [{ port: 80 }], ...spec },
+});
+
+const set = (spec: object) => ({
+  metadata: { name: "web", namespace: "shop" },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "echo" }] } },
+    ...spec,
+  },
+});
+
+function answer(kind: string, draft: Draft, old: ApiObject | null = null, strict = true): string {
+  try {
+    check(kind, draft, old, strict);
+    return "fine";
+  } catch (error) {
+    const { code, message } = error as Failure;
+    return `${code} ${message}`;
+  }
+}
+
+describe("what is written", () => {
+  it("has a schema for every kind, and the example keeps to them", () => {
+    expect(Object.keys(schemas).sort()).toEqual([...new Set(resources.map(({ kind }) => kind))].sort());
+    for (const object of [...foundation(), ...parseManifests(exampleManifests)])
+      expect(answer(object.kind, object)).toBe("fine");
+  });
+
+  it.each([
+    [
+      { selektor: {} },
+      '400 strict decoding error: unknown field "spec.selektor"; did you mean "spec.selector"?',
+    ],
+    [
+      { ports: [{ port: "80" }] },
+      '400 Service cannot be read: spec.ports[0].port: must be an integer, not "80"',
+    ],
+    [{ ports: { port: 80 } }, '400 Service cannot be read: spec.ports: must be a list, not {"port":80}'],
+    [
+      { selector: { app: true } },
+      "400 Service cannot be read: spec.selector.app: must be a string, not true",
+    ],
+    [{ ports: [{}] }, '422 Service "web" is invalid: spec.ports[0].port: Required value'],
+    [{ ports: [{ port: 0 }] }, "spec.ports[0].port: Invalid value: 0: must be from 1 to 65535"],
+    [{ ports: [{ port: 80, targetPort: 70_000 }] }, "spec.ports[0].targetPort: Invalid value: 70000"],
+    [{ ports: [{ port: 80, nodePort: 80 }] }, "not in the valid range 30000-32767"],
+    [{ ports: [{ port: 80 }, { port: 81, name: "b" }] }, "spec.ports[0].name: Required value"],
+    [
+      {
+        ports: [
+          { port: 80, name: "a" },
+          { port: 81, name: "a" },
+        ],
+      },
+      'spec.ports[1].name: Duplicate value: "a"',
+    ],
+    [
+      {
+        ports: [
+          { port: 80, name: "a" },
+          { port: 80, name: "b" },
+        ],
+      },
+      'spec.ports[1]: Duplicate value: "80/TCP"',
+    ],
+    [{ type: "Foo" }, 'spec.type: Unsupported value: "Foo": supported values: "ClusterIP", "NodePort"'],
+    [{ clusterIP: "10.0.0.1" }, "must be an address of 172.30.0.0/16 or fd30::/112"],
+    [{ externalTrafficPolicy: "Local" }, "nobody calls a Service of type ClusterIP from outside"],
+    [{ type: "ExternalName" }, 'spec.externalName: Required value: for example "example.com"'],
+  ])("is refused: a Service with %j", (spec, message) => {
+    expect(answer("Service", service(spec))).toContain(message);
+  });
+
+  it("is refused when a name is none", () => {
+    expect(answer("Service", service({}, { name: "Web_1" }))).toContain('for example "my-name"');
+    expect(answer("Namespace", { metadata: { name: "a.b" } })).toContain('for example "my-name"');
+    expect(answer("Pod", { metadata: { name: "a.b" } })).toBe("fine");
+  });
+
+  it("may hold fields nobody knows when the writer does not mind", () => {
+    expect(answer("Service", service({ selektor: {} }), null, false)).toBe("fine");
+    expect(answer("Service", service({ ports: [{ port: "80" }] }), null, false)).toContain(
+      "must be an integer",
+    );
+  });
+
+  it("may not change the address of a Service, nor the selector of a Deployment", () => {
+    const old = (draft: object) => draft as unknown as ApiObject;
+    expect(
+      answer("Service", service({ clusterIP: "172.30.0.2" }), old(service({ clusterIP: "172.30.0.1" }))),
+    ).toContain("may not change once set: it is 172.30.0.1");
+    const other = set({
+      selector: { matchLabels: { app: "b" } },
+      template: { metadata: { labels: { app: "b" } }, spec: {} },
+    });
+    expect(answer("Deployment", other, old(set({})))).toContain("spec.selector: Invalid value");
+    expect(answer("Deployment", set({}), old(set({})))).toBe("fine");
+  });
+
+  it.each([
+    [{ selector: { matchLabels: { app: "x" } } }, 'spec.selector wants {"app":"x"}'],
+    [{ selector: {} }, "for example {app: web}"],
+    [{ replicas: 1000 }, "must be from 0 to 100"],
+    [{ template: undefined }, "spec.template: Required value"],
+  ])("is refused: a Deployment with %j", (spec, message) => {
+    expect(answer("Deployment", set(spec))).toContain(message);
+  });
+});
