@@ -153,11 +153,8 @@ describe("a proxy that is observed", () => {
       method: "GET",
       host: "h:1",
       code: 200,
-      seconds: 1,
-      heldSeconds: 0,
-      requestBytes: 0,
-      responseBytes: 1,
       resent: false,
+      cost: { seconds: 1, heldSeconds: 0, requestBytes: 0, responseBytes: 1 },
     });
     expect(await ask(healthz, "/healthz")).toMatchObject({ status: 200 });
     expect(await ask(port, "/")).toMatchObject({

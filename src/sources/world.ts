@@ -17,15 +17,20 @@ export type RequestFacts = {
   readonly host: string;
   /** HTTP status; null: there was no answer. */
   readonly code: number | null;
-  /** Until the head of the answer came. */
+  /** Sent a second time, because the kept connection was closed. */
+  readonly resent: boolean;
+  /** null: of a watch, which goes on for minutes. */
+  readonly cost: RequestCost | null;
+};
+
+export type RequestCost = {
+  /** From the question to the end of the answer, the time our own speed limit took included. */
   readonly seconds: number;
   /** How long our own speed limit held it back. */
   readonly heldSeconds: number;
   readonly requestBytes: number;
-  /** null: the answer does not say how long it is. */
+  /** Unzipped; null: there was no answer, or a refusal. */
   readonly responseBytes: number | null;
-  /** Sent a second time, because the kept connection was closed. */
-  readonly resent: boolean;
 };
 
 export type World = {

@@ -42,7 +42,8 @@ it("an Event is created, becomes a series, and its requests are told", async () 
     ["PATCH", 200],
     ["GET", 200],
   ]);
-  expect(requests[0]!.requestBytes).toBeGreaterThan(100);
+  expect(requests[0]!.cost!.requestBytes).toBeGreaterThan(100);
+  expect(requests[2]!.cost!.responseBytes).toBeGreaterThan(300);
   await expect(
     sendWith(
       client,

@@ -226,12 +226,14 @@ describe("a scraper", () => {
 
   it("sees requests to the API server as a Kubernetes client tells them", async () => {
     const { metrics, print } = opened();
-    const facts = { method: "GET", host: "h:1", seconds: 0.02, heldSeconds: 0, requestBytes: 0 };
-    observeRequest(metrics, { ...facts, code: 200, responseBytes: 70, resent: false });
-    observeRequest(metrics, { ...facts, code: null, responseBytes: null, resent: true });
+    const facts = { method: "GET", host: "h:1", resent: false };
+    const cost = { seconds: 0.02, heldSeconds: 0, requestBytes: 0, responseBytes: 70 };
+    observeRequest(metrics, { ...facts, code: 200, cost });
+    observeRequest(metrics, { ...facts, code: 200, cost: null });
+    observeRequest(metrics, { ...facts, code: null, cost: { ...cost, responseBytes: null }, resent: true });
     const parsed = parsePrometheus(await print());
     expect(parsed.get("rest_client_requests_total")!.series).toEqual([
-      { name: "rest_client_requests_total", labels: { code: "200", host: "h:1", method: "GET" }, value: 1 },
+      { name: "rest_client_requests_total", labels: { code: "200", host: "h:1", method: "GET" }, value: 2 },
       {
         name: "rest_client_requests_total",
         labels: { code: "<error>", host: "h:1", method: "GET" },
@@ -239,7 +241,10 @@ describe("a scraper", () => {
       },
     ]);
     expect(parsed.get("rest_client_request_retries_total")!.series[0]!.value).toBe(1);
-    expect(parsed.get("rest_client_response_size_bytes")!.series.at(-1)!.value).toBe(1);
+    const countOf = (name: string) => parsed.get(`rest_client_${name}`)!.series.at(-1)!.value;
+    expect(countOf("response_size_bytes")).toBe(1);
+    for (const name of ["request_duration_seconds", "request_size_bytes", "rate_limiter_duration_seconds"])
+      expect(countOf(name)).toBe(2);
   });
 });
 

@@ -3,12 +3,14 @@ import type { RequestFacts } from "../../sources/world.ts";
 import type { Metrics } from "./metrics.ts";
 
 export function observeRequest(metrics: Metrics, facts: RequestFacts): void {
-  const { method: verb, host } = facts;
+  const { method: verb, host, cost } = facts;
   const code = facts.code === null ? "<error>" : String(facts.code);
   metrics.requests.with({ code, method: verb, host }).add();
-  metrics.requestDuration.with({ verb, host }).observe(facts.seconds);
-  metrics.requestSize.with({ verb, host }).observe(facts.requestBytes);
-  if (facts.responseBytes !== null) metrics.responseSize.with({ verb, host }).observe(facts.responseBytes);
-  metrics.rateLimiterDuration.with({ verb, host }).observe(facts.heldSeconds);
   if (facts.resent) metrics.requestRetries.with({ code, verb, host }).add();
+  // Watches are counted and not measured, as by the Go client.
+  if (cost === null) return;
+  metrics.requestDuration.with({ verb, host }).observe(cost.seconds);
+  metrics.requestSize.with({ verb, host }).observe(cost.requestBytes);
+  if (cost.responseBytes !== null) metrics.responseSize.with({ verb, host }).observe(cost.responseBytes);
+  metrics.rateLimiterDuration.with({ verb, host }).observe(cost.heldSeconds);
 }

@@ -69,7 +69,7 @@ export const genericMetrics = {
   registered: marked("BETA", counter("registered_metrics_total", ["stability_level", "deprecated_version"], everywhere, "Metrics by stability and by the version that deprecated them")),
   hidden: marked("BETA", counter("hidden_metrics_total", [], everywhere, "Metrics not shown because they are deprecated")),
   requests: counter("rest_client_requests_total", ["code", "method", "host"], everywhere, "Requests to the API server by HTTP status; <error> when there was none"),
-  requestDuration: histogram("rest_client_request_duration_seconds", ["verb", "host"], requestSeconds, everywhere, "Time until the API server answered"),
+  requestDuration: histogram("rest_client_request_duration_seconds", ["verb", "host"], requestSeconds, everywhere, "Time from a request to the API server to the end of the answer; watches do not count"),
   requestSize: histogram("rest_client_request_size_bytes", ["verb", "host"], requestBytes, everywhere, "Size of requests to the API server"),
   responseSize: histogram("rest_client_response_size_bytes", ["verb", "host"], requestBytes, everywhere, "Size of answers of the API server"),
   rateLimiterDuration: histogram("rest_client_rate_limiter_duration_seconds", ["verb", "host"], requestSeconds, everywhere, "Time requests to the API server waited for our own rate limit"),

@@ -22,13 +22,16 @@ export type Ask = {
 };
 
 export type ApiClient = {
-  /** The body of a successful answer. Rejects with ApiFailure, or with the signal's reason. */
+  /** The body of a successful answer, as it comes: a watch, which no speed limit holds back. Rejects with ApiFailure, or with the signal's reason. */
   stream(ask: Ask, signal: AbortSignal): Promise<Readable>;
   /** The whole answer as JSON. */
   json(ask: Ask, signal: AbortSignal): Promise<unknown>;
   /** Closes idle connections. */
   close(): void;
 };
+
+/** An answer whose body is still to be read, and whom to tell how long that was; null: it could not be used. */
+type Reply = { readonly answer: IncomingMessage; readonly tell: (responseBytes: number | null) => void };
 
 const headMs = 60_000;
 const idleMs = 60_000;
@@ -42,30 +45,44 @@ export function apiClient(
   userAgent: string,
 ): ApiClient {
   const wire = transport(connection, world.clock);
-  const stream = async (ask: Ask, signal: AbortSignal): Promise<Readable> => {
-    const answer = await accepted(ask, signal);
+  return {
+    async stream(ask, signal) {
+      const { answer, tell } = await accepted(ask, signal, null);
+      tell(null);
+      return bodyOf(answer);
+    },
+    async json(ask, signal) {
+      const { answer, tell } = await accepted(ask, signal, throttle);
+      let text: string | null = null;
+      try {
+        text = await readBody(await bodyOf(answer), largestBody);
+      } finally {
+        tell(text === null ? null : Buffer.byteLength(text));
+      }
+      return parsed(text);
+    },
+    close: () => wire.close(),
+  };
+
+  async function bodyOf(answer: IncomingMessage): Promise<Readable> {
     const code = answer.statusCode ?? 0;
     if (code < 200 || code > 299) throw await refusal(answer, code);
     if (isJson(answer)) return unzipped(answer);
     answer.destroy();
     const type = JSON.stringify(answer.headers["content-type"]?.slice(0, 100) ?? "");
     throw new ApiFailure("garbled", `Cannot read the answer: it is ${type}, not JSON`, { code });
-  };
-  return {
-    stream,
-    json: async (ask, signal) => parsed(await readBody(await stream(ask, signal), largestBody)),
-    close: () => wire.close(),
-  };
+  }
 
   /** Credentials that were refused and have changed since, as rotated ones do, are shown at once. */
-  async function accepted(ask: Ask, signal: AbortSignal): Promise<IncomingMessage> {
+  async function accepted(ask: Ask, signal: AbortSignal, limit: Throttle | null): Promise<Reply> {
     const shown = await presented(connection, signal);
-    const answer = await told(ask, shown, signal);
-    if (answer.statusCode !== 401) return answer;
+    const reply = await sent(ask, shown, signal, limit);
+    if (reply.answer.statusCode !== 401) return reply;
     const renewed = await renewedSince(shown, signal);
-    if (renewed === null) return answer;
-    answer.resume();
-    return told(ask, renewed, signal);
+    if (renewed === null) return reply;
+    reply.tell(null);
+    reply.answer.resume();
+    return sent(ask, renewed, signal, limit);
   }
 
   /** Other credentials than these; null when there are none to be had. */
@@ -87,35 +104,44 @@ export function apiClient(
     }
   }
 
-  /** Sends when the speed limit allows it, and tells what came of it. */
-  async function told(ask: Ask, shown: Presented, signal: AbortSignal): Promise<IncomingMessage> {
+  /** Sends when the speed limit allows it. */
+  async function sent(
+    ask: Ask,
+    shown: Presented,
+    signal: AbortSignal,
+    limit: Throttle | null,
+  ): Promise<Reply> {
     const { clock, onRequest } = world;
     const askedAt = clock.steady();
-    await throttle(signal);
+    await limit?.(signal);
     const sentAt = clock.steady();
     const body = ask.body?.text ?? "";
     let resent = false;
     const onResend = () => {
       resent = true;
     };
-    const tell = (answer: IncomingMessage | null) =>
-      onRequest?.({
-        method: ask.method ?? "GET",
-        host: connection.server.host,
-        code: answer?.statusCode ?? null,
-        seconds: (clock.steady() - sentAt) / 1000,
+    const tellOf = (code: number | null) => (responseBytes: number | null) => {
+      const cost = () => ({
+        seconds: (clock.steady() - askedAt) / 1000,
         heldSeconds: (sentAt - askedAt) / 1000,
         requestBytes: Buffer.byteLength(body),
-        responseBytes: lengthOf(answer),
-        resent,
+        responseBytes,
       });
+      const method = ask.method ?? "GET";
+      onRequest?.({
+        method,
+        host: connection.server.host,
+        code,
+        resent,
+        cost: limit === null ? null : cost(),
+      });
+    };
     try {
       const options = await requestOptions(connection, shown, userAgent, ask, signal);
       const answer = await wire.send({ options, body, headMs: ask.headMs ?? headMs, onResend }, signal);
-      tell(answer);
-      return answer;
+      return { answer, tell: tellOf(answer.statusCode ?? null) };
     } catch (error) {
-      if (!signal.aborted) tell(null);
+      if (!signal.aborted) tellOf(null)(null);
       throw error;
     }
   }
@@ -209,11 +235,6 @@ function unzipped(answer: IncomingMessage): Readable {
   if (answer.headers["content-encoding"] !== "gzip") return answer;
   // The server flushes each event as a gzip member of its own; gunzip hands every one on at once.
   return pipeline(answer, createGunzip(), () => {});
-}
-
-function lengthOf(answer: IncomingMessage | null): number | null {
-  const length = answer?.headers["content-length"];
-  return length === undefined ? null : Number(length);
 }
 
 function isJson(answer: IncomingMessage): boolean {

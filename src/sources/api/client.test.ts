@@ -1,0 +1,32 @@
+// Which requests the speed limit holds back, and what is told of each.
+import { afterEach, expect, it } from "vitest";
+import { systemClock } from "../../observe/clock.ts";
+import { ApiServer } from "../../playground/api/server.ts";
+import { openApi } from "../index.ts";
+import { type RequestFacts, realWorld } from "../world.ts";
+
+let server: ApiServer;
+afterEach(() => server.close());
+
+it("a watch waits for no speed limit and is counted, not measured; others wait and are", async () => {
+  server = new ApiServer({});
+  await server.listen();
+  const told: RequestFacts[] = [];
+  const world = { ...realWorld(systemClock), onRequest: (facts: RequestFacts) => told.push(facts) };
+  const connection = { master: server.url };
+  const limit = { qps: 0.001, burst: 1 };
+  const client = await openApi({ kind: "api", connection, limit, userAgent: "x" }, world);
+  const stop = new AbortController();
+  const path = "/api/v1/services";
+  await client.json({ path }, stop.signal);
+  const body = await client.stream({ path, query: { watch: "true" } }, stop.signal);
+  body.on("error", () => {});
+  const late = client.json({ path }, stop.signal);
+  stop.abort();
+  await expect(late).rejects.toThrow("aborted");
+  expect(told).toMatchObject([
+    { method: "GET", code: 200, cost: { requestBytes: 0, responseBytes: expect.any(Number) } },
+    { method: "GET", code: 200, cost: null },
+  ]);
+  client.close();
+});
