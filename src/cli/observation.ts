@@ -19,7 +19,7 @@ export function observationOf(
   onHardFail: (error: Error) => void,
 ): Observation {
   const { config, gates: resolved, flags, version, log, healthAnswers = "honest" } = options;
-  const { nodeName, families, settings } = parts;
+  const { nodeName, families, settings, drivers } = parts;
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));
   const observation = openObservation(
     {
@@ -62,6 +62,11 @@ export function observationOf(
       counters: systemCounters,
       onHardFail,
     },
+  );
+  observation.metrics.nftablesCleanupFailures.from(() =>
+    [...drivers].flatMap(([family, { cleanUpFailures: value = 0 }]) =>
+      value === 0 ? [] : [{ labels: { ip_family: familyLabels[family] }, value }],
+    ),
   );
   for (const family of families) {
     const owned = options.owned === true ? 1 : 0;

@@ -91,6 +91,11 @@ export class Running {
     const { config } = this.#options;
     const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
     signal.addEventListener("abort", () => this.#end(0), { once: true });
+    this.#log.info("Version info", { version: this.#options.version });
+    this.#log.info("Node.js settings", {
+      version: process.version,
+      NODE_OPTIONS: process.env.NODE_OPTIONS ?? "",
+    });
     await raiseOomScore(config.oomScoreAdj, this.#log);
     if (mode.notice !== undefined) this.#log.error(new Error(mode.notice.text), mode.notice.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);

@@ -2,6 +2,7 @@
 import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
 import { conntrackTargets, countCpus } from "../config/conntrack.ts";
+import { isNodeIPUnknown } from "../config/node-ips.ts";
 import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
 import { applySysctls, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
@@ -57,7 +58,10 @@ export async function servedFamilies(
   node: ClusterNode | null,
   log: Log,
 ): Promise<readonly Family[]> {
-  const { primary } = settings.resolved.nodeIPs;
+  const { nodeIPs } = settings.resolved;
+  const { primary, addresses } = nodeIPs;
+  if (isNodeIPUnknown(nodeIPs))
+    log.info("The address of this node is a loopback address", { address: addresses[primary] });
   const supported = await mode.families();
   if (!supported.includes(primary)) {
     throw new StartError(
@@ -66,7 +70,7 @@ export async function servedFamilies(
   }
   const isDualStack = supported.length === 2;
   tellDoubts(doubtsOf(settings, node, isDualStack), log);
-  log.info(isDualStack ? "Dual-stack" : "Single-stack", { primary });
+  log.info(isDualStack ? "Dual-stack" : "Single-stack", { primary, ...addresses });
   return isDualStack ? ["ipv4", "ipv6"] : [primary];
 }
 

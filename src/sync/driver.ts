@@ -8,6 +8,8 @@ import type { RuleCount } from "./record.ts";
 export type Driver = {
   /** Whether others are kept from changing what is ours; only nftables mode can. */
   readonly owned?: boolean;
+  /** Of nftables mode: how often what was no longer used could not be deleted. */
+  readonly cleanUpFailures?: number;
   /** Of modes that write rules: those it last set out to hold and to write, by table, whatever became of it. */
   readonly rules?: readonly RuleCount[];
   /**

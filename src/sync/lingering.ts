@@ -11,10 +11,16 @@ export class LingeringChains {
   readonly #after: Clock["after"];
   readonly #names = new Set<string>();
   #cancel: (() => void) | null = null;
+  #failures = 0;
 
   constructor(host: Pick<TableHost, "apply">, after: Clock["after"]) {
     this.#host = host;
     this.#after = after;
+  }
+
+  /** How often a chain was still in use when its time had come. */
+  get failures(): number {
+    return this.#failures;
   }
 
   /** Applies a Patch, without its deletions of chains if those are all that the kernel refuses. */
@@ -56,6 +62,7 @@ export class LingeringChains {
         await this.#host.apply([{ kind: "delete chain", name }]);
       } catch (error) {
         if (!(error instanceof PatchRefused)) throw error;
+        if (isBusyChain(error)) this.#failures++;
       }
     }
   }

@@ -43,6 +43,7 @@ describe("chains that an old kernel does not let go at once", () => {
     clock.advance(1000);
     await settle();
     expect(Object.keys(chains())).toContain("pick/tcp/3");
+    expect(driver.cleanUpFailures).toBe(1);
     await host.apply([{ ...busy, kind: "delete elements", items: [item] }]);
     await driver.verify(signal);
     expect(Object.keys(chains())).not.toContain("pick/tcp/3");

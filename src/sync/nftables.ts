@@ -45,6 +45,10 @@ export class NftablesDriver implements Driver {
     this.#lingering = new LingeringChains(host, after);
   }
 
+  get cleanUpFailures(): number {
+    return this.#lingering.failures;
+  }
+
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
     this.#want = compile(this.#want, routes);
     this.#backlog.add(this.#want.changed, retryRefused);

@@ -68,6 +68,16 @@ describe("the daemon", () => {
     site.api.put({ ...web[0]!, spec: { ...(web[0]!.spec as object), type: "NodePort", ports: [nodePort] } });
     await daemon.ready();
     expect(rules()).toContain(`${places.host}`);
+    expect(daemon.log()).toContain(`"Dual-stack" primary="ipv4" ipv4="${places.host}" ipv6="${nodeIPs[1]}"`);
+  });
+
+  it("the log tells versions and the node's addresses, and that an address is loopback", async () => {
+    const daemon = await started({ bindAddress: "127.0.0.1" });
+    expect(daemon.log()).toMatch(/^I.*"Version info" version="v1\.37/m);
+    expect(daemon.log()).toMatch(/^I.*"Node.js settings" version="v\d+.*" NODE_OPTIONS=""$/m);
+    expect(daemon.log()).toMatch(
+      /^I.*"The address of this node is a loopback address" address="127.0.0.1"$/m,
+    );
   });
 
   it("02/5 a label changes: it goes on; the address changes: it ends with 1", async () => {

@@ -49,7 +49,7 @@ export const kubeProxyMetrics = {
   iptablesRules: gauge("kubeproxy_sync_proxy_rules_iptables_total", ["table", "ip_family"], iptables, "iptables rules this proxy owns"),
   iptablesRulesWritten: gauge("kubeproxy_sync_proxy_rules_iptables_last", ["table", "ip_family"], iptables, "iptables rules written by the last Sync"),
   nftablesFailures: counter("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", family, nftables, "nftables transactions the kernel refused"),
-  nftablesCleanupFailures: counter("kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total", family, nftables, "nftables transactions that should have removed stale objects and were refused"),
+  nftablesCleanupFailures: readCounter("kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total", family, nftables, "nftables transactions that should have removed stale objects and were refused"),
   conntrackDuration: histogram("kubeproxy_conntrack_reconciler_sync_duration_seconds", family, seconds, kernelModes, "Time one removal of stale connections took"),
   conntrackDeleted: counter("kubeproxy_conntrack_reconciler_deleted_entries_total", family, kernelModes, "Stale connections removed from conntrack"),
   invalidDropped: readCounter("kubeproxy_iptables_ct_state_invalid_dropped_packets_total", [], iptables, "Packets dropped because conntrack found them invalid"),
