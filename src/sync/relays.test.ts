@@ -20,6 +20,7 @@ afterEach(async () => {
 /** Relays of one family, and the Routes they follow. */
 class Bench {
   readonly relays: Relays;
+  readonly room = new Room(10_000);
   #routes: Routes | null = null;
   #now = 0;
 
@@ -29,7 +30,7 @@ class Bench {
       family: "ipv4",
       bind: host,
       ports,
-      room: new Room(10_000),
+      room: this.room,
       udpIdleMs: 30_000,
       now: () => this.#now,
       random: () => 0,
@@ -113,6 +114,18 @@ describe("relays", () => {
     await bench.sync(web);
     expect(bench.relays.problems()).toEqual([]);
     expect([...bench.relays.socketsOf(web.key).taken]).toEqual([]);
+  });
+
+  it("give back the room they took, and none for a place that another program held", async () => {
+    const nodePort = await freeRange(1);
+    await listen(() => {}, nodePort, "0.0.0.0");
+    const bench = new Bench();
+    await bench.sync(
+      servicePort("shop/web", { nodePort, externalIPs: ["127.0.0.1"], port: await freeRange(1) }),
+    );
+    expect([bench.room.has(9998), bench.room.has(9999)]).toEqual([true, false]);
+    await bench.sync();
+    expect([bench.room.has(10_000), bench.room.has(10_001)]).toEqual([true, false]);
   });
 
   it("21/11 choose in turn, in an order that only other endpoints change", async () => {
@@ -199,11 +212,11 @@ const at = (port: number) => endpoint(`${host}:${port}`);
 const backend = (name: string) => listen((socket) => socket.end(name));
 const echo = () => listen((socket) => void socket.pipe(socket));
 
-function listen(serve: (socket: Socket) => void): Promise<number> {
+function listen(serve: (socket: Socket) => void, port = 0, at = host): Promise<number> {
   const server = createServer((socket) => serve(socket.on("error", () => {})));
   closers.push(() => server.close());
   return new Promise((resolve) => {
-    server.listen(0, host, () => resolve((server.address() as { port: number }).port));
+    server.listen(port, at, () => resolve((server.address() as { port: number }).port));
   });
 }
 

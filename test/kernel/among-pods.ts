@@ -1,14 +1,14 @@
 // A daemon on a node among pods and clients: made anew for each test of a file, and taken away after it.
 import { afterEach, beforeEach } from "vitest";
 import type { KubeObject } from "../cluster.ts";
-import { type Configuration, type Daemon, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { type Configuration, type Daemon, type Order, openSite, reasonNotToRun, type Site } from "./site.ts";
 import { createWorld, type World } from "./world.ts";
 
 export type AmongPods = {
   readonly world: World;
   readonly site: Site;
   /** Starts the daemon and waits for its first Syncs. */
-  readonly started: (config: Configuration) => Promise<Daemon>;
+  readonly started: (config: Configuration, order?: Order) => Promise<Daemon>;
   readonly stop: (daemon: Daemon) => Promise<void>;
   /** The packet-filter tables of both families. */
   readonly saved: () => string;
@@ -37,8 +37,8 @@ export function daemonAmongPods(objects: readonly KubeObject[]): AmongPods {
     get site() {
       return site;
     },
-    async started(config) {
-      const daemon = site.start({ config });
+    async started(config, order) {
+      const daemon = site.start({ ...order, config });
       await daemon.ready();
       return daemon;
     },

@@ -1,45 +1,29 @@
 // Userspace mode where something runs out: descriptors, ports towards an endpoint; and how it ends with connections open.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
 import { places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
+import { daemonAmongPods } from "./among-pods.ts";
 import { openConversation } from "./conversation.ts";
 import { fateOf, senderAt } from "./probe.ts";
-import { type Daemon, eventually, type Order, openSite, reasonNotToRun, type Site } from "./site.ts";
-import { createWorld, type World } from "./world.ts";
+import { eventually, type Order } from "./site.ts";
 
-const reason = reasonNotToRun();
-const objects = ["node-port", "cluster-ip"].flatMap((name) => readScenario(name).objects);
+const objects = ["node-port", "cluster-ip", "udp-flows"].flatMap((name) => readScenario(name).objects);
 const flooded = { address: "192.168.0.2", port: 30_025 };
+const dns = { address: "192.168.0.2", port: 30_085 };
 const other = { address: "172.30.0.1", port: 80 };
 
 describe("userspace mode under load", () => {
-  let world: World;
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    world = await createWorld();
-    site = await openSite(world.node);
-    await site.openApi();
-    for (const object of objects) site.api.put(object);
-  });
-  afterEach(async () => {
-    await site?.close();
-    await world?.close();
-  });
-
-  async function started(order: Order = {}): Promise<Daemon> {
-    const daemon = site.start({ ...order, config: { mode: "userspace" } });
-    await daemon.ready();
-    return daemon;
-  }
+  const node = daemonAmongPods(objects);
+  const started = (order: Order = {}) => node.started({ mode: "userspace", ...order.config }, order);
 
   const from = { kind: "outside" as const, address: places.X };
-  const fate = (to: typeof other) => fateOf(world, { from, to: { ...to, protocol: "tcp" } });
+  const fate = (to: typeof other) => fateOf(node.world, { from, to: { ...to, protocol: "tcp" } });
 
   /** Connections from outside that stay open; those that an endpoint answers. */
   async function crowd(size: number) {
     const all = Array.from({ length: size }, () =>
-      openConversation(senderAt(world, places.X), "tcp", flooded),
+      openConversation(senderAt(node.world, places.X), "tcp", flooded),
     );
     const replies = await Promise.all(all.map((each) => each.talk()));
     return {
@@ -56,15 +40,30 @@ describe("userspace mode under load", () => {
     const { answered, leave } = await crowd(150);
     expect(answered).toBe(25);
     expect(await fate(other)).toMatchObject({ kind: "answered" });
-    site.api.remove("Service", "cluster-ip", "web");
-    await eventually(() => !site.netns.run("iptables-save").includes("172.30.0.1/"), "the next Sync");
+    node.site.api.remove("Service", "cluster-ip", "web");
+    await eventually(() => !node.site.netns.run("iptables-save").includes("172.30.0.1/"), "the next Sync");
     leave();
     await eventually(async () => (await fate(flooded)).kind === "answered", "room again");
     expect(daemon.running()).toBe(true);
   });
 
+  it("a held port stays held when the kernel aborts its socket, and the daemon goes on", async () => {
+    const daemon = await started();
+    /** One in each family. */
+    const socketsOf = (options: string) =>
+      node.site.netns.run("ss", options, `sport = :${dns.port}`).trim().split("\n").length;
+    for (let i = 0; i < 3; i++) {
+      expect(socketsOf("-HKuna")).toBe(2);
+      await sleep(100);
+    }
+    expect(socketsOf("-Huna")).toBe(2);
+    const datagram = fateOf(node.world, { from, to: { ...dns, protocol: "udp" } });
+    expect(await datagram).toMatchObject({ kind: "answered" });
+    expect(daemon.running()).toBe(true);
+  });
+
   it("clients are sent away, not kept waiting, when there are no more ports towards the endpoints", async () => {
-    world.node.sysctl({ "net.ipv4.ip_local_port_range": "40000 40019", "net.ipv4.tcp_tw_reuse": 1 });
+    node.world.node.sysctl({ "net.ipv4.ip_local_port_range": "40000 40019", "net.ipv4.tcp_tw_reuse": 1 });
     const daemon = await started();
     const { answered, leave } = await crowd(100);
     expect(answered).toBeGreaterThan(10);
@@ -76,10 +75,10 @@ describe("userspace mode under load", () => {
 
   it("an orderly end does not wait for connections, not even those of a Service that is gone", async () => {
     const daemon = await started({ program: "turnout run" });
-    const open = openConversation(senderAt(world, places.X), "tcp", flooded);
+    const open = openConversation(senderAt(node.world, places.X), "tcp", flooded);
     expect(await open.talk()).toMatch(/:8080$/);
-    site.api.remove("Service", "node-port", "web");
-    await eventually(() => !site.netns.run("iptables-save").includes("30025"), "the rules to go");
+    node.site.api.remove("Service", "node-port", "web");
+    await eventually(() => !node.site.netns.run("iptables-save").includes("30025"), "the rules to go");
     expect(await open.talk()).toMatch(/:8080$/);
     const before = Date.now();
     daemon.kill("SIGTERM");

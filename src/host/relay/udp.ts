@@ -46,7 +46,7 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
     socket.on("message", (data) => {
       unanswered.delete(key);
       timer.refresh();
-      if (server.getSendQueueSize() < mostQueued) server.send(data, from.port, from.address, () => {});
+      if (takesMore(server)) server.send(data, from.port, from.address, () => {});
     });
     socket.connect(backend.port, backend.address);
     flows.set(key, flow);
@@ -105,7 +105,7 @@ function sender(socket: Socket, fail: () => void): (data: Uint8Array) => void {
   const waiting: Uint8Array[] = [];
   let isConnected = false;
   const send = (data: Uint8Array) => {
-    if (socket.getSendQueueSize() >= mostQueued) return;
+    if (!takesMore(socket)) return;
     socket.send(data, (error) => {
       if (error !== null) fail();
     });
@@ -122,8 +122,13 @@ function sender(socket: Socket, fail: () => void): (data: Uint8Array) => void {
 
 const mostWaiting = 16;
 
-/** Bytes that wait for a socket that cannot send; what comes on top is lost, as on any full link. */
-const mostQueued = 1024 * 1024;
+/** What waits for a socket that cannot send; what comes on top is lost, as on any full link. */
+const mostQueued = { bytes: 1024 * 1024, datagrams: 1024 };
+
+/** Datagrams are counted too: one of a single byte costs about a kilobyte. */
+function takesMore(socket: Socket): boolean {
+  return socket.getSendQueueSize() < mostQueued.bytes && socket.getSendQueueCount() < mostQueued.datagrams;
+}
 
 /** For bursts of many clients; the kernel takes no more than net.core.rmem_max. */
 const recvBufferSize = 4 * 1024 * 1024;
