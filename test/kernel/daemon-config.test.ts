@@ -1,45 +1,37 @@
 // The configuration file changes under the running daemon: it ends as kube-proxy does, or applies what it can.
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { httpGet } from "./http.ts";
 import { shop } from "./shop.ts";
-import { eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
-
-const reason = reasonNotToRun();
+import { eventually, nodeObject } from "./site.ts";
+import { siteForEach } from "./site-each.ts";
 
 describe("a changed configuration file", () => {
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    site = await openSite();
-    await site.openApi();
-    for (const object of [nodeObject(), ...shop()]) site.api.put(object);
-  });
-  afterEach(() => site?.close());
+  const place = siteForEach([nodeObject(), ...shop()]);
 
-  const rules = () => site.netns.run("nft", "list", "ruleset");
+  const rules = () => place.site.netns.run("nft", "list", "ruleset");
 
   it("ends kube-proxy with 1, and turnout run too unless told otherwise", async () => {
     for (const program of ["kube-proxy", "turnout run"] as const) {
-      const daemon = site.start({ program });
+      const daemon = place.site.start({ program });
       await daemon.ready();
-      site.configure({ clusterCIDR: "10.181.0.0/16" });
+      place.site.configure({ clusterCIDR: "10.181.0.0/16" });
       expect(await daemon.ended()).toBe(1);
       expect(daemon.log()).toContain("to be started again with the new configuration");
     }
   });
 
   it("is applied by --config-changes=apply: rules follow, a broken file changes nothing", async () => {
-    const daemon = site.start({ program: "turnout run", args: ["--config-changes=apply"] });
+    const daemon = place.site.start({ program: "turnout run", args: ["--config-changes=apply"] });
     await daemon.ready();
     expect(rules()).toContain("10.180.0.0/16");
-    site.configure({ clusterCIDR: "10.181.0.0/16,fd00:181::/48" });
+    place.site.configure({ clusterCIDR: "10.181.0.0/16,fd00:181::/48" });
     await eventually(() => rules().includes("10.181.0.0/16"), "the new pod network in the rules");
     expect(rules()).not.toContain("10.180.0.0/16");
     expect(daemon.log()).toMatch(/"Changed setting is in force" field="clusterCIDR" from="10\.180/);
-    const shown = await httpGet(site.netns, "http://127.0.0.1:10249/configz");
+    const shown = await httpGet(place.site.netns, "http://127.0.0.1:10249/configz");
     expect(shown?.body).toContain("10.181.0.0/16");
-    site.configure({ clusterCIDR: "nonsense" });
+    place.site.configure({ clusterCIDR: "nonsense" });
     await eventually(() => daemon.log().includes("the running one stays"), "word of the broken file");
     await sleep(500);
     expect(rules()).toContain("10.181.0.0/16");
@@ -47,11 +39,11 @@ describe("a changed configuration file", () => {
   });
 
   it("does not put in force what this node could not start with", async () => {
-    site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
-    const daemon = site.start({ program: "turnout run", args: ["--config-changes=apply"] });
+    place.site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
+    const daemon = place.site.start({ program: "turnout run", args: ["--config-changes=apply"] });
     await daemon.ready(["IPv4"]);
     const before = rules();
-    site.configure({ clusterCIDR: "fd00:181::/48" });
+    place.site.configure({ clusterCIDR: "fd00:181::/48" });
     await eventually(() => daemon.log().includes("Cannot put changed settings in force"), "a refusal");
     expect(daemon.log()).toContain("clusterCIDR has only IPv6 entries");
     await sleep(300);
@@ -60,11 +52,11 @@ describe("a changed configuration file", () => {
   });
 
   it("tells what is odd about a changed file, once", async () => {
-    const daemon = site.start({ program: "turnout run", args: ["--config-changes=apply"] });
+    const daemon = place.site.start({ program: "turnout run", args: ["--config-changes=apply"] });
     await daemon.ready();
     const told = () => daemon.log().match(/^E.*does not fit this node.*clusterCIDR has only IPv6/gm)?.length;
     for (const clusterCIDR of ["fd00:181::/48", "fd00:182::/48"]) {
-      site.configure({ clusterCIDR });
+      place.site.configure({ clusterCIDR });
       await eventually(() => rules().includes(clusterCIDR), `${clusterCIDR} in the rules`);
     }
     expect(told()).toBe(1);

@@ -2,29 +2,23 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { shop } from "./shop.ts";
-import { eventually, nodeIPs, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { eventually, nodeIPs, nodeObject, reasonNotToRun } from "./site.ts";
+import { siteForEach } from "./site-each.ts";
 
 const reason = reasonNotToRun();
 
 describe("a machine without", () => {
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    site = await openSite();
-    await site.openApi();
-    for (const object of [nodeObject(), ...shop()]) site.api.put(object);
-  });
-  afterEach(() => site?.close());
+  const place = siteForEach([nodeObject(), ...shop()]);
 
-  const ipv6First = () => site.api.put(nodeObject({ addresses: [...nodeIPs].reverse() }));
+  const ipv6First = () => place.site.api.put(nodeObject({ addresses: [...nodeIPs].reverse() }));
 
   it.each(["iptables", "userspace", "ipvs"])(
     "iptables programs: mode %s ends with 1 and names itself and them",
     async (mode) => {
-      const env = { PATH: site.pathWithout(/^ip6?tables/) };
-      const { code, log } = await site.finish({ config: { mode }, env });
+      const env = { PATH: place.site.pathWithout(/^ip6?tables/) };
+      const { code, log } = await place.site.finish({ config: { mode }, env });
       expect({ code, log }).toMatchObject({ code: 1 });
       expect(log).toMatch(
         new RegExp(
@@ -37,29 +31,29 @@ describe("a machine without", () => {
   );
 
   it("any program: nftables mode needs none, and --cleanup has nothing to do", async () => {
-    const env = { PATH: site.pathWithout(/^(ip6?tables|nft)/) };
-    const daemon = site.start({ env });
+    const env = { PATH: place.site.pathWithout(/^(ip6?tables|nft)/) };
+    const daemon = place.site.start({ env });
     await daemon.ready();
-    expect(site.netns.run("nft", "list", "ruleset")).toContain("172.30.0.10");
+    expect(place.site.netns.run("nft", "list", "ruleset")).toContain("172.30.0.10");
     daemon.kill("SIGTERM");
     await daemon.ended();
     expect(daemon.log()).not.toMatch(/^E.*(ENOENT|Leftovers)/m);
-    const { code, log } = await site.finish({ args: ["--cleanup"], env });
+    const { code, log } = await place.site.finish({ args: ["--cleanup"], env });
     expect({ code, log }).toMatchObject({ code: 0 });
-    expect(site.netns.run("nft", "list", "ruleset")).not.toContain("kube-proxy");
+    expect(place.site.netns.run("nft", "list", "ruleset")).not.toContain("kube-proxy");
   });
 
   it.each(["nftables", "iptables"])(
     "IPv6: mode %s serves IPv4 alone, and no node that is IPv6 first",
     async (mode) => {
-      site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
-      const daemon = site.start({ config: { mode } });
+      place.site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
+      const daemon = place.site.start({ config: { mode } });
       await daemon.ready(["IPv4"]);
       expect(daemon.log()).toMatch(/"Single-stack" primary="ipv4"/);
       daemon.kill("SIGTERM");
       await daemon.ended();
       ipv6First();
-      const { code, log } = await site.finish({ config: { mode } });
+      const { code, log } = await place.site.finish({ config: { mode } });
       expect({ code, log }).toMatchObject({ code: 1 });
       expect(log).toContain("this machine does not support ipv6, the primary family of this node");
     },
@@ -67,12 +61,12 @@ describe("a machine without", () => {
 
   it("iptables for IPv4: iptables mode serves a node that is IPv6 first, by IPv6 alone", async () => {
     ipv6First();
-    const env = { PATH: site.pathWithout(/^iptables/) };
-    const daemon = site.start({ config: { mode: "iptables" }, env });
+    const env = { PATH: place.site.pathWithout(/^iptables/) };
+    const daemon = place.site.start({ config: { mode: "iptables" }, env });
     await daemon.ready(["IPv6"]);
     expect(daemon.log()).toMatch(/"Single-stack" primary="ipv6"/);
-    await eventually(() => /^:KUBE-SERVICES/m.test(site.netns.run("ip6tables-save")), "rules of IPv6");
-    expect(site.netns.run("iptables-save")).not.toContain("KUBE-SERVICES");
+    await eventually(() => /^:KUBE-SERVICES/m.test(place.site.netns.run("ip6tables-save")), "rules of IPv6");
+    expect(place.site.netns.run("iptables-save")).not.toContain("KUBE-SERVICES");
   });
 });
 

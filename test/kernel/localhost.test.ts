@@ -1,44 +1,26 @@
 // NodePorts on loopback in nftables mode, served or refused by the daemon as users run it.
 import { execFile } from "node:child_process";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Family, families } from "../../src/model/address.ts";
 import { inFamily, places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
+import { daemonAmongPods } from "./among-pods.ts";
 import { fateOf, send } from "./probe.ts";
-import { type Daemon, eventually, openSite, reasonNotToRun, type Site, sampleOf } from "./site.ts";
-import { createWorld, type World } from "./world.ts";
+import { type Daemon, eventually, type Site, sampleOf } from "./site.ts";
 
-const reason = reasonNotToRun();
 const gate = { featureGates: { KubeProxyNFTablesLocalhostNodePorts: true } };
 const served = { ...gate, nodePortAddresses: ["primary", "localhost"] };
 
 describe("NodePorts on loopback", () => {
-  let world: World;
-  let site: Site;
-  beforeEach(async ({ skip }) => {
-    skip(reason !== null, reason ?? "");
-    world = await createWorld();
-    site = await openSite(world.node);
-    await site.openApi();
-    for (const object of readScenario("localhost-served").objects) site.api.put(object);
-  });
-  afterEach(async () => {
-    await site?.close();
-    await world?.close();
-  });
-
-  async function started(config: object): Promise<Daemon> {
-    const daemon = site.start({ config: { mode: "nftables", ...config } });
-    await daemon.ready();
-    return daemon;
-  }
+  const node = daemonAmongPods(readScenario("localhost-served").objects);
+  const started = (config: object) => node.started({ mode: "nftables", ...config });
 
   /** One packet of each protocol, in one family; and how many were refused of each since the start. */
   async function knock(daemon: Daemon, family: Family): Promise<Record<string, number>> {
     const from = { kind: "node" as const, address: inFamily("127.0.0.1", family) };
     for (const protocol of ["tcp", "udp", "sctp"] as const) {
       const to = { address: inFamily("127.0.0.1", family), port: 30_061, protocol };
-      await fateOf(world, { from, to });
+      await fateOf(node.world, { from, to });
     }
     const text = await daemon.metrics();
     const count = (protocol: string) =>
@@ -66,19 +48,19 @@ describe("NodePorts on loopback", () => {
   });
 
   it("21/29 a backend that never answers costs its clients 5 s, and the others nothing", async () => {
-    for (const object of blackHole) site.api.put(object);
-    world.node.run("iptables", "-A", "OUTPUT", "-d", "10.180.0.77", "-j", "DROP");
+    for (const object of blackHole) node.site.api.put(object);
+    node.world.node.run("iptables", "-A", "OUTPUT", "-d", "10.180.0.77", "-j", "DROP");
     await started(served);
-    const listing = () => site.netns.run("ss", "-Htln");
+    const listing = () => node.site.netns.run("ss", "-Htln");
     await eventually(() => listing().includes("127.0.0.1:30099"), "the listener");
     const start = Date.now();
-    const hopeless = untilClosed(site, 30_099).then(() => Date.now() - start);
+    const hopeless = untilClosed(node.site, 30_099).then(() => Date.now() - start);
     const probe = {
       from: { kind: "node" as const, address: "127.0.0.1" },
       to: { address: "127.0.0.1", port: 30_061, protocol: "tcp" as const },
     };
     const before = Date.now();
-    const seen = await send(world, probe, 20);
+    const seen = await send(node.world, probe, 20);
     expect(new Set(seen)).toEqual(new Set([places.L1, places.R1].map((pod) => `${pod}:8080 masquerade`)));
     expect(Date.now() - before).toBeLessThan(4000);
     const waited = await hopeless;
