@@ -1,20 +1,7 @@
 #!/bin/bash
 # The first and only program of a user-mode kernel that lacks what a mode needs: runs the daemon on it and tells what
-# came of it. ROOT, from the kernel's command line, is this repository; the file system is the host's, read-only.
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t tmpfs tmpfs /run
-mount --bind /usr/lib/uml/modules /lib/modules
-trap 'busybox poweroff -f' EXIT
-modprobe -a ipv6 nf_conntrack_netlink nf_tables
-ip link set lo up
-# This kernel has nf_tables, but for no family: iptables must speak to the old tables.
-mkdir /run/bin
-for tool in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
-  ln -s "$(command -v xtables-legacy-multi)" /run/bin/$tool
-done
-export PATH=/run/bin:$PATH
+# came of it. ROOT, from the kernel's command line, is this repository.
+. "${0%/*}/start.sh" ipv6 nf_conntrack_netlink nf_tables
 
 daemon() { # MODE
   cat >/run/config.json <<CONFIG
