@@ -153,6 +153,19 @@ describe("ipvs mode at work", () => {
     expect([...(await host.read()).servers.keys()]).toEqual(["172.30.0.10:80/TCP"]);
   });
 
+  it("somebody else's removal of an address, or of the whole link, is noticed; our own is not", async () => {
+    const told: string[] = [];
+    await driver.watch((what) => told.push(what), life.signal);
+    const dns = servicePort("shop/dns", { clusterIP: "172.30.0.20" });
+    await sync([web(one), dns]);
+    await sync([web(one)]);
+    expect(told).toEqual([]);
+    await host.apply([{ kind: "delete address", address: "172.30.0.99" }, { kind: "delete link" }]);
+    expect(told).toEqual(["address 172.30.0.10 was removed from kube-ipvs0"]);
+    expect((await driver.verify(life.signal)).differences).toBe(2);
+    expect([...(await host.read()).addresses]).toEqual(["172.30.0.10"]);
+  });
+
   it("20/42 a restart over the same state sends nothing", async () => {
     await sync([web(one, two)]);
     open();

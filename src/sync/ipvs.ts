@@ -3,14 +3,14 @@ import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { type Start, starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
-import { type IpvsHost, openIpvsHost } from "../host/ipvs/host.ts";
+import { type IpvsHost, type LeavingAddresses, openIpvsHost } from "../host/ipvs/host.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { compile, type IpvsOptions } from "../modes/ipvs/compile.ts";
 import { adopt } from "../plan/ipvs/adopt.ts";
 import { type Change, diff } from "../plan/ipvs/diff.ts";
-import type { IpvsPlan, OwnedOperation } from "../plan/ipvs/types.ts";
+import { type IpvsPlan, linkName, type OwnedOperation } from "../plan/ipvs/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import { Drains } from "./drains.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
@@ -81,7 +81,21 @@ export class IpvsDriver implements Driver {
 
   async watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     await this.#tables.watch(onForeignChange, signal);
+    await this.#host.watchAddresses(this.#keeper(onForeignChange), signal);
     this.#drains.follow(this.#clock, (work) => this.#alone(work), signal);
+  }
+
+  /** We never take away what is wanted; of servers and sets the kernel tells nothing. */
+  #keeper(onForeignChange: (what: string) => void): LeavingAddresses {
+    const tell = (what: string) => {
+      if (this.#applied !== null) onForeignChange(what);
+    };
+    return {
+      left: (address) => {
+        if (this.#want?.addresses.has(address)) tell(`address ${address} was removed from ${linkName}`);
+      },
+      lost: () => tell("changes of addresses were missed"),
+    };
   }
 
   /** Everything stays: connections go on, and whoever comes next finds the real servers that drain. */

@@ -18,12 +18,22 @@ const inBoth = async (check: (family: Family) => Promise<void>) => {
 const sessions = () => families.map((family) => lab.open(inFamily(L2, family), inFamily(vip, family), 80));
 const talk = (list: ReturnType<typeof sessions>) => Promise.all(list.map((session) => session.talk()));
 
-describe("a daemon that starts again", () => {
+describe("a daemon at work and started again", () => {
   beforeAll(async () => {
     lab.show(...web(L1));
-    await lab.start();
+    // So seldom that nothing is found by looking.
+    await lab.start({ ipvs: { syncPeriod: "1h" } });
     await inBoth((family) => lab.become(serverAt(vip, family), weightsOf(family, [L1, 1])));
   }, slow);
+
+  it("puts the addresses back at once when somebody takes the link away", async () => {
+    lab.world.node.ip("link delete kube-ipvs0");
+    await inBoth(async (family) => {
+      const isBack = async () =>
+        (await lab.reach(inFamily(L2, family), inFamily(vip, family), 80, 1)).join() === at(L1, family);
+      await eventually(isBack, `${inFamily(vip, family)} answers`, slow / 2);
+    });
+  });
 
   it("20/42 changes nothing when nothing has changed", async () => {
     const open = sessions();

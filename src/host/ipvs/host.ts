@@ -1,7 +1,8 @@
 // Where the Operations of ipvs mode go: IPVS and the addresses of its link over netlink, IP sets through `ipset`.
-import type { Family } from "../../model/address.ts";
+import type { Address, Family } from "../../model/address.ts";
 import type { HeldServer, IpvsState, Operation, ServerId, ServerKey } from "../../plan/ipvs/types.ts";
 import { type Start, starter } from "../iptables/command.ts";
+import { type AddressListener, watchAddresses } from "../netlink/route.ts";
 import type { Place } from "../netlink/socket.ts";
 import { type Applied, type Numbered, nothing, together } from "./applied.ts";
 import { type Kernel, openKernel } from "./kernel.ts";
@@ -26,7 +27,15 @@ export type IpvsHost = {
    */
   apply(operations: readonly Operation[], signal?: AbortSignal): Promise<Applied>;
   setTimeouts(timeouts: Timeouts, signal?: AbortSignal): Promise<void>;
+  /** Tells of addresses that leave a link of this node, whoever takes them away, until the signal aborts. */
+  watchAddresses(listener: LeavingAddresses, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
+};
+
+export type LeavingAddresses = {
+  readonly left: (address: Address) => void;
+  /** Some may have left unseen. */
+  readonly lost: () => void;
 };
 
 export type IpvsHostOptions = Place & {
@@ -60,8 +69,16 @@ function hostOf(family: Family, kernel: Kernel, start: Start): IpvsHost {
     },
     readDestinations: (servers, signal) => readDestinations(kernel, servers, signal),
     setTimeouts: (timeouts, signal) => changeTimeouts(kernel, timeouts, signal),
+    watchAddresses: ({ left, lost }, signal) =>
+      watchAddresses({ changed: told(left), lost }, signal, kernel.place),
     close: () => kernel.close(),
   };
+
+  function told(left: LeavingAddresses["left"]): AddressListener["changed"] {
+    return (change, found) => {
+      if (change === "removed" && found.family === family) left(found.address);
+    };
+  }
 
   // No signal: half a run helps nobody, and each takes milliseconds.
   function carryOut(run: Run): Promise<Applied> {

@@ -19,7 +19,7 @@ import type {
 } from "../../plan/ipvs/types.ts";
 import { HostError } from "../error.ts";
 import type { Applied, Failure } from "./applied.ts";
-import type { IpvsHost } from "./host.ts";
+import type { IpvsHost, LeavingAddresses } from "./host.ts";
 import { longestName, objection, type ServerOperation } from "./objections.ts";
 import type { Timeouts } from "./read.ts";
 
@@ -38,6 +38,7 @@ export class MemoryIpvsHost implements IpvsHost {
   readonly #pinned = new Set<SetName>();
   #link: IpvsState["link"] = "absent";
   #broken: string | null = null;
+  readonly #watchers = new Set<LeavingAddresses>();
   /** Every list of Operations that was applied. */
   readonly applied: (readonly Operation[])[] = [];
   timeouts: Timeouts | null = null;
@@ -99,6 +100,12 @@ export class MemoryIpvsHost implements IpvsHost {
     });
   }
 
+  watchAddresses(listener: LeavingAddresses, signal: AbortSignal): Promise<void> {
+    this.#watchers.add(listener);
+    signal.addEventListener("abort", () => this.#watchers.delete(listener), { once: true });
+    return Promise.resolve();
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }
@@ -115,14 +122,14 @@ export class MemoryIpvsHost implements IpvsHost {
         return null;
       case "delete link":
         this.#link = "absent";
-        this.#addresses.clear();
+        for (const address of this.#addresses) this.#deleteAddress(address);
         return null;
       case "add address":
         if (this.#link === "absent") return refused("ENODEV", "there is no link kube-ipvs0");
         this.#addresses.add(operation.address);
         return null;
       case "delete address":
-        this.#addresses.delete(operation.address);
+        this.#deleteAddress(operation.address);
         return null;
       case "add server":
       case "set server":
@@ -148,6 +155,10 @@ export class MemoryIpvsHost implements IpvsHost {
       case "delete entry":
         return this.#changeEntry(operation);
     }
+  }
+
+  #deleteAddress(address: Address): void {
+    if (this.#addresses.delete(address)) for (const { left } of this.#watchers) left(address);
   }
 
   #setServer(operation: Extract<Operation, { readonly server: VirtualServer }>): Refused | null {
