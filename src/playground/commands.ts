@@ -97,7 +97,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   flush: {
     usage: "flush NODE",
-    summary: "nft flush ruleset there, and see it repaired",
+    summary: "all rules there go, and see them repaired",
     run: changing(async (playground, [name]) => {
       await playground.flush(named(name, "flush node-a"));
       return `the rules of ${name} were flushed by somebody else`;

@@ -184,7 +184,7 @@ export class Playground {
   async flush(node: string): Promise<void> {
     this.#find("Node", node);
     const { execFileSync } = await import("node:child_process");
-    execFileSync("ip", ["netns", "exec", namespaceName(node), "nft", "flush", "ruleset"]);
+    execFileSync("ip", ["netns", "exec", namespaceName(node), "sh", "-c", flushScript]);
   }
 
   apply(object: Manifest): void {
@@ -272,6 +272,13 @@ export class Playground {
     throw new CannotDo(`there is no ${kind} ${JSON.stringify(name)}; ${there}`);
   }
 }
+
+/** The old tables are there only where something uses them. */
+const flushScript = `nft flush ruleset
+  for six in "" 6; do
+    tables=$(cat /proc/net/ip\${six}_tables_names 2>/dev/null)
+    [ -z "$tables" ] || printf '*%s\\nCOMMIT\\n' $tables | ip\${six}tables-legacy-restore
+  done`;
 
 type PlaceOf = { readonly label: string; readonly node: string; readonly sender: Sender };
 
