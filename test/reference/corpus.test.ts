@@ -1,7 +1,8 @@
 // The recorded corpus stays readable and stays what its seeds generate.
 import { describe, expect, it } from "vitest";
 import { generateCase } from "./cases.ts";
-import { corpusSeeds, readCorpus } from "./corpus.ts";
+import { corpusSeeds, readCorpus, readIpvsCorpus } from "./corpus.ts";
+import { generateIpvsCase } from "./ipvs-cases.ts";
 
 describe("the corpus of recorded iptables rules", () => {
   const corpus = readCorpus();
@@ -19,5 +20,19 @@ describe("the corpus of recorded iptables rules", () => {
       expect({ seed, configuration, objects }).toEqual(
         JSON.parse(JSON.stringify(generateCase(seed, "iptables"))),
       );
+  });
+});
+
+describe("the corpus of recorded IPVS", () => {
+  const corpus = readIpvsCorpus();
+
+  it("holds many states, with sets of both families", () => {
+    expect(corpus.length).toBeGreaterThanOrEqual(40);
+    for (const { rules } of corpus) expect(rules["ipset save"]).toContain("create KUBE-6-CLUSTER-IP ");
+  });
+
+  it("holds the states that the generator gives for these seeds", () => {
+    for (const { rules: _, ...state } of corpus)
+      expect(state).toEqual(JSON.parse(JSON.stringify(generateIpvsCase(state.seed))));
   });
 });

@@ -1,7 +1,7 @@
 // How what two programs in ipvs mode left in a kernel differs, line by line.
-import type { Rules } from "../reference/record.ts";
+import type { Rules } from "./record.ts";
 
-type Difference = {
+export type Difference = {
   /** The command that printed it. */
   readonly listing: string;
   readonly who: "kube-proxy" | "turnout";

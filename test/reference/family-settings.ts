@@ -1,6 +1,13 @@
 // The settings that a generated configuration means on the node of the generated clusters.
 import type { FamilySettings, LocalDetector } from "../../src/config/settings.ts";
-import { type Family, familyOf, hostCidr, isLoopback, networkAddress } from "../../src/model/address.ts";
+import {
+  type Address,
+  type Family,
+  familyOf,
+  hostCidr,
+  isLoopback,
+  networkAddress,
+} from "../../src/model/address.ts";
 import { nodeName } from "../places.ts";
 import type { KubeObject } from "./objects.ts";
 import { addressOf } from "./places.ts";
@@ -18,9 +25,10 @@ type Fields = {
 };
 
 export function settingsFor(
-  configuration: Configuration,
+  configuration: Configuration<string>,
   objects: readonly KubeObject[],
   family: Family,
+  furtherAddresses: readonly Address[] = [],
 ): FamilySettings {
   const fields = configuration as unknown as Fields;
   const nodeObject = objects.find(({ kind }) => kind === "Node") as unknown as NodeFields;
@@ -36,7 +44,7 @@ export function settingsFor(
     nodeName,
     zone: nodeObject.metadata.labels["topology.kubernetes.io/zone"] ?? "",
     nodeIP,
-    localAddresses: [family === "ipv4" ? "127.0.0.1" : "::1", nodeIP],
+    localAddresses: [family === "ipv4" ? "127.0.0.1" : "::1", nodeIP, ...furtherAddresses],
     detector: detectorOf(fields, nodeObject, family),
     masqueradeAll,
     masqueradeMark: (1 << masqueradeBit) >>> 0,

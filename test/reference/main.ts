@@ -1,11 +1,10 @@
 // Command line of the reference runner: shows what the real kube-proxy programs for a cluster, or records the corpus.
-import { readFileSync, writeFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { findAssets } from "../assets.ts";
 import { nodeName } from "../places.ts";
 import { generateCase } from "./cases.ts";
-import { corpusFile, corpusLine, corpusSeeds } from "./corpus.ts";
+import { corpusFile, corpusSeeds, type Recorded, writeCorpus } from "./corpus.ts";
 import type { KubeObject } from "./objects.ts";
 import type { Configuration, Mode } from "./proxy.ts";
 import { recordRules } from "./record.ts";
@@ -39,14 +38,14 @@ async function main([mode, ...clusters]: string[]): Promise<void> {
 }
 
 async function record(program: string): Promise<void> {
-  const lines: string[] = [];
+  const corpus: Recorded[] = [];
   for (const seed of corpusSeeds) {
     const { configuration, objects } = generateCase(seed, "iptables");
     const rules = await recordRules(program, configuration, nodeName, objects);
-    lines.push(corpusLine({ seed, configuration, objects, rules }));
-    process.stderr.write(`recorded ${lines.length} of ${corpusSeeds.length}\n`);
+    corpus.push({ seed, configuration, objects, rules });
+    process.stderr.write(`recorded ${corpus.length} of ${corpusSeeds.length}\n`);
   }
-  writeFileSync(corpusFile, gzipSync(`${lines.join("\n")}\n`, { level: 9 }));
+  writeCorpus(corpusFile, corpus);
 }
 
 function readCluster(

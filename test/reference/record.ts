@@ -1,7 +1,8 @@
 // What a kube-proxy makes of one cluster state: starts it in a fresh namespace, waits for its sync, reads the rules.
-
+import { hostCidr } from "../../src/model/address.ts";
 import { createNamespace, type Namespace } from "../kernel/netns.ts";
 import { enter } from "./foothold.ts";
+import { foreignServers, furtherNodeAddresses } from "./ipvs-cases.ts";
 import type { KubeObject } from "./objects.ts";
 import { addressOf } from "./places.ts";
 import { type Configuration, type Mode, startProxy } from "./proxy.ts";
@@ -19,6 +20,9 @@ const listings: Record<Mode | "ipvs", readonly string[]> = {
     "iptables-save",
     "ip6tables-save",
     "ip -o address show dev kube-ipvs0 scope global",
+    "ipvsadm -L --timeout",
+    "sysctl net.ipv4.vs.conntrack net.ipv4.vs.expire_nodest_conn net.ipv4.vs.expire_quiescent_template",
+    "sysctl net.ipv4.ip_forward net.ipv4.conf.all.arp_ignore net.ipv4.conf.all.arp_announce",
   ],
 };
 
@@ -36,6 +40,7 @@ export async function recordRules(
   const foothold = enter(namespace);
   try {
     addNodeAddresses(namespace);
+    if (configuration.mode === "ipvs") addForIpvs(namespace);
     const proxy = await startProxy(foothold, program, configuration, nodeName, objects);
     await proxy.ready(pace);
     const rules: Record<string, string> = {};
@@ -59,4 +64,10 @@ function addNodeAddresses(namespace: Namespace): void {
     "ip route add default via 192.168.0.1",
   ];
   namespace.run("sh", "-ec", commands.join("\n"));
+}
+
+function addForIpvs(namespace: Namespace): void {
+  const addresses = furtherNodeAddresses.map((address) => `ip address add ${hostCidr(address)} dev lo`);
+  const servers = foreignServers.map((server) => `ipvsadm ${server}`);
+  namespace.run("sh", "-ec", [...addresses, ...servers].join("\n"));
 }
