@@ -61,6 +61,7 @@ function outcomeOf(test: Test): Outcome {
   const { note = "" } = rest as { readonly note?: string };
   // What could not be prepared has not been tested: that is no skip.
   const unprepared = state === "pass" || note !== "" ? [] : errorsAround(test);
+  // Of one that passed, the error is that of the try before.
   const failures = [...errors.slice(-1), ...unprepared];
   const reason = failures.length > 0 ? failures.map(describeError).join("\n") : note;
   const seconds = duration / 1000;

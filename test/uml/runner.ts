@@ -29,6 +29,7 @@ export default class GuestRunner extends TestRunner {
     const { state, reason } = await guest.outcome(nameOf(test));
     if (state === "skipped") test.context.skip(reason);
     if (state === "failed") throw told(reason);
+    if (reason !== "") process.stderr.write(`${test.name}: tried again, since the first time: ${reason}\n`);
   }
 
   override async onAfterRunSuite(suite: Suite): Promise<void> {

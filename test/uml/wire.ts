@@ -4,7 +4,7 @@
 export type Outcome = {
   readonly name: string;
   readonly state: "passed" | "failed" | "skipped";
-  /** Why it failed or was skipped. */
+  /** Why it failed or was skipped; of one that passed, why it had to be tried again. */
   readonly reason: string;
   readonly seconds: number;
 };
