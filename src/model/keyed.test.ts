@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Keyed, keyed } from "./keyed.ts";
 
-// Few keys, so that writes meet; long ones too, so that buckets differ.
+// Few keys, so that writes meet; in all forms a key may have.
 const keys = fc.constantFrom("a", "b", "c", "shop/web/tcp/http", "shop/web/udp/dns", "__proto__", "");
 const changes = fc.array(fc.tuple(keys, fc.option(fc.nat(3), { nil: undefined })), { maxLength: 6 });
 
@@ -19,6 +19,16 @@ describe("Keyed", () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it("stays right, in all its versions, while many writes are folded into it", () => {
+    const versions: [Keyed<number>, Map<string, number>][] = [[keyed(), new Map()]];
+    for (let i = 0; i < 400; i++) {
+      const [map, plain] = versions.at(-1)!;
+      const write = [`key-${(i * 7) % 150}`, i % 5 === 0 ? undefined : i] as const;
+      versions.push([map.with([write]), changed(plain, [write])]);
+    }
+    for (const [map, plain] of versions) agree(map, plain);
   });
 
   it("is the very same map when nothing changes", () => {
@@ -44,7 +54,10 @@ describe("Keyed", () => {
   });
 });
 
-function changed(plain: ReadonlyMap<string, number>, batch: readonly [string, number | undefined][]) {
+function changed(
+  plain: ReadonlyMap<string, number>,
+  batch: readonly (readonly [string, number | undefined])[],
+) {
   const copy = new Map(plain);
   for (const [key, value] of batch) {
     if (value === undefined) copy.delete(key);

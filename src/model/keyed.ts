@@ -1,9 +1,6 @@
-// An immutable map by string key whose copies share what did not change: one write copies one small bucket.
+// An immutable map by string key whose copies share what did not change: a base, and what was written since in a layer.
 
-const bucketBits = 10;
-const bucketCount = 1 << bucketBits;
-
-/** Immutable. `with` and `without` give a new map; the old one stays valid. */
+/** Immutable. `with` gives a new map; the old one stays valid. In no particular order. */
 export type Keyed<V> = {
   readonly size: number;
   get(key: string): V | undefined;
@@ -16,72 +13,88 @@ export type Keyed<V> = {
 
 /** A map of the given entries. */
 export function keyed<V>(entries: Iterable<readonly [string, V]> = []): Keyed<V> {
-  return new Bucketed<V>(emptyBuckets as Buckets<V>, 0).with(entries);
+  return new Layered<V>(new Map(), new Map(), 0).with(entries);
 }
 
-type Buckets<V> = readonly ReadonlyMap<string, V>[];
+/** undefined: gone. */
+type Layer<V> = ReadonlyMap<string, V | undefined>;
 
-const emptyBucket: ReadonlyMap<string, never> = new Map<string, never>();
-const emptyBuckets: Buckets<never> = Array.from({ length: bucketCount }, () => emptyBucket);
-
-class Bucketed<V> implements Keyed<V> {
+class Layered<V> implements Keyed<V> {
   readonly size: number;
-  readonly #buckets: Buckets<V>;
+  readonly #base: ReadonlyMap<string, V>;
+  /** Written since the base was made; copied by every write, so it stays small. */
+  readonly #layer: Layer<V>;
 
-  constructor(buckets: Buckets<V>, size: number) {
-    this.#buckets = buckets;
+  constructor(base: ReadonlyMap<string, V>, layer: Layer<V>, size: number) {
+    this.#base = base;
+    this.#layer = layer;
     this.size = size;
   }
 
   get(key: string): V | undefined {
-    return this.#buckets[bucketOf(key)]!.get(key);
+    return this.#getWith(this.#layer, key);
   }
 
   has(key: string): boolean {
-    return this.#buckets[bucketOf(key)]!.has(key);
+    return this.get(key) !== undefined;
   }
 
   /** `undefined` as a value removes the key. Changes that change nothing give the very same map. */
   with(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
-    let copy: ReadonlyMap<string, V>[] | null = null;
+    if (this.size === 0) return this.#filled(changes);
+    let layer: Map<string, V | undefined> | null = null;
     let size = this.size;
     for (const [key, value] of changes) {
-      const at = bucketOf(key);
-      const before = (copy ?? this.#buckets)[at]!;
-      const had = before.has(key);
-      if (value === undefined ? !had : had && before.get(key) === value) continue;
-      copy ??= this.#buckets.slice();
-      let bucket = copy[at] as Map<string, V>;
-      if (bucket === this.#buckets[at]) {
-        bucket = new Map(before);
-        copy[at] = bucket;
-      }
-      if (value === undefined) {
-        bucket.delete(key);
-        size--;
-      } else {
-        bucket.set(key, value);
-        if (!had) size++;
-      }
+      const before = this.#getWith(layer ?? this.#layer, key);
+      if (before === value) continue;
+      layer ??= new Map(this.#layer);
+      layer.set(key, value);
+      size += Number(before === undefined) - Number(value === undefined);
     }
-    return copy === null ? this : new Bucketed(copy, size);
+    if (layer === null) return this;
+    return isLarge(layer, this.#base) ? this.#folded(layer) : new Layered(this.#base, layer, size);
   }
 
   *keys(): IterableIterator<string> {
-    for (const bucket of this.#buckets) if (bucket.size > 0) yield* bucket.keys();
+    if (this.#layer.size === 0) return yield* this.#base.keys();
+    for (const [key] of this.entries()) yield key;
   }
 
   *values(): IterableIterator<V> {
-    for (const bucket of this.#buckets) if (bucket.size > 0) yield* bucket.values();
+    if (this.#layer.size === 0) return yield* this.#base.values();
+    for (const [, value] of this.entries()) yield value;
   }
 
   *entries(): IterableIterator<[string, V]> {
-    for (const bucket of this.#buckets) if (bucket.size > 0) yield* bucket.entries();
+    if (this.#layer.size === 0) return yield* this.#base.entries();
+    for (const entry of this.#base) if (!this.#layer.has(entry[0])) yield entry;
+    for (const [key, value] of this.#layer) if (value !== undefined) yield [key, value];
+  }
+
+  #getWith(layer: Layer<V>, key: string): V | undefined {
+    return layer.size > 0 && layer.has(key) ? layer.get(key) : this.#base.get(key);
+  }
+
+  /** Of an empty map: there is nothing to share. */
+  #filled(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
+    const base = new Map<string, V>();
+    for (const [key, value] of changes) write(base, key, value);
+    return base.size === 0 ? this : new Layered(base, new Map(), base.size);
+  }
+
+  #folded(layer: Layer<V>): Keyed<V> {
+    const base = new Map(this.#base);
+    for (const [key, value] of layer) write(base, key, value);
+    return new Layered(base, new Map(), base.size);
   }
 }
 
-function bucketOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 15)) & (bucketCount - 1);
+function write<V>(map: Map<string, V>, key: string, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
+
+/** At its square root, the copies of the layer between two copies of the base cost about as much as the latter. */
+function isLarge(layer: Layer<unknown>, base: ReadonlyMap<string, unknown>): boolean {
+  return layer.size ** 2 > base.size + 4096;
 }
