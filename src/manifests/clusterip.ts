@@ -10,7 +10,7 @@ export function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamil
   const families = texts(report, spec.ipFamilies, "spec", "ipFamilies");
   const listed = texts(report, spec.clusterIPs, "spec", "clusterIPs");
   if (families.length === 0) {
-    const address = clusterIPOf(report, single, "spec.clusterIP");
+    const address = clusterIPOf(report, single, null);
     return { ipv4: ofFamily(address, "ipv4"), ipv6: ofFamily(address, "ipv6") };
   }
   // The API server copies clusterIP into clusterIPs; a manifest from a file may have the first alone.
@@ -19,20 +19,25 @@ export function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamil
     const index = families.indexOf(name);
     const candidate = candidates[index];
     if (candidate === undefined) return null;
-    const address = clusterIPOf(report, candidate, `spec.clusterIPs[${index}]`);
+    const address = clusterIPOf(report, candidate, index);
     if (address !== null && familyOf(address) !== family) {
-      complain(report, "invalid-address", `spec.clusterIPs[${index}]`, `is ${address}, which is not ${name}`);
+      complain(report, "invalid-address", fieldOf(index), `is ${address}, which is not ${name}`);
     }
     return ofFamily(address, family);
   };
   return { ipv4: at("ipv4", "IPv4"), ipv6: at("ipv6", "IPv6") };
 }
 
-function clusterIPOf(report: Report, written: string, field: string): Address | null {
+/** `index` among `clusterIPs`; null for the singular field. */
+function clusterIPOf(report: Report, written: string, index: number | null): Address | null {
   const address = parseAddress(written);
   if (address === null)
-    complain(report, "invalid-address", field, `is ${quoted(written)}, not an IP address`);
+    complain(report, "invalid-address", fieldOf(index), `is ${quoted(written)}, not an IP address`);
   return address;
+}
+
+function fieldOf(index: number | null): string {
+  return index === null ? "spec.clusterIP" : `spec.clusterIPs[${index}]`;
 }
 
 function ofFamily(address: Address | null, family: Family): Address | null {

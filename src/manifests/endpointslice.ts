@@ -14,6 +14,7 @@ import {
   nameOrNothing,
   type Parsed,
   parsed,
+  placesIn,
   type Report,
   reportOn,
   text,
@@ -84,19 +85,14 @@ function endpointsOf(
   const found = { endpoints: [] as Endpoint[], terminating: [] as number[] };
   const items = list(report, raw.endpoints, "", "endpoints");
   for (let i = 0; i < items.length; i++) {
-    const at = placeOf(i);
+    const at = place(i);
     addEndpoint(found, report, fields(report, items[i], "", at), at, family, port);
   }
   // A list that grew holds room for at least sixteen more; a copy holds none.
   return { endpoints: found.endpoints.slice(), terminating: found.terminating };
 }
 
-const places = Array.from({ length: 1000 }, (_, index) => `endpoints[${index}]`);
-
-/** Made beforehand for slices of legal size: there are many endpoints and hardly ever a Problem to place. */
-function placeOf(index: number): string {
-  return places[index] ?? `endpoints[${index}]`;
-}
+const place = placesIn("endpoints");
 
 function addEndpoint(
   found: { readonly endpoints: Endpoint[]; readonly terminating: number[] },
@@ -123,7 +119,7 @@ function addEndpoint(
 
 /** Only the first address counts; the others are the same pod's, and nobody ever defined what to do with them. */
 function addressOf(report: Report, value: unknown, at: string, family: Family): Address | null {
-  const [first] = list(report, value, at, "addresses");
+  const first = list(report, value, at, "addresses")[0];
   if (first === undefined) {
     complain(report, "missing-field", `${at}.addresses`, "is empty; the endpoint is ignored");
     return null;
@@ -143,16 +139,20 @@ const noHints: readonly string[] = [];
 function hintsOf(report: Report, value: unknown, at: string, field: string): readonly string[] {
   const items = list(report, value, at, field);
   if (items.length === 0) return noHints;
-  if (items.length === 1) return sharedList(hintOf(report, items[0], at, field, 0));
+  if (items.length === 1) return onlyHint(report, items[0], at, field);
   const names = new Set(items.map((item, i) => hintOf(report, item, at, field, i)));
   names.delete("");
   return sharedList([...names].sort().join(" "));
 }
 
-function hintOf(report: Report, item: unknown, at: string, field: string, index: number): string {
+/** A name that is known was legal when it came first: paths are only worth making for those that are new. */
+function onlyHint(report: Report, item: unknown, at: string, field: string): readonly string[] {
   const name = (item as Raw | null)?.name;
-  // The path is only worth making when there is something to say about it.
-  if (typeof name === "string" && isName(name)) return name;
+  const known = typeof name === "string" ? sharedLists.get(name) : undefined;
+  return known ?? sharedList(hintOf(report, item, at, field, 0));
+}
+
+function hintOf(report: Report, item: unknown, at: string, field: string, index: number): string {
   const raw = fields(report, item, at, `${field}[${index}]`);
   return nameOrNothing(report, raw.name, at, `${field}[${index}].name`);
 }

@@ -1,5 +1,5 @@
 // Brings the ports of a Service together with the endpoints its slices hold for them.
-import { compareEndpoints, type Endpoint, type ServicePort } from "../model/snapshot.ts";
+import { compareEndpoints, type Endpoint, type Protocol, type ServicePort } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
 
 /**
@@ -11,32 +11,31 @@ export function joinEndpoints(
   slices: readonly Slice[],
 ): readonly ServicePort[] {
   if (ports.length === 0 || slices.length === 0) return ports;
-  const claims = claimsByPort(slices);
+  const claims = claimsByName(slices);
   return ports.map((port) => {
-    const found = claims.get(joinKey(port))?.filter(({ slice }) => slice.family === port.family) ?? [];
+    const found =
+      claims
+        .get(port.portName)
+        ?.filter(({ slice, protocol }) => slice.family === port.family && protocol === port.protocol) ?? [];
     return found.length === 0 ? port : { ...port, endpoints: merged(found) };
   });
 }
 
 /** What one slice says of one of its ports. */
-type Claim = { readonly slice: Slice; readonly port: number };
+type Claim = { readonly slice: Slice; readonly protocol: Protocol; readonly port: number };
 
-function claimsByPort(slices: readonly Slice[]): ReadonlyMap<string, readonly Claim[]> {
+/** By the name of the port alone, which needs no key to be made; hardly ever do two protocols share one. */
+function claimsByName(slices: readonly Slice[]): ReadonlyMap<string, readonly Claim[]> {
   const claims = new Map<string, Claim[]>();
   for (const slice of slices) {
-    for (const slicePort of slice.ports) {
-      const key = joinKey(slicePort);
-      const claim = { slice, port: slicePort.port };
-      const known = claims.get(key);
-      if (known === undefined) claims.set(key, [claim]);
+    for (const { portName, protocol, port } of slice.ports) {
+      const claim = { slice, protocol, port };
+      const known = claims.get(portName);
+      if (known === undefined) claims.set(portName, [claim]);
       else known.push(claim);
     }
   }
   return claims;
-}
-
-function joinKey({ protocol, portName }: Pick<ServicePort, "protocol" | "portName">): string {
-  return `${protocol}/${portName}`;
 }
 
 /** For the same address and port one that does not terminate wins; of two such, the last. Sorted bytewise. */

@@ -3,7 +3,10 @@ import { quoted } from "../model/problem.ts";
 import type { Protocol } from "../model/snapshot.ts";
 import { isName } from "./identity.ts";
 import type { Raw } from "./objects.ts";
-import { complain, fields, list, portNumber, type Report, text } from "./read.ts";
+import { complain, fields, list, placesIn, portNumber, type Report, text } from "./read.ts";
+
+const servicePlace = placesIn("spec.ports");
+const slicePlace = placesIn("ports");
 
 /** One entry of `spec.ports`. */
 export type Port = {
@@ -18,7 +21,7 @@ export function servicePortsOf(report: Report, spec: Raw): readonly Port[] {
   const ports = new Map<string, Port>();
   const items = list(report, spec.ports, "spec", "ports");
   for (let i = 0; i < items.length; i++) {
-    const at = `spec.ports[${i}]`;
+    const at = servicePlace(i);
     const port = portOf(report, fields(report, items[i], "", at), at);
     if (port === null) continue;
     const key = `${port.protocol}/${port.portName}`;
@@ -45,15 +48,19 @@ export type SlicePort = Omit<Port, "nodePort">;
 
 /** Several entries may have the same name and protocol: all their numbers count. */
 export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
-  return list(report, slice.ports, "", "ports").flatMap((item, i) => {
-    const at = `ports[${i}]`;
-    const raw = fields(report, item, "", at);
-    const portName = portNameOf(report, raw.name, at);
-    const protocol = protocolOf(report, raw.protocol, at);
-    // A port without a number does not mean "all ports".
-    const port = portNumber(report, raw.port ?? 0, at, "port");
-    return portName === null || protocol === null || port === null ? [] : [{ portName, protocol, port }];
-  });
+  const ports = list(report, slice.ports, "", "ports").map((item, i) =>
+    slicePortOf(report, item, slicePlace(i)),
+  );
+  return ports.every((port) => port !== null) ? ports : ports.filter((port) => port !== null);
+}
+
+function slicePortOf(report: Report, item: unknown, at: string): SlicePort | null {
+  const raw = fields(report, item, "", at);
+  const portName = portNameOf(report, raw.name, at);
+  const protocol = protocolOf(report, raw.protocol, at);
+  // A port without a number does not mean "all ports".
+  const port = portNumber(report, raw.port ?? 0, at, "port");
+  return portName === null || protocol === null || port === null ? null : { portName, protocol, port };
 }
 
 /** Absent means the empty name, as the API server fills in; null, with a Problem, when it is illegal. */

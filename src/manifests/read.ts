@@ -111,6 +111,18 @@ export function nameOrNothing(report: Report, value: unknown, at: string, field:
   return "";
 }
 
+/** Paths of the items of a list: made once and kept, for there are many items and hardly ever a Problem to place. */
+export function placesIn(field: string): (index: number) => string {
+  const known: string[] = [];
+  return (index) => {
+    const place = known[index] ?? `${field}[${index}]`;
+    if (index === known.length && index < placesAtMost) known.push(place);
+    return place;
+  };
+}
+
+const placesAtMost = 1000;
+
 const nothing: readonly unknown[] = [];
 const noFields: Raw = {};
 

@@ -37,14 +37,20 @@ export function parseService(who: Identity, object: unknown): Parsed<Service> {
   if (!hasAddress(report, type, clusterIP)) return parsed<Service>(report, null);
   const common = commonOf(report, type, clusterIP, spec, fields(report, raw.status, "", "status"));
   const ports = servicePortsOf(report, spec);
-  const build = (family: Family) => ports.flatMap((port) => servicePort(who, family, port, common) ?? []);
+  const build = (family: Family) => {
+    const clusterIP = common.clusterIPs[family];
+    return clusterIP === null ? none : ports.map((port) => servicePort(who, family, clusterIP, port, common));
+  };
   return parsed(report, { ipv4: build("ipv4"), ipv6: build("ipv6") });
 }
 
-/** Null: the Service has no address in the family. */
-function servicePort(who: Identity, family: Family, port: Port, common: Common): ServicePort | null {
-  const clusterIP = common.clusterIPs[family];
-  if (clusterIP === null) return null;
+function servicePort(
+  who: Identity,
+  family: Family,
+  clusterIP: Address,
+  port: Port,
+  common: Common,
+): ServicePort {
   return {
     key: portKey(who.key, port.protocol, port.portName),
     family,
@@ -63,11 +69,11 @@ function servicePort(who: Identity, family: Family, port: Port, common: Common):
     internalPolicy: common.internalPolicy,
     externalPolicy: common.externalPolicy,
     healthCheckNodePort: common.healthCheckNodePort,
-    endpoints: noEndpoints,
+    endpoints: none,
   };
 }
 
-const noEndpoints: readonly never[] = [];
+const none: readonly never[] = [];
 
 /** What all ports of a Service have in common. */
 type Common = {

@@ -13,14 +13,34 @@ export type Cidr = string;
 /** Reads an address; null if it is none. An IPv4-mapped IPv6 address is IPv4. */
 export function parseAddress(text: string): Address | null {
   // Most addresses are already canonical: then the text itself is the answer, and nothing is allocated.
-  if (canonicalIPv4.test(text)) return text;
+  if (isCanonicalIPv4(text)) return text;
   const bytes = addressBytes(text);
   if (bytes === null) return null;
   const canonical = formatAddress(bytes);
   return canonical === text ? text : canonical;
 }
 
-const canonicalIPv4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?!$)|$)){4}$/;
+/** Four numbers up to 255 without leading zeros, and a dot between each two. */
+function isCanonicalIPv4(text: string): boolean {
+  let dots = 0;
+  let value = -1;
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    if (digit >= 0 && digit <= 9) {
+      if (value === 0) return false;
+      value = value < 0 ? digit : value * 10 + digit;
+      if (value > 255) return false;
+    } else {
+      if (digit !== dot || value < 0) return false;
+      dots++;
+      value = -1;
+    }
+  }
+  return dots === 3 && value >= 0;
+}
+
+/** Code of the dot, counted from the code of zero. */
+const dot = -2;
 
 /** Reads a network and masks it: `10.1.2.3/8` is `10.0.0.0/8`. */
 export function parseCidr(text: string): Cidr | null {

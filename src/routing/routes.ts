@@ -116,19 +116,23 @@ function* routed(
 function routePort(port: ServicePort, settings: FamilySettings, claims: Keyed<readonly Claim[]>): PortRoutes {
   const pools = choosePools(port, settings);
   const holderOf = (frontend: Frontend) => claims.get(frontendId(frontend))![0]!.key;
+  const isHeld = (frontend: Frontend) => holderOf(frontend) === port.key;
   const asked = frontendsOf(port, settings);
-  const held = asked.filter((frontend) => holderOf(frontend) === port.key);
-  const lost =
-    held.length === asked.length ? nothingLost : asked.filter((frontend) => !held.includes(frontend));
+  const held = asked.every(isHeld) ? asked : asked.filter(isHeld);
   return {
     port,
     pools,
     routes: held.map((frontend) => routeFrontend(frontend, port, pools, settings)),
-    lost: lost.map((frontend) => ({ frontend, holder: holderOf(frontend) })),
+    lost:
+      held === asked
+        ? nothingLost
+        : asked
+            .filter((frontend) => !held.includes(frontend))
+            .map((frontend) => ({ frontend, holder: holderOf(frontend) })),
   };
 }
 
-const nothingLost: readonly Frontend[] = [];
+const nothingLost: readonly never[] = [];
 
 function routeFrontend(frontend: Frontend, port: ServicePort, pools: Pools, settings: FamilySettings): Route {
   switch (frontend.kind) {
