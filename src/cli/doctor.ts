@@ -1,8 +1,8 @@
 // `turnout doctor migrate`: what a change of mode would change on a node, for whom, and what to do about it.
 import { readFileSync } from "node:fs";
-import type { Mode } from "../config/config.ts";
 import { decodeConfig } from "../config/decode.ts";
 import type { FileConfig } from "../config/fields.ts";
+import type { Mode } from "../config/modes.ts";
 import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
 import { judges } from "../explain/node-routes.ts";

@@ -1,7 +1,8 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
 import { readFileSync } from "node:fs";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
-import { inMode, type Mode, type ValidConfig } from "../config/config.ts";
+import { inMode, type ValidConfig } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { defaultConfig, judges } from "../explain/node-routes.ts";
 import { Mistake } from "./mistake.ts";
 import type { OwnFlags } from "./own-flags.ts";

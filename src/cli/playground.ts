@@ -1,6 +1,6 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
-import type { Mode } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { judges } from "../explain/node-routes.ts";
 import { parseManifests } from "../playground/cluster/example.ts";
 import { runLine } from "../playground/commands.ts";

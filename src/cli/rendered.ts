@@ -1,5 +1,6 @@
 // What each mode would put on a node, as text that its own tools know and as data.
-import type { Mode, ValidConfig } from "../config/config.ts";
+import type { ValidConfig } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";

@@ -7,6 +7,7 @@ import { aggregated, type FieldError, formatErrors } from "./field-error.ts";
 import type { FileConfig, Path } from "./fields.ts";
 import { type FlagName, flagAt, flagNames, type Given } from "./flags/table.ts";
 import { type ResolvedGates, resolveGates } from "./gates.ts";
+import { meaningIn } from "./modes.ts";
 import { appendPort } from "./units/host-port.ts";
 import { type Parsed, parsed, refused } from "./units/parsed.ts";
 import { validate } from "./validate.ts";
@@ -106,7 +107,7 @@ function withServerPorts(file: FileConfig, given: Given): FileConfig {
 
 /** The flags for periods count only in their mode; what they leave is the default of the iptables mode. */
 function foldFlags(defaults: Folded, mode: string, given: Given): Folded {
-  const block = mode === "ipvs" ? "ipvs" : "iptables";
+  const { periodFlags: block } = meaningIn(mode);
   const cidrs = given["cluster-cidr"];
   return {
     syncPeriod: given[`${block}-sync-period`] ?? defaults.syncPeriod,

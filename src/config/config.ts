@@ -1,9 +1,8 @@
 // The effective configuration: the fields of the file with the settings of the selected mode folded together.
 import { type FileConfig, fieldAt, type Path, paths } from "./fields.ts";
 import { kinds, type Plain } from "./kinds.ts";
+import { type Mode, meaningIn, modes } from "./modes.ts";
 import type { Duration } from "./units/duration.ts";
-
-export type Mode = "iptables" | "ipvs" | "nftables" | "userspace";
 
 export type LocalMode = "ClusterCIDR" | "NodeCIDR" | "BridgeInterface" | "InterfaceNamePrefix";
 
@@ -41,11 +40,11 @@ export type ValidConfig = ProxyConfig & { readonly mode: Mode; readonly detectLo
 
 /** What a file says for its own mode. */
 export function fold(file: FileConfig): Folded {
-  const periods = blockOf(file.mode);
+  const { periods, masquerade } = meaningIn(file.mode);
   return {
     syncPeriod: file[`${periods}.syncPeriod`],
     minSyncPeriod: file[`${periods}.minSyncPeriod`],
-    masqueradeAll: file[`${masqueradeBlockOf(file.mode)}.masqueradeAll`],
+    masqueradeAll: file[`${masquerade}.masqueradeAll`],
     clusterCIDRs: file.clusterCIDR === "" ? [] : file.clusterCIDR.split(","),
   };
 }
@@ -53,11 +52,12 @@ export function fold(file: FileConfig): Folded {
 /** The effective configuration, with what the platform adds to what was said. */
 export function effective(file: FileConfig, folded: Folded): ProxyConfig {
   const mode = file.mode === "" ? "iptables" : file.mode;
-  const primaryOnly = mode === "nftables" && (file.nodePortAddresses ?? []).length === 0;
+  const { nodePortAddresses: assumed } = meaningIn(mode);
+  const isSaid = (file.nodePortAddresses ?? []).length > 0;
   const values = {
     ...file,
     mode,
-    nodePortAddresses: primaryOnly ? ["primary"] : file.nodePortAddresses,
+    nodePortAddresses: isSaid ? file.nodePortAddresses : (assumed ?? file.nodePortAddresses),
     detectLocalMode: file.detectLocalMode === "" ? "ClusterCIDR" : file.detectLocalMode,
   };
   const kept = paths.filter((path) => !isFolded(path)).map((path) => [path, values[path]] as const);
@@ -66,13 +66,13 @@ export function effective(file: FileConfig, folded: Folded): ProxyConfig {
 
 /** The file that says the same; periods of the other modes are zero, as kube-proxy writes them. */
 export function unfold(config: ProxyConfig): FileConfig {
-  const periods = blockOf(config.mode);
+  const { periods, masquerade, portRange } = meaningIn(config.mode);
   const folded = new Map<Path, unknown>([
     [`${periods}.syncPeriod`, config.syncPeriod],
     [`${periods}.minSyncPeriod`, config.minSyncPeriod],
-    [`${masqueradeBlockOf(config.mode)}.masqueradeAll`, config.masqueradeAll],
+    [`${masquerade}.masqueradeAll`, config.masqueradeAll],
     ["clusterCIDR", config.clusterCIDRs.join(",")],
-    ["portRange", config.mode === "userspace" ? config.portRange : ""],
+    ["portRange", portRange ? config.portRange : ""],
   ]);
   const values = paths.map((path) => {
     if (folded.has(path)) return [path, folded.get(path)];
@@ -81,11 +81,12 @@ export function unfold(config: ProxyConfig): FileConfig {
   return Object.fromEntries(values) as FileConfig;
 }
 
-/** The same settings in another mode; what an empty list of addresses means in nftables mode stays there. */
+/** The same settings in another mode; what an empty list of addresses stood for is not taken along. */
 export function inMode(config: ValidConfig, mode: Mode): ValidConfig {
   if (config.mode === mode) return config;
   const { nodePortAddresses: addresses } = config;
-  const isDefault = config.mode === "nftables" && addresses?.join() === "primary";
+  const assumed = modes[config.mode].nodePortAddresses;
+  const isDefault = assumed !== null && addresses?.join() === assumed.join();
   const file = { ...unfold(config), mode, nodePortAddresses: isDefault ? [] : addresses };
   return effective(file, { ...fold(file), masqueradeAll: config.masqueradeAll }) as ValidConfig;
 }
@@ -105,14 +106,6 @@ export const apiVersion = "kubeproxy.config.k8s.io/v1alpha1";
 
 function plainValue(path: Path, file: FileConfig): Plain {
   return (kinds[fieldAt(path).kind].plain as (value: unknown) => Plain)(file[path]);
-}
-
-function blockOf(mode: string): "iptables" | "ipvs" | "nftables" {
-  return mode === "ipvs" || mode === "nftables" ? mode : "iptables";
-}
-
-function masqueradeBlockOf(mode: string): "iptables" | "nftables" {
-  return mode === "nftables" ? "nftables" : "iptables";
 }
 
 function isFolded(path: Path): path is FoldedPath {

@@ -3,6 +3,7 @@ import type { Address, Cidr, Family } from "../model/address.ts";
 import type { ValidConfig } from "./config.ts";
 import { type Gates, resolveGates } from "./gates.ts";
 import { localDetector } from "./local-detector.ts";
+import { modes } from "./modes.ts";
 import { chooseNodeIPs, type NodeIPs } from "./node-ips.ts";
 import {
   expandNodePortAddresses,
@@ -68,6 +69,6 @@ function nodePortSettings(config: ValidConfig, cidrs: readonly Cidr[], family: F
   } as const;
 }
 
-function masqueradeMark({ mode, iptables, nftables }: ValidConfig): number {
-  return (1 << (mode === "nftables" ? nftables : iptables).masqueradeBit) >>> 0;
+function masqueradeMark(config: ValidConfig): number {
+  return (1 << config[modes[config.mode].masquerade].masqueradeBit) >>> 0;
 }

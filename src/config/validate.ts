@@ -4,6 +4,7 @@ import type { ProxyConfig } from "./config.ts";
 import { type FieldError, invalid } from "./field-error.ts";
 import type { Path } from "./fields.ts";
 import { type ResolvedGates, resolveGates } from "./gates.ts";
+import { type Mode, meaningIn, modes } from "./modes.ts";
 import type { Duration } from "./units/duration.ts";
 import { parsePortRange } from "./units/port-range.ts";
 import { validateAddresses, validateDetectLocal, validateNodePortAddresses } from "./validate-addresses.ts";
@@ -21,26 +22,26 @@ export function validate(config: ProxyConfig): FieldError[] {
       "iptables.masqueradeBit",
       config.iptables.masqueradeBit,
     ),
-    ...(config.mode === "ipvs" ? validateIpvs(config) : []),
-    ...(config.mode === "nftables"
-      ? masqueradeBit(
-          `${root}.KubeProxyNFTablesConfiguration`,
-          "nftables.masqueradeBit",
-          config.nftables.masqueradeBit,
-        )
-      : []),
+    ...(validators[config.mode as Mode]?.(config) ?? []),
     ...validateLinux(config),
     ...validateMode(config, gates),
     ...atLeastZero(`${root}.ClientConnection.Burst`, "clientConnection.burst", config.clientConnection.burst),
     ...validatePeriods(config),
     ...validateAddresses(config),
-    ...(config.mode === "userspace" ? validatePortRange(config) : []),
     ...validateNodePortAddresses(config.nodePortAddresses ?? []),
     ...validateShowHidden(config.showHiddenMetricsForVersion),
     ...validateDetectLocal(config),
     ...validateLogging(config.logging, gates.enabled, `${root}.logging`),
   ];
 }
+
+/** What counts in one mode only. */
+const validators: Readonly<Partial<Record<Mode, (config: ProxyConfig) => FieldError[]>>> = {
+  ipvs: validateIpvs,
+  nftables: ({ nftables }) =>
+    masqueradeBit(`${root}.KubeProxyNFTablesConfiguration`, "nftables.masqueradeBit", nftables.masqueradeBit),
+  userspace: validatePortRange,
+};
 
 function validateGates(config: ProxyConfig, { errors }: ResolvedGates): FieldError[] {
   return errors.map((error) => invalid(`${root}.featureGates`, "featureGates", config.featureGates, error));
@@ -105,11 +106,14 @@ function validateLinux({ conntrack, oomScoreAdj }: ProxyConfig): FieldError[] {
 }
 
 function validateMode({ mode }: ProxyConfig, { enabled }: ResolvedGates): FieldError[] {
-  const allowed = ["iptables", ...(enabled("KubeProxyIPVS") ? ["ipvs"] : []), "nftables", "userspace"];
+  const allowed = Object.entries(modes).flatMap(([name, { gate }]) =>
+    gate === null || enabled(gate) ? [name] : [],
+  );
   if (allowed.includes(mode)) return [];
+  const { gate } = meaningIn(mode);
   const why =
-    mode === "ipvs"
-      ? "; feature gate KubeProxyIPVS is off"
+    gate !== null
+      ? `; feature gate ${gate} is off`
       : mode === "kernelspace"
         ? "; kernelspace is for Windows"
         : "";
@@ -124,7 +128,7 @@ function validatePortRange({ portRange }: ProxyConfig): FieldError[] {
 
 function validatePeriods(config: ProxyConfig): FieldError[] {
   const { syncPeriod, minSyncPeriod } = config;
-  const block = config.mode === "ipvs" || config.mode === "nftables" ? config.mode : "iptables";
+  const { periods: block } = meaningIn(config.mode);
   const [sync, min] = [`${block}.syncPeriod`, `${block}.minSyncPeriod`] as const;
   return [
     ...aboveZero(`${root}.ConfigSyncPeriod`, "configSyncPeriod", config.configSyncPeriod),

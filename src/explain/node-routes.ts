@@ -1,6 +1,7 @@
 // The Routes of a node as a daemon there would make them, of its configuration and what the cluster says of the node.
 import { completeConfig } from "../config/complete.ts";
-import type { Mode, ValidConfig } from "../config/config.ts";
+import type { ValidConfig } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";

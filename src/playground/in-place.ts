@@ -1,5 +1,5 @@
 // Whether the kernel of a node holds what the cluster asks for now.
-import type { Mode } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { defaultConfig, nodeRoutes } from "../explain/node-routes.ts";
 import { readAddresses } from "../host/netlink/route.ts";
 import type { Family } from "../model/address.ts";

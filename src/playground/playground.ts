@@ -2,7 +2,7 @@
 import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Mode } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { familyOfTo, parseFrom, parseTo } from "../explain/ask.ts";
 import { defaultConfig, judges, nodeRoutes } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";

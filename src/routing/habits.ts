@@ -1,5 +1,5 @@
 // What modes do besides deciding about a packet: data, for those who move from one mode to another.
-import type { Mode } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 
 /** Row numbers are those of the conformance matrix. */
 export type Habits = {

@@ -1,5 +1,6 @@
 // How a host differs from what it should hold, a line for each difference; nothing is changed.
-import type { Mode, ValidConfig } from "../config/config.ts";
+import type { ValidConfig } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";

@@ -1,6 +1,6 @@
 // What iptables mode needs of a machine before it starts, and how every trace of it is removed.
 import { readFileSync } from "node:fs";
-import type { Mode } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";

@@ -1,5 +1,6 @@
 // The modes that can be at work: how each is checked, opened, paced and cleaned up. A new mode is a line here.
-import type { Mode, ValidConfig } from "../config/config.ts";
+import type { ValidConfig } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parsePortRange } from "../config/units/port-range.ts";

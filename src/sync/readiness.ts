@@ -1,6 +1,6 @@
 // Whether a machine could run another mode, and what the mode it leaves would leave behind there; nothing is changed.
 import { existsSync, readFileSync } from "node:fs";
-import type { Mode } from "../config/config.ts";
+import type { Mode } from "../config/modes.ts";
 import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";

@@ -1,6 +1,6 @@
 // Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
 
-import type { Mode } from "../../src/config/config.ts";
+import type { Mode } from "../../src/config/modes.ts";
 import { parseFrom, parseTo } from "../../src/explain/ask.ts";
 import { judges } from "../../src/explain/node-routes.ts";
 import { type BothRoutes, questionOf, type Sender } from "../../src/explain/resolve.ts";

@@ -1,5 +1,6 @@
 // What else changes with the mode: how endpoints are chosen and clients remembered, and what firewalls then see.
-import type { Mode, ValidConfig } from "../../config/config.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import type { Mode } from "../../config/modes.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { type Habits, habitsOf } from "../../routing/habits.ts";
 import { isExternallyReachable } from "../../routing/pools.ts";

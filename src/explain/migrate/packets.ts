@@ -1,6 +1,6 @@
 // Which packets would meet another fate in another mode, and of which Services; alike ones are told once.
 
-import type { Mode } from "../../config/config.ts";
+import type { Mode } from "../../config/modes.ts";
 import { families, joinHostPort } from "../../model/address.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
 import type { Packet } from "../../routing/decide.ts";

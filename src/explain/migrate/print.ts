@@ -1,5 +1,5 @@
 // A report on a change of mode, in words: what changes, for whom, why, and what to do about it.
-import type { Mode } from "../../config/config.ts";
+import type { Mode } from "../../config/modes.ts";
 import type { HabitChange } from "./habits.ts";
 import type { PacketChange } from "./packets.ts";
 import type { Subject, Who } from "./probes.ts";

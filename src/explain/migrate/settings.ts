@@ -1,7 +1,8 @@
 // Fields of the configuration that mean something else, or nothing, in another mode.
-import type { Mode } from "../../config/config.ts";
+
 import { defaultOf, type FileConfig, fieldAt, type Path, paths } from "../../config/fields.ts";
 import { kinds } from "../../config/kinds.ts";
+import type { Mode } from "../../config/modes.ts";
 
 export type SettingChange = { readonly field: string; readonly value: string; readonly message: string };
 

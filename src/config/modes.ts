@@ -1,0 +1,39 @@
+// What the configuration means in each mode: which blocks of the file count, and what is assumed where nothing is said.
+import type { Gates } from "./gates.ts";
+
+export type Mode = "iptables" | "ipvs" | "nftables" | "userspace";
+
+type Meaning = {
+  /** The block of the file whose periods count, and the flags for them. */
+  readonly periods: "iptables" | "ipvs" | "nftables";
+  readonly periodFlags: "iptables" | "ipvs";
+  /** The block with `masqueradeAll` and `masqueradeBit`. */
+  readonly masquerade: "iptables" | "nftables";
+  /** What an empty `nodePortAddresses` stands for; null: every address. */
+  readonly nodePortAddresses: readonly string[] | null;
+  /** Whether `portRange` counts. */
+  readonly portRange: boolean;
+  /** The gate without which there is no such mode. */
+  readonly gate: Parameters<Gates>[0] | null;
+};
+
+const usual: Meaning = {
+  periods: "iptables",
+  periodFlags: "iptables",
+  masquerade: "iptables",
+  nodePortAddresses: null,
+  portRange: false,
+  gate: null,
+};
+
+export const modes: Readonly<Record<Mode, Meaning>> = {
+  iptables: usual,
+  ipvs: { ...usual, periods: "ipvs", periodFlags: "ipvs", gate: "KubeProxyIPVS" },
+  nftables: { ...usual, periods: "nftables", masquerade: "nftables", nodePortAddresses: ["primary"] },
+  userspace: { ...usual, portRange: true },
+};
+
+/** Of whatever a file says; what is not known is told by validation. */
+export function meaningIn(mode: string): Meaning {
+  return modes[mode as Mode] ?? usual;
+}
