@@ -1,4 +1,4 @@
-// Keeps the folder table true: which folder may import which, and that pure folders stay pure.
+// Keeps the folder table true: which folder may import which, that pure folders stay pure, and where modes are known by name.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -30,6 +30,8 @@ const mayImport: Record<string, readonly string[]> = { ...pure, ...withEffects }
 const harmless = new Set(["node:crypto", "node:net", "node:buffer"]);
 const effects =
   /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|process\.|console\.|performance\.)/;
+
+const branchOnMode = /([!=]==|\bcase) "(nftables|iptables|ipvs|userspace)"/;
 
 const files = readdirSync(source, { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
@@ -65,6 +67,16 @@ describe("architecture", () => {
           .filter((line) => effects.test(line))
           .map((line) => `${path}: ${line.trim()}`),
       ]);
+    expect(wrong).toEqual([]);
+  });
+
+  it("asks for a mode by its name in the folders of modes only: elsewhere tables say what a mode is", () => {
+    const wrong = files
+      .filter(({ folder }) => !["modes", "plan", "host", "explain"].includes(folder))
+      .flatMap(({ path, text }) => {
+        const lines = withoutComments(text).split("\n");
+        return lines.filter((line) => branchOnMode.test(line)).map((line) => `${path}: ${line.trim()}`);
+      });
     expect(wrong).toEqual([]);
   });
 

@@ -7,7 +7,6 @@ import { nodeNameOf } from "../config/resolve.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
-import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { followSource } from "../observe/source-log.ts";
@@ -80,8 +79,6 @@ async function cleanUp(log: Log): Promise<number> {
 async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Promise<number> {
   const { config } = options;
   const mode = modesAtWork[config.mode];
-  if (mode === undefined)
-    throw new StartError(`Cannot start: mode ${quoted(config.mode)} is not available in this build`);
 
   const nodeName = nodeNameOf(config, hostname());
   if (nodeName === "") throw new StartError("Cannot start: this node has no name; set hostnameOverride");
@@ -171,7 +168,7 @@ async function removeLeftovers(
   log: Log,
   concerns: (entry: [string, ModeAtWork]) => boolean,
 ): Promise<void> {
-  const { rules: spared } = modesAtWork[mode] ?? {};
+  const { rules: spared } = modesAtWork[mode];
   for (const [name, other] of Object.entries(modesAtWork).filter(concerns)) {
     if (name === mode || other.staysDuring?.includes(mode)) continue;
     await other.cleanUp(spared === undefined ? {} : { spared }).catch((error: unknown) => {

@@ -19,11 +19,12 @@ export function observationOf(
   onHardFail: (error: Error) => void,
 ): Observation {
   const { config, gates: resolved, flags, version, log, healthAnswers = "honest" } = options;
-  const { nodeName, families, settings, drivers } = parts;
+  const { nodeName, families, settings, drivers, mode } = parts;
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));
   const observation = openObservation(
     {
       mode: config.mode,
+      countsLocal: mode.countsLocal,
       nodeName,
       hostname: hostname(),
       families: families.map((family) => ({

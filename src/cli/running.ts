@@ -269,10 +269,9 @@ export class Running {
     };
   }
 
-  /** In nftables mode, where the gate asks for it, listeners of our own serve NodePorts on loopback. */
   #openLocalhost(): ReadonlyMap<Family, LocalhostNodePorts> {
     const { families, settings } = this.#parts;
-    if (this.#options.config.mode !== "nftables") return new Map();
+    if (this.#parts.mode.servesLoopback !== true) return new Map();
     const { metrics } = this.#observation;
     const label = (family: Family) => ({ ip_family: familyLabels[family] });
     const report: LocalhostReport = {

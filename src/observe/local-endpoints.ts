@@ -17,7 +17,6 @@ export type LocalEndpoints = {
   readonly update: (ports: Keyed<ServicePort>, changed: Iterable<PortKey>) => void;
   /** Sorted by Service. */
   readonly checked: () => CheckedService[];
-  /** ipvs counts Services, the other modes ports. */
   readonly without: (unit: "ports" | "services") => WithoutLocal;
 };
 

@@ -34,6 +34,7 @@ async function open(given: Partial<ObservationSettings> = {}) {
   const observation = openObservation(
     {
       mode: "nftables",
+      countsLocal: "ports",
       nodeName: "node-a",
       hostname: "host-a",
       families: [{ family: "ipv4", addresses: () => ["127.0.0.1"] }],

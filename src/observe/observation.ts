@@ -1,4 +1,5 @@
 // Opens everything that tells the outside about this proxy, and connects it: the daemon makes these few calls.
+import type { Mode } from "../config/modes.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Problem, ProblemKind } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -11,7 +12,6 @@ import type { Clock } from "./clock.ts";
 import { type Events, openEvents } from "./events/recorder.ts";
 import type { HealthSettings } from "./health.ts";
 import type { Log } from "./log/log.ts";
-import type { ModeName } from "./metrics/define.ts";
 import { type KernelCounters, reportKernelCounters } from "./metrics/kernel-counters.ts";
 import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./metrics/metrics.ts";
 import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
@@ -25,11 +25,12 @@ import { healthPages } from "./servers/health-server.ts";
 import { type ListenAddress, listen, type Respond } from "./servers/http.ts";
 import { type KeptServer, keepServing } from "./servers/keep-serving.ts";
 import { openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
-import { openSyncObserver } from "./syncs.ts";
+import { openSyncObserver, type SyncObserverSettings } from "./syncs.ts";
 import { watchAges } from "./watches.ts";
 
 export type ObservationSettings = {
-  readonly mode: ModeName;
+  readonly mode: Mode;
+  readonly countsLocal: SyncObserverSettings["countsLocal"];
   readonly nodeName: string;
   /** Of the operating system; names the reporter of Events. */
   readonly hostname: string;
@@ -104,7 +105,8 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     onDropped: (why) => metrics.eventsDropped.with({ why }).add(),
   });
   const families = settings.families.map(({ family }) => family);
-  const syncs = openSyncObserver({ mode, families, nodeName: settings.nodeName }, metrics, health, clock);
+  const { countsLocal, nodeName } = settings;
+  const syncs = openSyncObserver({ countsLocal, families, nodeName }, metrics, health, clock);
   const checks = new Map(settings.families.map((one) => [one.family, serviceHealth(one)]));
   const servers: KeptServer[] = [];
   const logProblems = openProblemLog(log.in("observe/problem-log.ts"));

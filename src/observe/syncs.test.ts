@@ -2,10 +2,11 @@
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
+import type { Mode } from "../config/modes.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import type { Family } from "../model/address.ts";
+import { modesAtWork } from "../sync/modes.ts";
 import type { SyncRecord } from "../sync/record.ts";
-import type { ModeName } from "./metrics/define.ts";
 import { openMetrics } from "./metrics/metrics.ts";
 import { openHealth } from "./proxy-health.ts";
 import { openSyncObserver } from "./syncs.ts";
@@ -19,7 +20,7 @@ const build = {
   nodeVersion: "v20",
 };
 
-function setUp(mode: ModeName = "nftables") {
+function setUp(mode: Mode = "nftables") {
   const clock = manualClock();
   const { metrics, print } = openMetrics(
     { mode, gates: new Set(), kubernetes: "1.37", showHidden: false },
@@ -29,7 +30,7 @@ function setUp(mode: ModeName = "nftables") {
   );
   const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, clock);
   const observer = openSyncObserver(
-    { mode, families: ["ipv4", "ipv6"], nodeName: "node-a" },
+    { countsLocal: modesAtWork[mode].countsLocal, families: ["ipv4", "ipv6"], nodeName: "node-a" },
     metrics,
     health,
     clock,
@@ -282,7 +283,7 @@ describe("a Sync", () => {
     expect(kinds()).toEqual([]);
   });
 
-  it.each<[ModeName, number]>([
+  it.each<[Mode, number]>([
     ["nftables", 2],
     ["iptables", 2],
     ["ipvs", 1],

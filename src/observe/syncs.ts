@@ -4,8 +4,7 @@ import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import type { Clock } from "./clock.ts";
 import { familyLabels } from "./family.ts";
-import { type LocalEndpoints, openLocalEndpoints } from "./local-endpoints.ts";
-import type { ModeName } from "./metrics/define.ts";
+import { type LocalEndpoints, openLocalEndpoints, type WithoutLocal } from "./local-endpoints.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 
@@ -15,13 +14,14 @@ export type SyncObserver = Omit<LoopObserver, "conflicts"> & {
 };
 
 export type SyncObserverSettings = {
-  readonly mode: ModeName;
+  /** What is counted that has endpoints, but none on this node. */
+  readonly countsLocal: Parameters<LocalEndpoints["without"]>[0];
   readonly families: readonly Family[];
   readonly nodeName: string;
 };
 
 export function openSyncObserver(
-  { mode, families, nodeName }: SyncObserverSettings,
+  { countsLocal, families, nodeName }: SyncObserverSettings,
   metrics: Metrics,
   health: ProxyHealth,
   clock: Clock,
@@ -56,7 +56,7 @@ export function openSyncObserver(
     synced(record, snapshot) {
       const { family, outcome, finishedAt } = record;
       const one = of(family);
-      tellSync(metrics, mode, record);
+      tellSync(metrics, record);
       metrics.serviceChangesPending.set(0);
       metrics.endpointChangesPending.set(0);
       const triggers = one.triggers.splice(0);
@@ -69,7 +69,7 @@ export function openSyncObserver(
       }
       one.local.update(snapshot[family].ports, one.changed);
       one.changed.clear();
-      tellWithoutLocal(metrics, mode, family, one.local);
+      tellWithoutLocal(metrics, family, one.local.without(countsLocal));
       const refused = outcome.refused.map(({ object, message }) => `${object}: ${message}`);
       health.tell({ kind: "synced", family, refused });
       metrics.lastSynced.with(label(family)).set(finishedAt / 1000);
@@ -102,7 +102,8 @@ function label(family: Family): { ip_family: string } {
   return { ip_family: familyLabels[family] };
 }
 
-function tellSync(metrics: Metrics, mode: ModeName, record: SyncRecord): void {
+/** What has no meaning in a mode is not exposed there. */
+function tellSync(metrics: Metrics, record: SyncRecord): void {
   const { outcome, trigger } = record;
   const family = label(record.family);
   const seconds = Math.max(0, record.finishedAt - record.startedAt) / 1000;
@@ -119,15 +120,14 @@ function tellSync(metrics: Metrics, mode: ModeName, record: SyncRecord): void {
     metrics.iptablesRulesWritten.with({ table, ...family }).set(written);
   }
   const failures = (record.setbacks ?? 0) + (outcome.kind === "failed" ? 1 : 0);
-  if (failures > 0 && mode === "nftables") metrics.nftablesFailures.with(family).add(failures);
+  if (failures > 0) metrics.nftablesFailures.with(family).add(failures);
   const restores = (record.setbacks ?? 0) + (outcome.kind === "failed" && outcome.ofRules === true ? 1 : 0);
-  if (restores > 0 && mode !== "nftables") metrics.restoreFailures.with(family).add(restores);
-  if (restores > 0 && mode === "iptables" && !isFull) metrics.partialRestoreFailures.with(family).add();
+  if (restores > 0) metrics.restoreFailures.with(family).add(restores);
+  if (restores > 0 && !isFull) metrics.partialRestoreFailures.with(family).add();
   if (outcome.kind === "ok") metrics.refusedPorts.with(family).set(outcome.refused.length);
 }
 
-function tellWithoutLocal(metrics: Metrics, mode: ModeName, family: Family, local: LocalEndpoints): void {
-  const { internal, external } = local.without(mode === "ipvs" ? "services" : "ports");
+function tellWithoutLocal(metrics: Metrics, family: Family, { internal, external }: WithoutLocal): void {
   metrics.noLocalEndpoints.with({ traffic_policy: "internal", ...label(family) }).set(internal);
   metrics.noLocalEndpoints.with({ traffic_policy: "external", ...label(family) }).set(external);
 }

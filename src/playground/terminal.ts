@@ -1,5 +1,7 @@
 // The playground on a terminal: draws the view when something changes, and reads the prompt.
+
 import type { ReadStream, WriteStream } from "node:tty";
+import { modesAtWork } from "../sync/modes.ts";
 import { runLine } from "./commands.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Playground } from "./playground.ts";
@@ -120,6 +122,7 @@ export class TerminalView {
     const lines = renderView(
       {
         mode: playground.mode,
+        turnsAway: modesAtWork[playground.mode].turnsAway,
         kubeconfig: playground.kubeconfig,
         services: api.list("Service"),
         pods: api.list("Pod"),

@@ -40,6 +40,7 @@ const slice = object("EndpointSlice", "web-ipv4", {
 
 const state: ViewState = {
   mode: "nftables",
+  turnsAway: "refused",
   kubeconfig: "/run/turnout-playground/1/kubeconfig",
   services: [
     object("Service", "web", {

@@ -5,6 +5,8 @@ import { cut, folded, padded, tail, widthOf } from "./text.ts";
 
 export type ViewState = {
   readonly mode: string;
+  /** What clients of a Service without endpoints meet. */
+  readonly turnsAway: string;
   readonly kubeconfig: string;
   readonly services: readonly ApiObject[];
   readonly pods: readonly ApiObject[];
@@ -157,7 +159,7 @@ function endpointText(service: ApiObject, state: ViewState, paint: Painter, widt
         ? { text: `${text}!`, paint: paint.bad }
         : { text, paint: paint.good };
     });
-  const nobody = state.mode === "userspace" ? "nobody: closed" : "nobody: refused";
+  const nobody = `nobody: ${state.turnsAway}`;
   return labels.length === 0 ? paint.bad(nobody) : fitting(labels, width);
 }
 

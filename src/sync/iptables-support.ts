@@ -27,6 +27,11 @@ export async function iptablesFamilies(mode: Mode): Promise<readonly Family[]> {
   throw new HostError("unavailable", `Cannot use ${mode} mode: ${reasons}`);
 }
 
+/** Throws when the tables of IPv4 cannot be used. */
+export async function requireIptables(place: Place): Promise<void> {
+  await openIptablesHost("ipv4", await inUseHere(starter(place)));
+}
+
 /** Opens loopback addresses for NodePorts where they are to answer there. */
 export async function prepareIptables(settings: FamilySettings, { netns }: Place): Promise<void> {
   await setSysctls(iptablesSysctls(settings), netns);

@@ -108,7 +108,7 @@ describe("time-outs", () => {
 
 describe("the end of ipvs mode", () => {
   it("20/7 is announced at every start, as a Warning about the Node", () => {
-    expect(modesAtWork.ipvs!.notice).toEqual({
+    expect(modesAtWork.ipvs.notice).toEqual({
       reason: "IPVSDeprecation",
       text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
     });

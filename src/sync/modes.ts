@@ -12,10 +12,11 @@ import { jumps, ownChains } from "../modes/ipvs/foundation.ts";
 import type { Spared } from "../plan/iptables/types.ts";
 import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
-import { cleanUpIptables, iptablesFamilies, prepareIptables } from "./iptables-support.ts";
+import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./iptables-support.ts";
 import { openIpvs } from "./ipvs.ts";
 import { cleanUpIpvs, prepareIpvs } from "./ipvs-support.ts";
 import { openNftables } from "./nftables.ts";
+import { iptablesLeaves, ipvsLacks, ipvsLeaves, type ReadFile } from "./remarks.ts";
 import { openUserspace } from "./userspace.ts";
 import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./userspace-support.ts";
 
@@ -39,13 +40,25 @@ export type ModeOptions = {
 export type ModeAtWork = {
   /** Families this machine can serve. */
   readonly families: () => Promise<readonly Family[]>;
+  /** Throws HostError when this machine could not run the mode; changes nothing. */
+  readonly requires: (place: Place) => Promise<unknown>;
+  /** What this machine lacks that could be provided, in sentences. */
+  readonly lacks?: (read: ReadFile) => string[];
+  /** What it leaves behind on this machine besides rules, in sentences. */
+  readonly leaves?: (read: ReadFile) => string[];
   /** Checks and privileged preparations; throws HostError when the mode cannot work here. */
   readonly prepare: (options: ModeOptions) => Promise<void>;
   readonly open: (family: Family, options: ModeOptions) => Promise<Driver>;
   /** Longest time between two Syncs. */
   readonly resyncMs: (config: ValidConfig) => number;
   /** Removes everything this mode ever put on the host, except what is spared; safe to repeat. Throws HostError. */
-  readonly cleanUp: (options: { readonly netns?: string; readonly spared?: Spared }) => Promise<void>;
+  readonly cleanUp: (options: Place & { readonly spared?: Spared }) => Promise<void>;
+  /** What a client of a Service without endpoints meets. */
+  readonly turnsAway: "refused" | "closed";
+  /** What is counted where it has endpoints, but none on this node: as kube-proxy counts in this mode. */
+  readonly countsLocal: "ports" | "services";
+  /** Where the gate asks for it, listeners of our own serve NodePorts on loopback. */
+  readonly servesLoopback?: boolean;
   /** Flows end at sockets of the mode, which deletes those that lead to closed ones itself. */
   readonly ownsFlows?: boolean;
   /** What clean-up of other modes must spare while this one is at work. */
@@ -56,14 +69,18 @@ export type ModeAtWork = {
   readonly notice?: { readonly reason: "IPVSDeprecation"; readonly text: string };
 };
 
+type Place = { readonly netns?: string };
+
 const hour = 3_600_000;
 
 /** As long as the kernel itself, unless told, keeps a UDP flow that was never answered. */
 const defaultUdpIdleMs = 30_000;
 
-export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
+export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
   iptables: {
     families: () => iptablesFamilies("iptables"),
+    requires: requireIptables,
+    leaves: iptablesLeaves,
     prepare: (options) => prepareIptables(options.settings.ipv4, options),
     open: (family, { syncPeriodMs, clock, netns }) =>
       openIptables({
@@ -74,15 +91,22 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIptables,
+    turnsAway: "refused",
+    countsLocal: "ports",
   },
   ipvs: {
     families: () => iptablesFamilies("ipvs"),
+    requires: requireIptables,
+    lacks: ipvsLacks,
+    leaves: ipvsLeaves,
     prepare: ({ config, ...options }) => prepareIpvs(config, options),
     open: (family, { config, clock, netns }) =>
       openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
     // Nothing tells when somebody changes IPVS or a set: they are compared with the host every period.
     resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIpvs,
+    turnsAway: "refused",
+    countsLocal: "services",
     rules: { jumps, chains: ownChains },
     staysDuring: ["iptables"],
     notice: {
@@ -92,6 +116,7 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
   },
   nftables: {
     families: nftablesFamilies,
+    requires: async (place) => requireNftables({ ...place, families: await nftablesFamilies() }),
     prepare: requireNftables,
     open: (family, { netns, owned }) =>
       openNftables({
@@ -101,9 +126,13 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpNftables,
+    turnsAway: "refused",
+    countsLocal: "ports",
+    servesLoopback: true,
   },
   userspace: {
     families: () => iptablesFamilies("userspace"),
+    requires: requireIptables,
     prepare: async ({ config }) => mustNotBindLoopback(config.bindAddress),
     open: (family, { config, clock }) => {
       const range = parsePortRange(config.portRange);
@@ -118,6 +147,8 @@ export const modesAtWork: Partial<Record<Mode, ModeAtWork>> = {
     // Rules have no canary: they are compared with the host every period, as kube-proxy ensured them.
     resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpUserspace,
+    turnsAway: "closed",
+    countsLocal: "ports",
     ownsFlows: true,
   },
 };

@@ -255,12 +255,12 @@ describe.runIf(isRoot)("the iptables driver", () => {
       "-f",
       "-",
     );
-    await modesAtWork.iptables!.cleanUp({ netns: here.path });
+    await modesAtWork.iptables.cleanUp({ netns: here.path });
     expect(here.run("iptables-save")).not.toMatch(/KUBE-(SVC|SERVICES|PROXY)/);
     expect(here.run("nft", "list", "tables")).toContain("table ip kube-proxy");
-    await modesAtWork.nftables!.cleanUp({ netns: here.path });
+    await modesAtWork.nftables.cleanUp({ netns: here.path });
     expect(here.run("nft", "list", "tables")).not.toContain("kube-proxy");
-    await modesAtWork.iptables!.cleanUp({ netns: here.path });
+    await modesAtWork.iptables.cleanUp({ netns: here.path });
   });
 
   it("10/18 makes its packet counters where the kernel has them", async () => {

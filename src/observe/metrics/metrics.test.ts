@@ -1,8 +1,10 @@
 // What /metrics prints: the format, which metrics each mode shows, and the documented table.
+
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../../test/support/prometheus.ts";
-import { counter, everywhere, gauge, histogram, inModes, type ModeName, readCounter } from "./define.ts";
+import type { Mode } from "../../config/modes.ts";
+import { counter, everywhere, gauge, histogram, inModes, readCounter } from "./define.ts";
 import { reportKernelCounters } from "./kernel-counters.ts";
 import { type BuildFacts, openMetrics } from "./metrics.ts";
 import { metricsPage } from "./page.ts";
@@ -109,7 +111,7 @@ describe("the text format", () => {
 });
 
 describe("the metrics of a mode", () => {
-  const names = (mode: ModeName, ...gates: string[]) =>
+  const names = (mode: Mode, ...gates: string[]) =>
     opened({ mode, gates: new Set(gates) })
       .shown.map((one) => one.name)
       .filter((name) => name.startsWith("kubeproxy_"))
@@ -133,7 +135,7 @@ describe("the metrics of a mode", () => {
   ];
   const partial = ["sync_full_proxy_rules_duration_seconds", "sync_partial_proxy_rules_duration_seconds"];
 
-  it.each<[ModeName, string[], string[]]>([
+  it.each<[Mode, string[], string[]]>([
     [
       "iptables",
       [],
