@@ -62,6 +62,23 @@ describe("explain", () => {
     [["outside", "svc/web", ...shop], "did you mean svc/shop/web?"],
     [["outside", "svc/shop/web:81", ...shop], "it has 80/tcp (http)"],
     [["web-1", "svc/shop/web", ...shop], "say for example pod:10.0.1.5"],
+    [["pod:10.0.1", "svc/shop/web", ...shop], "That is no address"],
+    [["node-b", "svc/shop/web", ...shop], "say node and --node=node-b"],
+    [["outside", "shop/web", ...shop], "say svc/shop/web"],
+    [["outside", "svc/shop/wbe", ...shop], "did you mean svc/shop/web?"],
+    [["outside", "svc/shop/web:80/udp", ...shop], "it has 80/tcp (http)"],
+    [["outside", "172.30.0.10", ...shop], "172.30.0.10:80"],
+    [["outside", "fd30::10", ...shop], "[fd30::10]:80"],
+    [["outside", "nodeport:30080", "extra", ...shop], 'cannot use "extra"; say who sends'],
+    [["outside", "nodeport:30080", "--sorce=files:x"], "did you mean --source?"],
+    [["outside", "nodeport:30080", ...shop, "--lvie"], "did you mean --live?"],
+    [["outside", "nodeport:30080", "--source", "--node=a"], "--source needs a value, for example"],
+    [["outside", "nodeport:30080", ...shop, "-o"], "for example -o json"],
+    [["outside", "nodeport:30080", ...shop, "--cluster-cidr=foo"], "--cluster-cidr=10.0.0.0/8"],
+    [
+      ["outside", "nodeport:30080", `--source=${join(root, "examples/shop")}`, "--node=a"],
+      "did you mean files:",
+    ],
     [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x"], "--node=node-a"],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x", "--node=a"], "no such file or directory"],
@@ -82,6 +99,34 @@ describe("explain", () => {
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
     expect(err.trim().split("\n")).toHaveLength(1);
+  });
+});
+
+describe("arguments", () => {
+  it("are read in every spelling", async () => {
+    const plain = await said(explain, "outside", "nodeport:30080", ...shop, "-o", "json");
+    for (const spelling of [["-ojson"], ["-o=json"], ["--output=json"], ["--output", "json"]])
+      expect(await said(explain, ...shop, ...spelling, "--", "outside", "nodeport:30080")).toEqual(plain);
+  });
+
+  it("name a protocol where a Service has the port twice", async () => {
+    const { out } = await said(explain, "pod:10.0.1.9", "svc/shop/web:80/tcp", ...shop);
+    expect(out).toContain("172.30.0.10:80/tcp");
+  });
+
+  it("may name a node that nobody knows: then what is not known is said", async () => {
+    const { code, err } = await said(
+      explain,
+      "outside",
+      "172.30.0.10:80",
+      shop[0]!,
+      shop[1]!,
+      "--node=node-z",
+    );
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: '! there is no Node "node-z": its addresses, pod networks and zone are not known\n',
+    });
   });
 });
 
@@ -162,6 +207,8 @@ describe("diff", () => {
 
   it("wants to know with what to compare", async () => {
     expect((await said(diff, ...shop)).err).toContain("--against=files:new.yaml");
+    expect((await said(diff, "a.yaml", "b.yaml")).err).toContain("--source=files:examples/shop --against=");
+    expect((await said(diff, ...shop, "--live", "--against=files:x")).err).toContain("only one of");
   });
 });
 
@@ -291,6 +338,7 @@ describe("status", () => {
 
   it.each([
     [["now"], "--help shows"],
+    [["--soruce=daemon"], "did you mean --source?"],
     [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
     [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text or json"],
   ])("answers the mistake in %j", async (argv, answer) => {
@@ -302,7 +350,7 @@ describe("status", () => {
   it("says so when no daemon runs", async () => {
     const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
-    expect(err).toContain("no Turnout runs here");
+    expect(err).toContain("no Turnout runs here: there is no /nonexistent/sock. Start one with turnout run");
   });
 });
 
@@ -313,6 +361,29 @@ describe("the reference", () => {
 
   it.each(Object.entries(commands))("turnout %s --help prints its help", async (_, { run, help }) => {
     expect(await said(run, "--help")).toEqual({ code: 0, out: help, err: "" });
+  });
+
+  it.each([
+    [["tcsh"], 'there is none for "tcsh"; say for which shell, bash, zsh or fish'],
+    [[], "say for which shell"],
+    [["bash", "zsh"], "say for which shell"],
+  ])("answers turnout completion %j", async (argv, answer) => {
+    const { code, err } = await said(commands.completion!.run, ...argv);
+    expect(code).toBe(1);
+    expect(err).toContain(answer);
+  });
+
+  it.each([
+    [["--mode=foo"], "nftables, iptables, ipvs"],
+    [["--onec"], "did you mean --once?"],
+    [["--port=70000"], "--port=7443"],
+    [["--script=/nonexistent/x"], "cannot read /nonexistent/x: there is no such file"],
+    [["--manifests"], "--manifests=shop.yaml"],
+    [["-o", "yaml"], "text or json"],
+  ])("answers turnout playground %j", async (argv, answer) => {
+    const { code, err } = await said(commands.playground!.run, ...argv);
+    expect(code).toBe(1);
+    expect(err).toContain(process.getuid?.() === 0 || !argv[0]!.startsWith("--script") ? answer : "root");
   });
 
   it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {

@@ -16,14 +16,18 @@ type Words = ReadonlyMap<string, readonly string[]>;
 const shells: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish };
 
 export function completion(argv: readonly string[], world: CommandWorld, words: Words): number {
-  const [shell = ""] = argv;
+  const [shell = "", more] = argv;
   if (shell === "--help" || shell === "-h") {
     world.stdout(completionHelp);
     return 0;
   }
-  const script = shells[shell];
-  if (script === undefined) {
-    world.stderr(`turnout completion: say for which shell, for example: turnout completion bash\n`);
+  const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
+  if (script === undefined || more !== undefined) {
+    const unknown = shell !== "" && script === undefined;
+    const why = unknown ? `there is none for ${JSON.stringify(shell)}; ` : "";
+    world.stderr(
+      `turnout completion: ${why}say for which shell, bash, zsh or fish, for example: turnout completion bash\n`,
+    );
     return 1;
   }
   world.stdout(script(words));

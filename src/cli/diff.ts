@@ -1,11 +1,11 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
 import { compareRoutes, printComparison } from "../explain/compare.ts";
 import { differences } from "../sync/differences.ts";
+import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { askRelays, lookAt, lookFlags, lookFrom, lookHelp, placeOf } from "./look.ts";
+import { askRelays, lookAt, lookFlags, lookFrom, lookHelp, placeOf, unknownNode } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
-import { splitOwnFlags } from "./own-flags.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
 
@@ -26,22 +26,30 @@ Examples:
 
 export function diff(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
   return withMistakes("diff", world, async () => {
-    const live = argv.includes("--live");
-    const { given, rest } = splitOwnFlags(
-      argv.filter((argument) => argument !== "--live"),
-      [...lookFlags, "against"],
-    );
-    if (rest.includes("--help") || rest.includes("-h")) {
+    const { given, on, help } = readArguments(argv, {
+      flags: [...lookFlags, "against"],
+      switches: ["live"],
+      words: {
+        most: 0,
+        instead:
+          "say for example: turnout diff --source=files:examples/shop --against=files:new.yaml --node=node-a",
+      },
+    });
+    if (help) {
       world.stdout(diffHelp);
       return 0;
     }
-    if (rest.length > 0)
-      throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
+    const live = on.has("live");
     if (live === (given.against !== undefined))
-      throw new Mistake("say with what to compare: --against=files:new.yaml, or --live for the kernel");
+      throw new Mistake(
+        live
+          ? "say only one of --against and --live: another source, or the kernel"
+          : "say with what to compare: --against=files:new.yaml, or --live for the kernel",
+      );
     const output = outputOf(given.o ?? given.output);
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
+    world.stderr(unknownNode(seen));
     if (live) {
       const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
       const lines = await differences(seen.routes, wanted, placeOf(look), signal, look.families);

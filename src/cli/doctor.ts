@@ -7,11 +7,13 @@ import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/prin
 import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
 import { judges } from "../explain/node-routes.ts";
 import { readinessFor } from "../sync/readiness.ts";
+import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { isPlayground, type Look, lookAt, lookFrom, placeOf } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
-import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
+import { outputOf } from "./output.ts";
+import type { OwnFlags } from "./own-flags.ts";
 
 export const doctorHelp = `turnout doctor: what to know before a change
 
@@ -40,20 +42,23 @@ const flags = ["from", "to", "config", "source", "node", "cluster-cidr", "o", "o
 
 export function doctor(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
   return withMistakes("doctor", world, async () => {
-    const live = argv.includes("--live");
-    const { given, rest } = splitOwnFlags(
-      argv.filter((argument) => argument !== "--live"),
+    const { given, on, words, help } = readArguments(argv, {
       flags,
-    );
-    if (rest.includes("--help") || rest.includes("-h")) {
+      switches: ["live"],
+      words: { most: 1, instead: "--help shows what can be said" },
+    });
+    if (help) {
       world.stdout(doctorHelp);
       return 0;
     }
-    checkArguments(given, rest);
+    if (words[0] !== "migrate")
+      throw new Mistake("say what to look into: turnout doctor migrate --to=nftables");
+    const [live, output] = [on.has("live"), outputOf(given.o ?? given.output)];
+    const to = modeOf("to", given.to ?? "nftables");
     const look = await lookFrom(given, world.version);
     const migration = {
       from: fromOf(given, look),
-      to: modeOf("to", given.to ?? "nftables"),
+      to,
       node: look.node,
     };
     if (migration.from === migration.to) throw new Mistake(`--from and --to are both ${migration.to}`);
@@ -61,20 +66,9 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
     const facts = live ? { localAddresses: await readLocalAddresses(placeOf(look)) } : {};
     const report = reportOf(migration, fileFor(given, look), snapshot, facts);
     const remarks = live ? await remarksOn(report, look) : null;
-    const isJson = (given.o ?? given.output) === "json";
-    world.stdout(isJson ? asJson(report, remarks) : printReport(report, remarks));
+    world.stdout(output === "json" ? asJson(report, remarks) : printReport(report, remarks));
     return codeOf(report, remarks ?? []);
   });
-}
-
-function checkArguments(given: OwnFlags, rest: readonly string[]): void {
-  const [subject, more] = rest;
-  if (subject !== "migrate") throw new Mistake("say what to look into: turnout doctor migrate --to=nftables");
-  if (more !== undefined)
-    throw new Mistake(`cannot use ${JSON.stringify(more)}; --help shows what can be said`);
-  const output = given.o ?? given.output ?? "text";
-  if (output !== "text" && output !== "json")
-    throw new Mistake(`-o must be text or json, not ${JSON.stringify(output)}`);
 }
 
 /** Every word of the file counts, also what it says of modes other than its own. */

@@ -5,12 +5,12 @@ import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
 import { type Family, familyOf } from "../model/address.ts";
+import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
-import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp } from "./look.ts";
+import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp, unknownNode } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
-import { splitOwnFlags } from "./own-flags.ts";
 
 export const explainHelp = `turnout explain: why a packet goes where it goes
 
@@ -27,22 +27,22 @@ Examples:
   turnout explain web-1 svc/shop/stock --source=playground --live
 `;
 
+const instead = "say who sends and where to, for example: turnout explain outside:203.0.113.9 nodeport:30080";
+
 export function explain(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
   return withMistakes("explain", world, async () => {
-    const live = argv.includes("--live");
-    const { given, rest } = splitOwnFlags(
-      argv.filter((argument) => argument !== "--live"),
-      lookFlags,
-    );
-    if (rest.includes("--help") || rest.includes("-h")) {
+    const { given, on, words, help } = readArguments(argv, {
+      flags: lookFlags,
+      switches: ["live"],
+      words: { most: 2, instead },
+    });
+    if (help) {
       world.stdout(explainHelp);
       return 0;
     }
-    const [fromText, toText, more] = rest;
-    if (fromText === undefined || toText === undefined || more !== undefined)
-      throw new Mistake(
-        "say who sends and where to, for example: turnout explain outside:203.0.113.9 nodeport:30080",
-      );
+    const live = on.has("live");
+    const [fromText, toText] = words;
+    if (fromText === undefined || toText === undefined) throw new Mistake(instead);
     const output = outputOf(given.o ?? given.output);
     const [from, to] = [parseFrom(fromText), parseTo(toText)];
     if (!from.ok) throw new Mistake(from.reason);
@@ -52,7 +52,9 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
       given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
-    const { routes } = await lookAt(look, signal, live);
+    const seen = await lookAt(look, signal, live);
+    const { routes } = seen;
+    world.stderr(unknownNode(seen));
     const question = questionOf(sender, to.value, routes);
     if (!question.ok) throw new Mistake(question.reason);
     const { family, packet } = question.value;
@@ -82,7 +84,9 @@ async function senderOf(
     return { sender: { kind: "node" }, node: name };
   const pods = itemsOf(await askApi(look, "/api/v1/pods", signal));
   if (pods === null)
-    throw new Mistake(`files do not tell the address of pod ${name}: say for example pod:10.0.1.5`);
+    throw new Mistake(
+      `files do not tell the address of pod ${name}: say for example pod:10.0.1.5; if it is a node, say node and --node=${name}`,
+    );
   const found = pods.filter(
     ({ metadata }) => metadata?.name === name && (namespace === null || metadata.namespace === namespace),
   );

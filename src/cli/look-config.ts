@@ -4,7 +4,8 @@ import { type ConfigFile, completeConfig } from "../config/complete.ts";
 import { inMode, type ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
 import { defaultConfig, judges } from "../explain/node-routes.ts";
-import { Mistake } from "./mistake.ts";
+import { parseCidr } from "../model/address.ts";
+import { Mistake, whyUnreadable } from "./mistake.ts";
 import type { OwnFlags } from "./own-flags.ts";
 
 /** `told`: the configuration of the daemon that was asked; null without one. */
@@ -23,7 +24,7 @@ function readConfig(path: string): ConfigFile {
   try {
     return { name: path, text: readFileSync(path, "utf8") };
   } catch (error) {
-    throw new Mistake(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Mistake(whyUnreadable(path, error));
   }
 }
 
@@ -35,7 +36,13 @@ function completed(file: ConfigFile): ValidConfig {
 
 function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidConfig {
   if (!cidrs) return config;
-  return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs: cidrs.split(",") };
+  const clusterCIDRs = cidrs.split(",");
+  const wrong = clusterCIDRs.find((cidr) => parseCidr(cidr) === null);
+  if (wrong !== undefined)
+    throw new Mistake(
+      `--cluster-cidr must be a network, for example --cluster-cidr=10.0.0.0/8, not ${JSON.stringify(wrong)}`,
+    );
+  return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs };
 }
 
 function knownMode(text: string): Mode {

@@ -97,6 +97,13 @@ export async function lookAt(look: Look, signal: AbortSignal, live = false): Pro
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, facts) };
 }
 
+/** What is unknown when there is no such Node; empty when there is one. */
+export function unknownNode({ look, snapshot }: Seen): string {
+  return snapshot.node === null
+    ? `! there is no Node ${JSON.stringify(look.node)}: its addresses, pod networks and zone are not known\n`
+    : "";
+}
+
 /** Where the node's kernel is to be found. */
 export function placeOf({ netns }: Look): { readonly netns?: string } {
   return netns === undefined ? {} : { netns };
@@ -110,16 +117,17 @@ export async function askApi(look: Pick<Look, "spec">, path: string, signal: Abo
 }
 
 /** In words when nobody answers. */
-export async function askDaemon(socket: string): Promise<Status> {
+export async function askDaemon(
+  socket: string,
+  instead = "Say where the cluster is, for example --source=files:examples/shop --node=node-a or --source=playground",
+): Promise<Status> {
   try {
     return await ask(socket, "/");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EACCES") throw new Mistake(`only root may ask the daemon at ${socket}`);
     const why = existsSync(socket) ? `nobody answers at ${socket}` : `there is no ${socket}`;
-    throw new Mistake(
-      `no Turnout runs here: ${why}. Say where the cluster is, for example --source=files:examples/shop --node=node-a or --source=playground`,
-    );
+    throw new Mistake(`no Turnout runs here: ${why}. ${instead}`);
   }
 }
 
@@ -147,7 +155,11 @@ export async function askRelays({ socket }: Pick<Look, "socket">): Promise<Answe
 function specOf(source: string, version: string): SourceSpec {
   try {
     return parseSourceSpec(source, userAgentOf(version));
-  } catch (error) {
-    throw new Mistake(error instanceof Error ? error.message : String(error));
+  } catch {
+    const path = source.replace(/^files?:/, "");
+    const hint = path !== "" && existsSync(path) ? `; did you mean files:${path}?` : "";
+    throw new Mistake(
+      `cannot use source ${JSON.stringify(source)}: it is not files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground or daemon[:SOCKET]${hint}`,
+    );
   }
 }

@@ -5,6 +5,13 @@ import type { CommandWorld } from "./command.ts";
 /** The text says how to mend it. */
 export class Mistake extends Error {}
 
+/** Why a file the user named cannot be read. */
+export function whyUnreadable(path: string, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const why = code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a directory" : message;
+  return `cannot read ${path}: ${why}`;
+}
+
 export async function withMistakes(
   name: string,
   world: CommandWorld,

@@ -2,15 +2,18 @@
 import { readFile } from "node:fs/promises";
 import type { Mode } from "../config/modes.ts";
 import { judges } from "../explain/node-routes.ts";
-import { parseManifests } from "../playground/cluster/example.ts";
+import { Failure } from "../playground/api/failure.ts";
+import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
 import { runLine } from "../playground/commands.ts";
 import { CannotStart } from "../playground/daemon.ts";
 import { Playground } from "../playground/playground.ts";
 import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
+import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { Mistake, withMistakes } from "./mistake.ts";
-import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
+import { Mistake, whyUnreadable, withMistakes } from "./mistake.ts";
+import { outputOf } from "./output.ts";
+import type { OwnFlags } from "./own-flags.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
 
@@ -32,39 +35,45 @@ While it runs, in another terminal:
   kubectl --kubeconfig=$(ls /run/turnout-playground/*/kubeconfig) get services
 `;
 
+type Options = Awaited<ReturnType<typeof optionsOf>>;
+
 const flags = ["mode", "script", "manifests", "port", "o", "output"];
 
-export async function playground(
+export function playground(
   argv: readonly string[],
   world: CommandWorld,
   signal: AbortSignal,
 ): Promise<number> {
-  const once = argv.includes("--once");
-  const { given, rest } = splitOwnFlags(
-    argv.filter((argument) => argument !== "--once"),
-    flags,
-  );
-  if (rest.includes("--help") || rest.includes("-h")) {
+  return withMistakes("playground", world, async () => {
+    const { given, on, help } = readArguments(argv, { flags, switches: ["once"] });
+    if (!help) return play(given, on.has("once"), world, signal);
     world.stdout(playgroundHelp);
     return 0;
-  }
-  return withMistakes("playground", world, () => play(given, rest, once, world, signal));
+  });
 }
 
 async function play(
   given: OwnFlags,
-  rest: readonly string[],
   once: boolean,
   world: CommandWorld,
   signal: AbortSignal,
 ): Promise<number> {
-  const mistake = mistakeIn(given, rest);
+  const mistake = mistakeIn(given);
   if (mistake !== null) throw new Mistake(mistake);
+  const options = await optionsOf(given);
   const script = given.script === undefined ? null : await textOf(given.script);
   const live = !once && script === null && process.stdin.isTTY === true && process.stdout.isTTY === true;
   try {
-    return await (live ? onTerminal(given, signal) : asLines(given, world, { once, script }, signal));
+    return await (live
+      ? onTerminal(options, signal)
+      : asLines(
+          options,
+          world,
+          { once, script, json: outputOf(given.o ?? given.output) === "json" },
+          signal,
+        ));
   } catch (error) {
+    if (error instanceof Failure) throw new Mistake(`${given.manifests ?? "the example"}: ${error.message}`);
     if (!(error instanceof CannotStart)) throw error;
     world.stderr(
       `turnout playground: ${given.mode ?? "nftables"} mode does not work here: ${error.message}\n`,
@@ -73,12 +82,12 @@ async function play(
   }
 }
 
-function mistakeIn(given: OwnFlags, rest: readonly string[]): string | null {
-  if (rest.length > 0) return `cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`;
+function mistakeIn(given: OwnFlags): string | null {
+  outputOf(given.o ?? given.output);
   if (!isMode(given.mode ?? "nftables"))
     return `--mode must be one of ${Object.keys(judges).join(", ")}, not ${JSON.stringify(given.mode)}`;
-  if (!/^\d{1,5}$/.test(given.port ?? "0"))
-    return `--port must be a number, for example --port=7443, not ${JSON.stringify(given.port)}`;
+  if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
+    return `--port must be a port, for example --port=7443, not ${JSON.stringify(given.port)}`;
   if (process.getuid?.() !== 0)
     return "it makes network namespaces, which needs root: try sudo. Without root: turnout render --source=files:examples/shop --node=node-a";
   return null;
@@ -88,7 +97,7 @@ async function textOf(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new Mistake(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Mistake(whyUnreadable(path, error));
   }
 }
 
@@ -98,8 +107,7 @@ function isMode(text: string): text is Mode {
 
 async function optionsOf(given: OwnFlags) {
   const mode = given.mode ?? "nftables";
-  const manifests =
-    given.manifests === undefined ? {} : { manifests: parseManifests(await textOf(given.manifests)) };
+  const manifests = given.manifests === undefined ? {} : { manifests: await manifestsIn(given.manifests) };
   return {
     mode: isMode(mode) ? mode : "nftables",
     port: Number(given.port ?? 7443),
@@ -108,12 +116,21 @@ async function optionsOf(given: OwnFlags) {
   };
 }
 
-async function onTerminal(given: OwnFlags, signal: AbortSignal): Promise<number> {
+async function manifestsIn(path: string): Promise<Manifest[]> {
+  const text = await textOf(path);
+  try {
+    return parseManifests(text);
+  } catch (error) {
+    throw new Mistake(`${path}: ${(error as Error).message.split("\n")[0]}`);
+  }
+}
+
+async function onTerminal(options: Options, signal: AbortSignal): Promise<number> {
   process.stdout.write("starting…\n");
   const colour = process.env.NO_COLOR === undefined || process.env.NO_COLOR === "";
   const view = new TerminalView({ input: process.stdin, output: process.stdout, colour });
   const ground = await Playground.start({
-    ...(await optionsOf(given)),
+    ...options,
     synced: (news) => view.synced(news),
     said: (line) => view.say(line),
   });
@@ -125,19 +142,17 @@ async function onTerminal(given: OwnFlags, signal: AbortSignal): Promise<number>
   }
 }
 
-type Plain = { readonly once: boolean; readonly script: string | null };
+type Plain = { readonly once: boolean; readonly script: string | null; readonly json: boolean };
 
 async function asLines(
-  given: OwnFlags,
+  options: Options,
   world: CommandWorld,
-  { once, script }: Plain,
+  { once, script, json }: Plain,
   signal: AbortSignal,
 ): Promise<number> {
-  const json = (given.o ?? given.output) === "json";
   const print = (line: string) => world.stdout(json ? jsonLine(line) : `${line}\n`);
   const started = Date.now();
   print("Starting a playground: two nodes, their pods and the outside, in network namespaces of their own.");
-  const options = await optionsOf(given);
   const ground = await Playground.start({ ...options, said: print });
   try {
     print(

@@ -3,10 +3,10 @@ import { families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import { printRoutes } from "../routing/print.ts";
 import type { Routes } from "../routing/routes.ts";
+import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, type Seen } from "./look.ts";
+import { lookAt, lookFlags, lookFrom, lookHelp, type Seen, unknownNode } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
-import { splitOwnFlags } from "./own-flags.ts";
 import { renderedBy } from "./rendered.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything
@@ -26,25 +26,24 @@ Example:
 
 export function render(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
   return withMistakes("render", world, async () => {
-    const { given, rest } = splitOwnFlags(argv, lookFlags);
-    if (rest.includes("--help") || rest.includes("-h")) {
+    const { given, help } = readArguments(argv, { flags: lookFlags });
+    if (help) {
       world.stdout(renderHelp);
       return 0;
     }
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
-    checkArguments(wanted, rest);
+    checkOutput(wanted);
     const mode = wanted in renderedBy ? wanted : given.mode;
     const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
     const seen = await lookAt(look, signal);
+    world.stderr(unknownNode(seen));
     world.stdout(printAs(wanted, seen, given.mode !== undefined));
     for (const problem of seen.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
     return 0;
   });
 }
 
-function checkArguments(output: string, rest: readonly string[]): void {
-  if (rest.length > 0)
-    throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
+function checkOutput(output: string): void {
   const modes = Object.keys(renderedBy);
   if (![...modes, "routes", "json"].includes(output))
     throw new Mistake(

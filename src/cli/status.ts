@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { printProblem } from "../model/problem.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { statePath } from "../playground/net/namespaces.ts";
+import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { askDaemon, isPlayground, playgroundPid } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
-import { splitOwnFlags } from "./own-flags.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing
 
@@ -23,15 +23,17 @@ Only root may ask.
 
 export function status(argv: readonly string[], world: CommandWorld): Promise<number> {
   return withMistakes("status", world, async () => {
-    const { given, rest } = splitOwnFlags(argv, ["source", "node", "o", "output"]);
-    if (rest.includes("--help") || rest.includes("-h")) {
+    const { given, help } = readArguments(argv, { flags: ["source", "node", "o", "output"] });
+    if (help) {
       world.stdout(statusHelp);
       return 0;
     }
-    if (rest.length > 0)
-      throw new Mistake(`cannot use ${JSON.stringify(rest[0])}; --help shows what can be said`);
     const output = outputOf(given.o ?? given.output);
-    const told = await askDaemon(socketOf(given.source ?? "daemon", given.node ?? "node-a"));
+    const socket = socketOf(given.source ?? "daemon", given.node ?? "node-a");
+    const told = await askDaemon(
+      socket,
+      "Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
+    );
     const now = world.clock.wall();
     world.stdout(output === "json" ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, now));
     return 0;

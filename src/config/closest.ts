@@ -16,16 +16,19 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/[-_\s]/g, "");
 }
 
-/** Levenshtein distance. */
+/** How many letters are wrong, missing, too many, or have changed places with their neighbour. */
 function distanceOf(a: string, b: string): number {
+  let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1));
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = swapped ? before[j - 2]! + 1 : change;
+      next.push(Math.min(change, swap, row[j]! + 1, next[j - 1]! + 1));
     }
-    row = next;
+    [before, row] = [row, next];
   }
   return row[b.length]!;
 }

@@ -26,9 +26,10 @@ describe("where to", () => {
   it.each([
     ["10.96.0.10:53/udp", { kind: "address", address: "10.96.0.10", port: 53, protocol: "udp" }],
     ["[fd30::10]:80", { kind: "address", address: "fd30::10", port: 80, protocol: "tcp" }],
-    ["svc/shop/web:80", { kind: "service", namespace: "shop", name: "web", port: "80" }],
-    ["svc/shop/web:http", { kind: "service", namespace: "shop", name: "web", port: "http" }],
-    ["svc/web", { kind: "service", namespace: "default", name: "web", port: null }],
+    ["svc/shop/web:80", { kind: "service", namespace: "shop", name: "web", port: "80", protocol: null }],
+    ["svc/shop/web:http", { kind: "service", namespace: "shop", name: "web", port: "http", protocol: null }],
+    ["svc/web", { kind: "service", namespace: "default", name: "web", port: null, protocol: null }],
+    ["svc/shop/dns:53/udp", { kind: "service", namespace: "shop", name: "dns", port: "53", protocol: "udp" }],
     ["nodeport:30080", { kind: "nodePort", port: 30080, protocol: "tcp" }],
     ["nodeport:30053/udp", { kind: "nodePort", port: 30053, protocol: "udp" }],
   ])("%s", (text, value) => {
@@ -36,17 +37,19 @@ describe("where to", () => {
     expect(answer).toEqual({ ok: true, value });
   });
 
+  it.each(["", "web", "10.0.0.1:0", "10.0.0.1:70000", "10.0.0.1:80/icmp", "svc/a/b/c", "nodeport:x"])(
+    "refuses %j with an example",
+    (text) => {
+      const answer = parseTo(text);
+      expect(answer).toMatchObject({ ok: false, reason: expect.stringContaining("svc/shop/web:80") });
+    },
+  );
+
   it.each([
-    "",
-    "web",
-    "10.0.0.1",
-    "10.0.0.1:0",
-    "10.0.0.1:70000",
-    "10.0.0.1:80/icmp",
-    "svc/a/b/c",
-    "nodeport:x",
-  ])("refuses %j with an example", (text) => {
-    const answer = parseTo(text);
-    expect(answer).toMatchObject({ ok: false, reason: expect.stringContaining("svc/shop/web:80") });
+    ["10.0.0.1", "10.0.0.1:80"],
+    ["fd30::10", "[fd30::10]:80"],
+    ["shop/web:80", "svc/shop/web:80"],
+  ])("refuses %j and says what is missing", (text, right) => {
+    expect(parseTo(text)).toMatchObject({ ok: false, reason: expect.stringContaining(right) });
   });
 });

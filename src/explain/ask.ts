@@ -24,6 +24,8 @@ export type To =
       readonly name: string;
       /** A port's number or name; null: the only one. */
       readonly port: string | null;
+      /** null: any. */
+      readonly protocol: Protocol | null;
     }
   | { readonly kind: "nodePort"; readonly port: number; readonly protocol: Protocol };
 
@@ -45,6 +47,8 @@ export function parseFrom(text: string): Parsed<From> {
   if (text === "node") return parsed({ kind: "node" });
   if (text === "outside") return parsed({ kind: "outside", address: somebodyOutside });
   if (address !== null) return parsed({ kind: word === "pod" ? "pod" : "outside", address });
+  if (/^[\d.]+$/.test(rest ?? text))
+    return refused(`who sends ${JSON.stringify(text)}? That is no address. Say for example ${fromExamples}`);
   const [, namespace, name] =
     /^(?:([a-z0-9-]+)\/)?([a-z0-9]([a-z0-9.-]*[a-z0-9])?)$/.exec(rest ?? text) ?? [];
   if (name !== undefined && word !== "outside")
@@ -56,11 +60,23 @@ export function parseTo(text: string): Parsed<To> {
   const mistake = refused(`where is ${JSON.stringify(text)}? Say for example ${toExamples}`);
   const [, service] = /^(?:svc|service)\/(.+)$/.exec(text) ?? [];
   if (service !== undefined) {
-    const [, namespace, name, port] =
-      /^(?:([a-z0-9-]+)\/)?([a-z0-9-]+)(?::([a-z0-9-]+))?$/.exec(service) ?? [];
+    const [, namespace, name, port, protocol] =
+      /^(?:([a-z0-9-]+)\/)?([a-z0-9-]+)(?::([a-z0-9-]+)(?:\/(tcp|udp|sctp))?)?$/.exec(service) ?? [];
     if (name === undefined) return mistake;
-    return parsed({ kind: "service", namespace: namespace ?? "default", name, port: port ?? null });
+    return parsed({
+      kind: "service",
+      namespace: namespace ?? "default",
+      name,
+      port: port ?? null,
+      protocol: (protocol ?? null) as Protocol | null,
+    });
   }
+  if (parseAddress(text) !== null)
+    return refused(
+      `${text} has many ports: say which, for example ${text.includes(":") ? `[${text}]` : text}:80`,
+    );
+  if (/^[a-z0-9-]+\/[a-z0-9-]+(:[a-z0-9-]+)?$/.test(text))
+    return refused(`where is ${JSON.stringify(text)}? If it is a Service, say svc/${text}`);
   const [, place, digits, protocol = "tcp"] = /^(.+):(\d{1,5})(?:\/(tcp|udp|sctp))?$/.exec(text) ?? [];
   const port = Number(digits);
   if (place === undefined || port < 1 || port > 65_535) return mistake;

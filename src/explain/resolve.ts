@@ -1,4 +1,5 @@
 // From what a user asks about to the packet itself: Services and NodePorts become addresses of this node's Routes.
+import { closest } from "../config/closest.ts";
 import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
 import { type Address, contains, type Family, families, familyOf } from "../model/address.ts";
 import type { ServicePort } from "../model/snapshot.ts";
@@ -60,11 +61,15 @@ function clusterAddress(
   const inFamily = all.filter((port) => family === null || port.family === family);
   const candidates = inFamily.length === 0 ? all : inFamily;
   const found = candidates.filter(
-    ({ port, portName }) => to.port === null || String(port) === to.port || portName === to.port,
+    ({ port, portName, protocol }) =>
+      (to.port === null || String(port) === to.port || portName === to.port) &&
+      (to.protocol === null || protocol === to.protocol),
   );
   const first = found[0];
   if (first === undefined)
-    return refused(`Service ${service} has no port ${to.port}; it has ${portList(candidates)}`);
+    return refused(
+      `Service ${service} has no port ${to.port}${to.protocol === null ? "" : `/${to.protocol}`}; it has ${portList(candidates)}`,
+    );
   if (to.port === null && new Set(found.map(({ key }) => key)).size > 1)
     return refused(`Service ${service} has several ports: say which, one of ${portList(candidates)}`);
   return parsed({ address: first.clusterIP, port: first.port, protocol: first.protocol });
@@ -85,7 +90,9 @@ function similar(service: string, routes: BothRoutes): string {
   const known = new Set(
     families.flatMap((each) => [...routes[each].ports.values()]).map(({ port }) => port.service),
   );
-  const close = [...known].filter((each) => each.endsWith(`/${name}`)).sort();
+  const namesakes = [...known].filter((each) => each.endsWith(`/${name}`)).sort();
+  const near = closest(service, known);
+  const close = namesakes.length > 0 || near === null ? namesakes : [near];
   return close.length === 0 ? "" : `; did you mean svc/${close.join(", svc/")}?`;
 }
 

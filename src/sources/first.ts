@@ -7,6 +7,8 @@ import { realWorld } from "./world.ts";
 
 /** A cluster that is merely slow has answered by then. */
 const patienceMs = 20_000;
+/** One that refuses us is asked no longer than this. */
+const insistenceMs = 4_000;
 
 /** Throws CannotReach when the cluster does not answer. */
 export async function firstSnapshot(
@@ -20,14 +22,15 @@ export async function firstSnapshot(
   try {
     const source = await openSource(spec, nodeName, realWorld(clock), life.signal);
     clock.after(patienceMs, () => life.abort());
+    clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort());
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;
-    throw new CannotReach(`Cannot read the cluster: ${reasonIn(source.status())}`);
+    throw new CannotReach(`Cannot read the cluster: ${reasonIn(source.status()) ?? "it said nothing"}`);
   } finally {
     life.abort();
   }
 }
 
-function reasonIn({ resources }: SourceStatus): string {
+function reasonIn({ resources }: SourceStatus): string | null {
   const errors = Object.values(resources).flatMap(({ lastError }) => lastError?.message ?? []);
-  return errors[0] ?? "it said nothing";
+  return errors[0] ?? null;
 }

@@ -11,7 +11,7 @@ import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb 
 import { listObjects } from "./list.ts";
 import type { ApiObject, Draft } from "./object.ts";
 import { type ApiRequest, parseRequest } from "./request.ts";
-import { type Resource, resourceOfKind } from "./resources.ts";
+import { type Resource, resourceOfKind, resources } from "./resources.ts";
 import { reviewAnswer } from "./reviews.ts";
 import { scaleOf } from "./scale.ts";
 import { Store } from "./store.ts";
@@ -253,7 +253,10 @@ function forbidden({ verb, resource }: ApiRequest): Failure {
 
 function kindOf(kind: string, apiVersion?: string): Resource {
   const resource = resourceOfKind(kind, apiVersion);
-  if (!resource) throw new Failure(404, "NotFound", `no kind ${kind}`);
+  if (!resource) {
+    const known = [...new Set(resources.map((each) => each.kind))].join(", ");
+    throw new Failure(404, "NotFound", `this small API has no ${kind}; it has ${known}`);
+  }
   return resource;
 }
 

@@ -1,14 +1,21 @@
 // The cluster the playground starts with: a small shop; what each Service shows stands above it.
 import { parseAllDocuments } from "yaml";
-import type { Draft } from "../api/object.ts";
+import { type Draft, isMap } from "../api/object.ts";
 
 /** An object as somebody would apply it. */
 export type Manifest = Draft & { readonly kind: string };
 
+/** Throws when the text is no YAML of objects. */
 export function parseManifests(text: string): Manifest[] {
-  return parseAllDocuments(text)
-    .map((document) => document.toJS() as Manifest | null)
-    .filter((object) => object !== null);
+  return parseAllDocuments(text).flatMap((document) => {
+    const [error] = document.errors;
+    if (error !== undefined) throw error;
+    const object = document.toJS() as unknown;
+    if (object === null) return [];
+    if (!isMap(object) || typeof object.kind !== "string")
+      throw new Error("this is no Kubernetes object: it has no kind");
+    return [object as Manifest];
+  });
 }
 
 const set = (name: string, replicas: number, ports = "[{ containerPort: 8080 }]") => `---
