@@ -70,7 +70,7 @@ describe("a machine that refuses", () => {
     expect(rules()).toContain("172.30.0.10");
   });
 
-  it.each(["nftables", "iptables"])(
+  it.each(["nftables", "iptables", "ipvs", "userspace"])(
     "no CAP_NET_ADMIN in mode %s: it ends with 1 and says what it needs",
     async (mode) => {
       const { code, log } = await site.finish({ config: { mode }, by: withoutNetAdmin });
@@ -117,41 +117,89 @@ describe("a machine that refuses", () => {
     expect(daemon.running()).toBe(true);
   });
 
-  it("ten thousand probes at once: all are answered, and Services are served on", async () => {
+  it("10,000 probes a second for three seconds: each is answered, and Services are served on", async () => {
     const daemon = site.start();
     await daemon.ready();
+    const counted = async () => sampleOf(await daemon.metrics(), 'kubeproxy_proxy_healthz_total{code="200"}');
+    const before = await counted();
     const probe = "GET /healthz HTTP/1.1\r\nHost: node\r\n\r\n";
     const sockets = Array.from({ length: 20 }, () => connectInside(site.netns, "127.0.0.1", 10256));
-    let answers = 0;
-    for (const socket of sockets) {
+    const heard = sockets.map(() => "");
+    for (const [i, socket] of sockets.entries()) {
       socket.on("error", () => {});
       socket.setEncoding("utf8").on("data", (data: string) => {
-        answers += data.split("HTTP/1.1 200").length - 1;
+        heard[i] += data;
       });
-      socket.write(probe.repeat(500));
     }
-    for (const object of shop({ clusterIP: "172.30.0.99" })) site.api.put(object);
+    for (let tenths = 0; tenths < 30; tenths++, await sleep(100)) {
+      for (const socket of sockets) socket.write(probe.repeat(50));
+      if (tenths === 15) for (const object of shop({ clusterIP: "172.30.0.99" })) site.api.put(object);
+    }
     await eventually(() => rules().includes("172.30.0.99"), "the new address");
-    // An answer that is cut in the middle of its first line is not counted.
-    await eventually(() => answers > 9_900, "answers");
+    await eventually(async () => (await counted()) - before >= 30_000, "all answers");
+    const answered = () => heard.join("").split("HTTP/1.1 200 OK\r\n").length - 1;
+    await eventually(() => answered() >= 30_000, "all answers heard");
+    expect([answered(), (await counted()) - before]).toEqual([30_000, 30_000]);
+    expect(await daemon.health("/livez")).toMatchObject({ status: 200 });
     for (const socket of sockets) socket.destroy();
   });
 
-  it("slow, greedy and senseless clients: health still answers", async () => {
+  it("clients that never come to an end: newcomers are answered, and the slow ones are shown the door", async () => {
     const daemon = site.start();
     await daemon.ready();
     const clients = Array.from({ length: 600 }, () => connectInside(site.netns, "127.0.0.1", 10256));
-    for (const [i, client] of clients.entries()) {
-      client.on("error", () => {});
-      client.write(
-        i % 2 === 0 ? "GET /healthz HTTP/1.1\r\nX-Slow: " : `GET /${"x".repeat(20_000)} HTTP/1.1\r\n`,
-      );
+    let closed = 0;
+    for (const client of clients) {
+      client.on("error", () => {}).on("close", () => closed++);
+      client.resume().write("GET /healthz HTTP/1.1\r\nX-Slow: ");
     }
-    await sleep(200);
-    expect(await daemon.health()).toMatchObject({ status: 200 });
-    for (const client of clients) client.destroy();
-    expect(daemon.running()).toBe(true);
+    const drips = setInterval(() => {
+      for (const client of clients) if (!client.destroyed) client.write("x");
+    }, 1000);
+    try {
+      const dropped = async () =>
+        sampleOf(await daemon.metrics(), 'turnout_server_connections_dropped_total{server="healthz"}');
+      await eventually(async () => (await dropped()) >= 88, "the oldest displaced");
+      expect(await daemon.health()).toMatchObject({ status: 200 });
+      await eventually(() => closed === clients.length, "all of them closed", 30_000);
+      expect(rules()).toContain("172.30.0.10");
+    } finally {
+      clearInterval(drips);
+      for (const client of clients) client.destroy();
+    }
   });
+
+  it.each([
+    ["healthz", 10256],
+    ["metrics", 10249],
+  ])(
+    "requests that are too large for the %s server: they are refused, and it answers on",
+    async (_, port) => {
+      const daemon = site.start();
+      await daemon.ready();
+      const said = (request: string) =>
+        new Promise<string>((resolve) => {
+          const client = connectInside(site.netns, "127.0.0.1", port);
+          let text = "";
+          client.on("error", () => {}).on("close", () => resolve(text));
+          client.setEncoding("utf8").on("data", (data: string) => {
+            text += data;
+          });
+          client.write(request);
+        });
+      expect(await said(`GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: node\r\n\r\n`)).toMatch(
+        /^HTTP\/1\.1 431 /,
+      );
+      expect(
+        await said(`GET / HTTP/1.1\r\nHost: node\r\n${`X: ${"y".repeat(99)}\r\n`.repeat(500)}\r\n`),
+      ).toMatch(/^HTTP\/1\.1 431 /);
+      expect(await said("\0\x01 nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /);
+      expect(await said("GET /healthz HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n")).toMatch(
+        /^HTTP\/1\.1 200 /,
+      );
+      expect(daemon.running()).toBe(true);
+    },
+  );
 });
 
 describe("an API server that goes away", () => {
