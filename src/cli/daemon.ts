@@ -94,7 +94,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   });
   if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
   try {
-    const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows);
+    const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows, life.signal);
     const node = await findNode(source, config, nodeName, log, life.signal);
     const localAddresses = await readLocalAddresses({});
     const settings = new NodeSettings(config, {
@@ -139,7 +139,8 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
         mode,
         prepare,
         localAddresses,
-        removeLeftovers: () => removeLeftovers(config, log, ([, { ownsFlows = false }]) => !ownsFlows),
+        removeLeftovers: () =>
+          removeLeftovers(config, log, ([, { ownsFlows = false }]) => !ownsFlows, life.signal),
       },
       log,
     );
@@ -159,22 +160,33 @@ function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: Daemon
   return inForce;
 }
 
+/** How often to look whether the last connections through another mode have ended. */
+const retreatEveryMs = 60_000;
+
 /**
  * What another technology left is removed as well as it goes. Rules that serve by themselves go when ours are in place;
- * those that lead to the sockets of a process that has ended go before.
+ * those that lead to the sockets of a process that has ended go before. What connections go through waits for their end.
  */
 async function removeLeftovers(
-  { mode }: ValidConfig,
+  config: ValidConfig,
   log: Log,
   concerns: (entry: [string, ModeAtWork]) => boolean,
+  signal: AbortSignal,
 ): Promise<void> {
+  const { mode } = config;
   const { rules: spared } = modesAtWork[mode];
   for (const [name, other] of Object.entries(modesAtWork).filter(concerns)) {
     if (name === mode || other.staysDuring?.includes(mode)) continue;
-    await other.cleanUp(spared === undefined ? {} : { spared }).catch((error: unknown) => {
+    try {
+      const left = await (other.retreat?.() ?? other.cleanUp(spared === undefined ? {} : { spared }));
+      if (left !== "waiting") continue;
+      log.v(2, "Connections through another mode go on", { mode: name });
+      const again = () => void removeLeftovers(config, log, ([each]) => each === name, signal);
+      signal.addEventListener("abort", systemClock.after(retreatEveryMs, again), { once: true });
+    } catch (error) {
       if (!(error instanceof HostError)) throw error;
       log.v(2, "Leftovers of another mode could not be removed", { mode: name, reason: error.message });
-    });
+    }
   }
 }
 

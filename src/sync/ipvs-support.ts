@@ -9,7 +9,7 @@ import { run, type Start, starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { type IpvsHost, openIpvsHost } from "../host/ipvs/host.ts";
 import { type Family, families } from "../model/address.ts";
-import { ipvsRemoval, rulesRemoval } from "../modes/ipvs/removal.ts";
+import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "../modes/ipvs/removal.ts";
 import { ipvsSysctls } from "../modes/ipvs/sysctls.ts";
 import type { VirtualServer } from "../plan/ipvs/types.ts";
 import { setSysctls } from "./sysctls.ts";
@@ -101,6 +101,27 @@ export async function setTimeouts(
 
 /** Takes out rules, servers of ours, link and sets of both families; safe to repeat. */
 export async function cleanUpIpvs(place: Place): Promise<void> {
+  await withHosts(place, async (hosts) => {
+    // The link carries addresses of both families, which tell whose servers are ours.
+    const states = await Promise.all(hosts.map((host) => host.read()));
+    for (const [i, state] of states.entries()) await removeAll(hosts[i]!, ipvsRemoval(state));
+  });
+}
+
+/** The same, but connections go on: what they need stays. Gives whether something did, so that one looks again. */
+export async function retreatFromIpvs(place: Place): Promise<"done" | "waiting"> {
+  let isWaiting = false;
+  await withHosts(place, async (hosts) => {
+    const states = await Promise.all(hosts.map((host) => host.read()));
+    isWaiting = states.some(hasConnections);
+    const remove = isWaiting ? ipvsRetreat : ipvsRemoval;
+    for (const [i, state] of states.entries()) await removeAll(hosts[i]!, remove(state));
+  });
+  return isWaiting ? "waiting" : "done";
+}
+
+/** After the rules, with a host for each family; without any of it where the mode was never at work. */
+async function withHosts(place: Place, work: (hosts: readonly IpvsHost[]) => Promise<void>): Promise<void> {
   // Where IPVS was never loaded there is nothing, and looking would load it.
   if (place.netns === undefined && !existsSync("/proc/net/ip_vs")) return;
   const start = starter(place);
@@ -110,9 +131,7 @@ export async function cleanUpIpvs(place: Place): Promise<void> {
   const hosts: IpvsHost[] = [];
   try {
     for (const family of families) hosts.push(await openIpvsHost({ family, start, ...place }));
-    // The link carries addresses of both families, which tell whose servers are ours.
-    const states = await Promise.all(hosts.map((host) => host.read()));
-    for (const [i, state] of states.entries()) await removeAll(hosts[i]!, ipvsRemoval(state));
+    await work(hosts);
   } finally {
     for (const host of hosts) await host.close();
   }

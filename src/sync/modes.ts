@@ -14,7 +14,7 @@ import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./iptables-support.ts";
 import { openIpvs } from "./ipvs.ts";
-import { cleanUpIpvs, prepareIpvs } from "./ipvs-support.ts";
+import { cleanUpIpvs, prepareIpvs, retreatFromIpvs } from "./ipvs-support.ts";
 import { openNftables } from "./nftables.ts";
 import { iptablesLeaves, ipvsLacks, ipvsLeaves, type ReadFile } from "./remarks.ts";
 import { openUserspace } from "./userspace.ts";
@@ -59,6 +59,8 @@ export type ModeAtWork = {
   readonly countsLocal: "ports" | "services";
   /** Where the gate asks for it, listeners of our own serve NodePorts on loopback. */
   readonly servesLoopback?: boolean;
+  /** Cleans up behind another mode without ending connections; `waiting`: some go on, ask again later. */
+  readonly retreat?: () => Promise<"done" | "waiting">;
   /** Flows end at sockets of the mode, which deletes those that lead to closed ones itself. */
   readonly ownsFlows?: boolean;
   /** What clean-up of other modes must spare while this one is at work. */
@@ -107,6 +109,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
     cleanUp: cleanUpIpvs,
     turnsAway: "refused",
     countsLocal: "services",
+    retreat: () => retreatFromIpvs({}),
     rules: { jumps, chains: ownChains },
     staysDuring: ["iptables"],
     notice: {

@@ -9,7 +9,7 @@ import { printOperation } from "../../plan/ipvs/print.ts";
 import { freshState } from "../../plan/ipvs/state.ts";
 import type { HeldServer, IpvsState, Operation } from "../../plan/ipvs/types.ts";
 import { compile } from "./compile.ts";
-import { ipvsRemoval, rulesRemoval } from "./removal.ts";
+import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "./removal.ts";
 import { setsOf } from "./sets.ts";
 
 const web = (family: "ipv4" | "ipv6"): ServicePort =>
@@ -115,6 +115,28 @@ describe("what IPVS holds", () => {
       setsOf("ipv4").map(({ name }) => `destroy set ${name}`),
     );
     expect(ipvsRemoval(freshState("ipv4"))).toEqual([]);
+  });
+
+  it("behind another mode only what no connection needs goes", () => {
+    const [name, web] = server("172.30.0.10", 80);
+    const at = (address: string, active: number, weight = 1) =>
+      [`${address}:8080`, { address, port: 8080, weight, active, inactive: 0 }] as const;
+    const destinations = new Map([at("10.180.0.1", 1), at("10.180.0.2", 0), at("10.180.0.3", 0, 0)]);
+    const busy: IpvsState = {
+      ...state,
+      addresses: new Set(["172.30.0.10", "198.51.100.7"]),
+      servers: new Map([...state.servers, [name, { ...web, destinations }]]),
+    };
+    expect([hasConnections(state), hasConnections(busy)]).toEqual([false, true]);
+    expect(texts(ipvsRetreat(busy))).toEqual([
+      "set destination 172.30.0.10:80/TCP 10.180.0.1:8080 weight 0",
+      "set destination 172.30.0.10:80/TCP 10.180.0.2:8080 weight 0",
+      "delete server 198.51.100.7:80/TCP",
+      "delete server 192.168.0.2:30080/TCP",
+      "delete server 192.168.0.2:30053/UDP",
+      "delete server 192.168.0.2:30099/SCTP",
+      "delete address 198.51.100.7",
+    ]);
   });
 
   it("20/44 the sets of IPv6 go too, and a link of another kind stays", () => {

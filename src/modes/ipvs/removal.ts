@@ -2,7 +2,8 @@
 import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
 import { type Held, heldJumps, unreferenced } from "../../plan/iptables/removal.ts";
 import { type HostTables, type IptablesPatch, tableNames } from "../../plan/iptables/types.ts";
-import type { HeldServer, IpvsState, Operation } from "../../plan/ipvs/types.ts";
+import { isDrained } from "../../plan/ipvs/drain.ts";
+import type { HeldServer, IpvsState, Operation, ServerId } from "../../plan/ipvs/types.ts";
 import { jumps, ownChains } from "./foundation.ts";
 import { type Role, setName, setsOf } from "./sets.ts";
 
@@ -22,18 +23,60 @@ export function rulesRemoval(have: HostTables): IptablesPatch {
 
 /** Servers, link and sets, in that order. Virtual servers that nobody of ours made stay. */
 export function ipvsRemoval(have: IpvsState): Operation[] {
-  const servers = [...have.servers.values()].filter((server) => isOurs(server, have));
   const sets = setsOf(have.family).filter(({ name }) => have.sets.has(name));
   return [
-    ...servers.map(
-      ({ address, port, protocol }): Operation => ({
-        kind: "delete server",
-        server: { address, port, protocol },
-      }),
-    ),
+    ...ownServers(have).flatMap(deleted),
     ...(have.link === "dummy" ? [{ kind: "delete link" } as const] : []),
     ...sets.map(({ name }): Operation => ({ kind: "destroy set", set: name })),
   ];
+}
+
+/**
+ * What can go without ending a connection, behind a mode that gets all new ones. Servers with connections stay, and take
+ * no others; their addresses stay too, and the sets, by which they are known to be ours.
+ */
+export function ipvsRetreat(have: IpvsState): Operation[] {
+  const busy = ownServers(have).filter(isBusy);
+  const needed = new Set(busy.map(({ address }) => address));
+  return [
+    ...ownServers(have).flatMap((server) => (isBusy(server) ? closed(server) : deleted(server))),
+    ...[...have.addresses]
+      .filter((address) => !needed.has(address))
+      .map((address): Operation => ({ kind: "delete address", address })),
+  ];
+}
+
+/** Whether a server of ours still has connections: then the link and the sets must stay. */
+export function hasConnections(have: IpvsState): boolean {
+  return ownServers(have).some(isBusy);
+}
+
+function isBusy(server: HeldServer): boolean {
+  return (
+    isDrained(server) &&
+    [...server.destinations.values()].some(({ active, inactive }) => active + inactive > 0)
+  );
+}
+
+function closed(server: HeldServer): Operation[] {
+  const open = [...server.destinations.values()].filter(({ weight }) => weight !== 0);
+  return open.map(({ address, port }) => ({
+    kind: "set destination",
+    server: idOf(server),
+    destination: { address, port, weight: 0 },
+  }));
+}
+
+function deleted(server: HeldServer): Operation[] {
+  return [{ kind: "delete server", server: idOf(server) }];
+}
+
+function idOf({ address, port, protocol }: HeldServer): ServerId {
+  return { address, port, protocol };
+}
+
+function ownServers(have: IpvsState): HeldServer[] {
+  return [...have.servers.values()].filter((server) => isOurs(server, have));
 }
 
 /** Its address is on our link, or our sets speak of it. */
