@@ -109,7 +109,8 @@ function completed(configuration: Configuration<string>, kubeconfig: string, nod
     oomScoreAdj: 0,
     iptables: { ...periods, ...(iptables as object) },
     nftables: { ...periods, ...(nftables as object) },
-    ipvs: { ...periods, ...(ipvs as object) },
+    // On a slow machine the two families of kube-proxy may keep each other from a lock, and it does not try again before.
+    ipvs: { ...periods, syncPeriod: "5m", ...(ipvs as object) },
     ...others,
   };
 }
