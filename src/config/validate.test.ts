@@ -1,0 +1,145 @@
+// Which configurations are refused, in which words, and where they stand.
+import { describe, expect, it } from "vitest";
+import { complete, errorOf, fileError } from "../../test/support/completed.ts";
+
+describe("validation", () => {
+  it("01/17 keywords of nodePortAddresses must not repeat, and are case-sensitive", () => {
+    expect(fileError("nodePortAddresses: [localhost, localhost]")).toBe(
+      'failed validate: KubeProxyConfiguration.NodePortAddresses[1]: Duplicate value: "localhost"',
+    );
+    expect(fileError("nodePortAddresses: [10.0.0.0/8, 10.0.0.0/8]")).toBe("no error");
+    expect(fileError("nodePortAddresses: [Localhost]")).toContain("NodePortAddresses[0]: Invalid value");
+    expect(fileError("nodePortAddresses: [10.1.2.3]")).toContain("for one address write 10.1.2.3/32");
+  });
+
+  it("01/22 minSyncPeriod above syncPeriod is an error on SyncPeriod", () => {
+    expect(fileError("iptables: {syncPeriod: 1s, minSyncPeriod: 5s}")).toBe(
+      'failed validate: KubeProxyConfiguration.SyncPeriod: Invalid value: "5s": must be greater than or equal to KubeProxyConfiguration.MinSyncPeriod',
+    );
+  });
+
+  it("01/23 a negative syncPeriod gives exactly two errors on SyncPeriod", () => {
+    const error = fileError("iptables: {syncPeriod: -5s, minSyncPeriod: 2s}");
+    expect(error.match(/KubeProxyConfiguration\.SyncPeriod: Invalid value/g)).toHaveLength(2);
+    expect(error).toMatch(/^failed validate: \[.*\]$/);
+  });
+
+  it("01/24 a blank in clusterCIDR is an error in ClusterCIDR mode only", () => {
+    const body = 'clusterCIDR: "10.0.0.0/8, fd00::/64"\n';
+    expect(fileError(body)).toMatch(/DetectLocalConfiguration\.ClusterCIDRs\[1\]: .*without blanks/);
+    expect(fileError(`${body}detectLocalMode: NodeCIDR`)).toBe("no error");
+  });
+
+  it("01/25 cluster CIDRs are one, or one of each family", () => {
+    expect(fileError("clusterCIDR: fd00::/64,fd01::/64")).toContain(
+      'ClusterCIDRs: Invalid value: ["fd00::/64"',
+    );
+    expect(fileError("clusterCIDR: 10.0.0.0/8,fd00::/64,fd01::/64")).toContain("ClusterCIDRs: Invalid value");
+    expect(fileError("clusterCIDR: 10.0.0.0/8,fd00::/64")).toBe("no error");
+  });
+
+  it("01/26 an empty --cluster-cidr is an error, an empty field is not", () => {
+    expect(errorOf(["--cluster-cidr="])).toContain("ClusterCIDRs[0]: Invalid value");
+    expect(fileError('clusterCIDR: ""')).toBe("no error");
+  });
+
+  it("01/33 the bit of iptables is checked in every mode", () => {
+    expect(fileError("mode: nftables\niptables: {masqueradeBit: 32}")).toContain(
+      "KubeProxyConfiguration.KubeProxyIPTablesConfiguration.MasqueradeBit: Invalid value: 32",
+    );
+  });
+
+  it("01/34 the bit of nftables is checked in its mode only", () => {
+    expect(fileError("nftables: {masqueradeBit: 32}")).toBe("no error");
+    expect(fileError("mode: nftables\nnftables: {masqueradeBit: 32}")).toContain(
+      "KubeProxyNFTablesConfiguration",
+    );
+  });
+
+  it("01/35 vmodule is forbidden with JSON logs", () => {
+    expect(fileError("logging: {format: json, vmodule: [{filePattern: a, verbosity: 1}]}")).toMatch(
+      /^initialize logging: logging\.vmodule: Forbidden/,
+    );
+  });
+
+  it("01/40 hidden metrics can be shown for the previous minor only", () => {
+    expect(fileError('showHiddenMetricsForVersion: "1.35"')).toContain(
+      "ShowHiddenMetricsForVersion: Invalid value",
+    );
+    expect(fileError('showHiddenMetricsForVersion: "1.36"')).toBe("no error");
+  });
+
+  it.each([
+    ["ipvs.tcpTimeout", "mode: ipvs\nipvs: {tcpTimeout: -1s}", "KubeProxyIPVSConfiguration.TCPTimeout"],
+    [
+      "ipvs.tcpFinTimeout",
+      "mode: ipvs\nipvs: {tcpFinTimeout: -1s}",
+      "KubeProxyIPVSConfiguration.TCPFinTimeout",
+    ],
+    ["ipvs.udpTimeout", "mode: ipvs\nipvs: {udpTimeout: -1s}", "KubeProxyIPVSConfiguration.UDPTimeout"],
+    [
+      "ipvs.excludeCIDRs",
+      "mode: ipvs\nipvs: {excludeCIDRs: [x]}",
+      "KubeProxyIPVSConfiguration.ExcludeCidrs[0]",
+    ],
+    ["conntrack.maxPerCore", "conntrack: {maxPerCore: -1}", "KubeProxyConntrackConfiguration.MaxPerCore"],
+    ["conntrack.min", "conntrack: {min: -1}", "KubeProxyConntrackConfiguration.Min"],
+    ["conntrack.udpTimeout", "conntrack: {udpTimeout: -1s}", "KubeProxyConntrackConfiguration.UDPTimeout"],
+    ["oomScoreAdj", "oomScoreAdj: 1001", "KubeProxyLinuxConfiguration.OOMScoreAdj"],
+    ["mode", "mode: Iptables", "KubeProxyConfiguration.Mode.ProxyMode"],
+    [
+      "clientConnection.burst",
+      "clientConnection: {burst: -1}",
+      "KubeProxyConfiguration.ClientConnection.Burst",
+    ],
+    ["configSyncPeriod", "configSyncPeriod: -1s", "KubeProxyConfiguration.ConfigSyncPeriod"],
+    ["bindAddress", 'bindAddress: "[::]"', "KubeProxyConfiguration.BindAddress"],
+    ["metricsBindAddress", "metricsBindAddress: 1.2.3.4:0", "KubeProxyConfiguration.MetricsBindAddress"],
+    ["detectLocalMode", "detectLocalMode: x", "KubeProxyConfiguration.DetectLocalMode: Unsupported value"],
+    ["detectLocal", "detectLocalMode: BridgeInterface", "DetectLocalConfiguration.InterfaceName"],
+    ["detectLocal", "detectLocalMode: InterfaceNamePrefix", "DetectLocalConfiguration.InterfacePrefix"],
+    ["logging.flushFrequency", "logging: {flushFrequency: -1s}", "logging.flushFrequency"],
+    ["logging.format", "logging: {format: xml}", "logging.format: Invalid value"],
+    [
+      "logging.format",
+      "logging: {format: json}\nfeatureGates: {LoggingBetaOptions: false}",
+      "logging.format: Forbidden",
+    ],
+    ["logging.vmodule", "logging: {vmodule: [{verbosity: 1}]}", "logging.vmodule[0]: Required value"],
+    ["logging.vmodule", 'logging: {vmodule: [{filePattern: "a=b"}]}', "logging.vmodule[0]: Invalid value"],
+    [
+      "logging.options",
+      "logging: {options: {text: {splitStream: true}}}",
+      "logging.options.text.splitStream: Forbidden",
+    ],
+    [
+      "logging.options",
+      "logging: {options: {json: {infoBufferSize: 1Ki}}}",
+      "logging.options.json.infoBufferSize: Forbidden",
+    ],
+  ])("refuses %s under the path that kube-proxy gives", (_, body, path) => {
+    expect(fileError(body)).toContain(path);
+  });
+
+  it("names the line or the flag behind each error", () => {
+    expect(complete([], "conntrack:\n  min: -1\noomScoreAdj: 2000")).toMatchObject({
+      places: ["proxy.yaml:4:3: conntrack.min", "proxy.yaml:5:1: oomScoreAdj"],
+    });
+    expect(complete([], "nodePortAddresses:\n- primary\n- x\nclusterCIDR: a,b")).toMatchObject({
+      places: ["proxy.yaml:5:3: nodePortAddresses", "proxy.yaml:6:1: clusterCIDR"],
+    });
+    expect(complete(["--proxy-mode=x"])).toMatchObject({ places: ["--proxy-mode"] });
+  });
+
+  it("reports all errors together", () => {
+    expect(errorOf(["--proxy-mode=x", "--conntrack-min=-1"])).toMatch(
+      /^failed validate: \[.*Min: .*, .*ProxyMode: .*\]$/,
+    );
+  });
+
+  it("remarks on gates that will go away", () => {
+    expect(complete(["--feature-gates=KubeProxyIPVS=true"]).notices).toEqual([
+      "feature gate KubeProxyIPVS is deprecated and will be removed in a future release: do not set it",
+    ]);
+  });
+});

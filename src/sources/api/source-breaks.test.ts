@@ -1,0 +1,287 @@
+// The API source when the server breaks off, refuses, is overloaded or forgets: it waits as it should and resumes.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { expect, it, vi } from "vitest";
+import { service, slice } from "../../../test/support/api-rig.ts";
+import {
+  agrees,
+  catchesUp,
+  clock,
+  countFailuresAnew,
+  failed,
+  patiently,
+  requests,
+  rig,
+  settle,
+  status,
+  synced,
+  text,
+  watching,
+} from "../../../test/support/api-story.ts";
+
+it("22/1 a connection cut in mid-watch resumes from the last version, without a list", async () => {
+  await synced();
+  const { resourceVersion } = rig.server.put(service("other", "172.30.0.2")).metadata;
+  await agrees();
+  const before = requests("services").length;
+  for (const watch of rig.server.watches({ resource: "services" })) watch.wire.destroy();
+  await failed(1);
+  rig.server.put(service("third", "172.30.0.3"));
+  clock.advance(1199);
+  await settle();
+  expect(requests("services")).toHaveLength(before);
+  clock.advance(1);
+  await agrees();
+  expect(text(requests("services").slice(before))).toEqual([`watch ${resourceVersion}`]);
+});
+
+it("22/1 a line cut in the middle is not half believed", async () => {
+  await synced();
+  for (const watch of rig.server.watches({ resource: "endpointslices" }))
+    watch.wire.arm({ kind: "reset", afterBytes: 120 });
+  rig.server.put(slice("web-1", "web", ["10.0.0.1", "10.0.0.2"]));
+  await vi.waitFor(() => expect(rig.source.status().resources.EndpointSlice!.reconnects).toBe(1), patiently);
+  await catchesUp();
+  expect(requests("endpointslices").filter((seen) => seen.verb === "list")).toEqual([]);
+});
+
+it("22/2 a server that refuses connections is tried 0.8 s·2ⁿ apart, then resumed without a list", async () => {
+  await synced();
+  await rig.server.close();
+  await failed(1);
+  // With a chance of one half the pauses are 1.5 d.
+  for (const [i, pause] of [1200, 2400, 4800, 9600, 19_200, 38_400, 45_000, 45_000].entries()) {
+    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+    clock.advance(pause - 1);
+    await settle(20);
+    expect(status().failures).toBe(1 + i);
+    clock.advance(1);
+    await failed(2 + i);
+  }
+  expect(rig.seen()).toEqual(rig.truth());
+  rig.server.put(service("after", "172.30.0.9"));
+  const before = rig.server.seen.length;
+  await rig.server.listen();
+  clock.advance(60_000);
+  await agrees();
+  expect(text(rig.server.seen.slice(before)).every((asked) => asked.startsWith("watch"))).toBe(true);
+});
+
+it("the first watch that the server takes again wakes the others", async () => {
+  let calls = 0;
+  // Pauses of d, 1.25 d, 1.5 d and 1.75 d.
+  await synced({ random: () => (calls++ % 4) / 4 });
+  await rig.server.close();
+  for (let i = 1; i <= 7; i++) {
+    await failed(i);
+    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+    if (i < 7) clock.advance(60_000);
+  }
+  rig.server.put(service("after", "172.30.0.9"));
+  await rig.server.listen();
+  clock.advance(30_000);
+  await vi.waitFor(() => expect(rig.server.watches()).not.toEqual([]), patiently);
+  await settle();
+  clock.advance(1000);
+  await watching(4);
+  await agrees();
+});
+
+it("restarts of the server that lie apart are waited for anew each time, and a rotated token is shown at once", async () => {
+  let token = "one";
+  const file = join(await mkdtemp(join(tmpdir(), "turnout-source-")), "token");
+  await writeFile(file, token);
+  await synced({ server: { token: () => token }, tokenFile: file });
+  for (const next of ["two", "three", "four", "five"]) {
+    await rig.server.close();
+    for (const [i, pause] of [1200, 2400].entries()) {
+      await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+      await failed(1 + i);
+      clock.advance(pause);
+    }
+    await failed(3);
+    token = next;
+    await writeFile(file, token);
+    rig.server.put(service(next, "172.30.0.9"));
+    await rig.server.listen();
+    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
+    clock.advance(4800);
+    await watching();
+    await agrees();
+    await failed(3);
+    countFailuresAnew();
+    clock.advance(10_000);
+  }
+  await rm(dirname(file), { recursive: true });
+});
+
+it("22/3 an ERROR 410 in a stream that stays open leads to exactly one list, at once", async () => {
+  await synced();
+  const before = requests("services").length;
+  const status410 = { kind: "Status", status: "Failure", code: 410, reason: "Expired", message: "too old" };
+  for (const watch of rig.server.watches({ resource: "services" })) {
+    watch.wire.send(`${JSON.stringify({ type: "ERROR", object: status410 })}\n`);
+  }
+  await failed(1);
+  await watching();
+  await settle();
+  expect(text(requests("services").slice(before))).toEqual(["stream"]);
+  rig.server.put(service("later", "172.30.0.5"));
+  await agrees();
+});
+
+it("22/3 22/4 HTTP 410 on watch, then on the list: the second list is without a version", async () => {
+  await synced({ streaming: false });
+  const before = requests("services").length;
+  rig.server.faults.arm({ resource: "services", verb: "watch" }, { kind: "status", code: 410 });
+  rig.server.faults.arm({ resource: "services", verb: "list" }, { kind: "status", code: 410 });
+  rig.server.dropConnections();
+  await failed(1);
+  clock.advance(2000);
+  await vi.waitFor(() => expect(requests("services").length).toBeGreaterThanOrEqual(before + 4), patiently);
+  const after = requests("services").slice(before);
+  const asked = after.map(
+    (seen) => `${seen.verb} ${seen.query.get("resourceVersion")} ${seen.query.get("limit")}`,
+  );
+  const version = after[0]!.query.get("resourceVersion");
+  expect(asked.slice(0, 3)).toEqual([`watch ${version} null`, `list ${version} null`, "list null 500"]);
+  await agrees();
+});
+
+it("22/4 a version the server has not reached leads to a list without version", async () => {
+  await synced();
+  const version = rig.server.store.version;
+  for (const name of ["a", "b", "c"]) rig.server.put(service(name, "172.30.1.1"));
+  await agrees();
+  await rig.server.close();
+  // A backup is restored: the counter goes back, and what happened since never happened.
+  rig.server.store.restore(version);
+  await rig.server.listen();
+  rig.server.faults.arm({ verb: "watch", resource: "services" }, { kind: "status", code: 410 });
+  await catchesUp();
+  expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(1);
+});
+
+it("22/5 429 with Retry-After: silence for that long, then the same watch", async () => {
+  await synced();
+  const before = requests("services").length;
+  rig.server.faults.arm({ resource: "services" }, { kind: "status", code: 429, retryAfter: 3 });
+  rig.server.dropConnections();
+  await failed(1);
+  clock.advance(1200);
+  await failed(2);
+  clock.advance(2999);
+  await settle();
+  expect(requests("services")).toHaveLength(before + 1);
+  clock.advance(1);
+  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2), patiently);
+  const [first, second] = text(requests("services").slice(before));
+  expect(first).toMatch(/^watch/);
+  expect(second).toBe(first);
+});
+
+it("5xx keeps the state, backs off and resumes", async () => {
+  await synced();
+  rig.server.faults.arm({ resource: "services" }, { kind: "status", code: 500 }, 3);
+  rig.server.dropConnections();
+  await failed(1);
+  rig.server.put(service("new", "172.30.0.7"));
+  rig.server.remove("Service", "shop", "web");
+  for (let i = 2; i <= 4; i++) {
+    clock.advance(15_000);
+    await failed(i);
+  }
+  clock.advance(60_000);
+  await agrees();
+  expect(status().relists).toBe(0);
+  expect(status().lastError!.message).toBe("told to answer 500");
+});
+
+it("a watch that ends at once without an event is not opened again at once", async () => {
+  await synced();
+  const endAll = () => {
+    for (const watch of rig.server.watches({ resource: "services" })) watch.wire.end();
+  };
+  const before = requests("services").length;
+  endAll();
+  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 1), patiently);
+  await watching();
+  endAll();
+  await failed(1);
+  await settle();
+  expect(requests("services")).toHaveLength(before + 1);
+  clock.advance(1200);
+  await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2), patiently);
+});
+
+// There are no handlers that could throw: what cannot be read is a Problem.
+it("22/14 a quiet watch with bookmarks keeps its connection, one without a byte is re-opened", async () => {
+  await synced({ random: () => 1 });
+  for (let minute = 0; minute < 10; minute++) {
+    for (const watch of rig.server.watches()) watch.bookmark();
+    await settle(20);
+    clock.advance(60_000);
+  }
+  expect(status().reconnects).toBe(0);
+  for (const watch of rig.server.watches()) watch.wire.arm({ kind: "silent" });
+  rig.server.put(service("unheard", "172.30.0.8"));
+  clock.advance(150_000);
+  await failed(1);
+  await catchesUp();
+  expect(status().relists).toBe(0);
+});
+
+it("a server that went back in time and is silent about it is found out", async () => {
+  await synced();
+  const version = rig.server.store.version;
+  for (let i = 0; i < 20; i++) rig.server.put(service("web", `172.30.0.${i + 1}`));
+  await agrees();
+  await rig.server.close();
+  rig.server.store.restore(version);
+  await rig.server.listen();
+  await failed(1);
+  clock.advance(2000);
+  // Real servers say nothing on a watch from a version they have not reached.
+  for (let i = 2; i <= 4; i++) {
+    await vi.waitFor(() => expect(rig.server.watches({ resource: "services" })).toHaveLength(1), patiently);
+    await settle(20);
+    clock.advance(150_000);
+    await failed(i);
+    clock.advance(2000);
+  }
+  await agrees();
+});
+
+it("a hung request is given up", async () => {
+  await synced();
+  rig.server.faults.arm({ resource: "services" }, { kind: "hang" });
+  rig.server.dropConnections();
+  await failed(1);
+  clock.advance(1200);
+  await vi.waitFor(() => expect(clock.pending()).toBeGreaterThan(0), patiently);
+  await settle();
+  rig.server.put(service("more", "172.30.0.6"));
+  clock.advance(30_000);
+  await failed(2);
+  await catchesUp();
+});
+
+it("22/16 many watches later nothing is left open", async () => {
+  await synced();
+  for (let i = 0; i < 250; i++) {
+    for (const watch of rig.server.watches()) watch.wire.end();
+    await vi.waitFor(
+      () => {
+        clock.advance(1000);
+        const reconnects = Object.values(rig.source.status().resources).map((each) => each.reconnects);
+        expect(reconnects).toEqual([i + 1, i + 1, i + 1, i + 1]);
+        expect(rig.server.watches()).toHaveLength(4);
+      },
+      { interval: 1 },
+    );
+  }
+  expect(rig.server.connections).toBeLessThanOrEqual(8);
+  // One timer for each watch: the wait for its next byte.
+  expect(clock.pending()).toBeLessThanOrEqual(4);
+});

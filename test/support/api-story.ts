@@ -1,0 +1,71 @@
+// A rig of the API source for tests that tell a story: made by `synced` or `started`, and stopped after each test.
+import { afterEach, expect, vi } from "vitest";
+import type { Seen } from "../../src/playground/api/server.ts";
+import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "./api-rig.ts";
+import { type ManualClock, manualClock } from "./manual-clock.ts";
+
+export const patiently = { timeout: 10_000, interval: 5 };
+
+export let rig: ApiRig;
+export let clock: ManualClock;
+let failuresBefore = 0;
+
+afterEach(() => rig?.stop());
+
+type RigOptions = Parameters<typeof apiRig>[1];
+
+/** A rig in sync with a small cluster. */
+export async function synced(options: RigOptions & { streaming?: boolean } = {}) {
+  await started({
+    ...options,
+    prepare(server) {
+      server.faults.refuseStreamingLists = options.streaming === false;
+      server.put(node());
+      server.put(service("web"));
+      server.put(slice("web-1", "web", ["10.0.0.1"]));
+      server.put(serviceCIDR("kubernetes", "172.30.0.0/16"));
+    },
+  });
+  await agrees();
+  await watching();
+  countFailuresAnew();
+}
+
+export async function started(options: RigOptions = {}) {
+  clock = manualClock();
+  failuresBefore = 0;
+  rig = await apiRig(clock, { random: () => 0.5, ...options });
+}
+
+export const agrees = () => vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), patiently);
+/** The same, while time goes by. */
+export const catchesUp = () =>
+  vi.waitFor(() => {
+    clock.advance(1000);
+    expect(rig.seen()).toEqual(rig.truth());
+  }, patiently);
+export const watching = (count = 4) =>
+  vi.waitFor(() => expect(rig.server.watches()).toHaveLength(count), patiently);
+export const requests = (resource: string): Seen[] =>
+  rig.server.seen.filter((seen) => seen.resource === resource);
+export const status = () => rig.source.status().resources.Service!;
+
+/** Waits until the source has met so many failures with Services. */
+export const failed = (count: number) =>
+  vi.waitFor(() => expect(status().failures - failuresBefore).toBe(count), patiently);
+
+export function countFailuresAnew(): void {
+  failuresBefore = status().failures;
+}
+
+/** Lets pending I/O happen without moving the clock. */
+export const settle = (ms = 60) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const kindOf = (seen: Seen): string =>
+  seen.verb === "list"
+    ? "list"
+    : seen.query.has("sendInitialEvents")
+      ? "stream"
+      : `watch ${seen.query.get("resourceVersion")}`;
+
+export const text = (requested: readonly Seen[]) => requested.map(kindOf);
