@@ -322,6 +322,18 @@ describe("status", () => {
     await expect(printStatus(told, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
   });
 
+  it("counts Problems that are too many to be read", () => {
+    const problems = Array.from({ length: 10_000 }, (_, i) => ({
+      ...told.problems[0]!,
+      object: `Service shop/s${i}`,
+    }));
+    const lines = printStatus({ ...told, problems }, 1_000_000)
+      .trimEnd()
+      .split("\n");
+    expect(lines.filter((line) => line.includes("is no address"))).toHaveLength(20);
+    expect(lines.at(-1)).toBe("          and 9980 more: -o json lists them all");
+  });
+
   it("prints it as JSON, as it came through the socket", async () => {
     const socket = join(scratch, "sockets", "status.sock");
     const close = await serveStatus(socket, { "/": () => told, "/relays": () => ({}) });
@@ -397,8 +409,26 @@ describe("the reference", () => {
     return said(commands.completion!.run, "bash").then(({ out }) => {
       const ask = (words: string, at: number) =>
         `COMP_WORDS=(${words}); COMP_CWORD=${at}; _turnout; echo "\${COMPREPLY[*]}"`;
-      writeFileSync(script, `${out}\n${ask("turnout ex", 1)}\n${ask("turnout diff --ag", 2)}\n`);
-      expect(execFileSync("bash", [script], { encoding: "utf8" })).toBe("explain\n--against\n");
+      const asked = [
+        ask("turnout ex", 1),
+        ask("turnout diff --ag", 2),
+        ask("turnout explain --live --mode = i", 5),
+        ask("turnout render -o ", 3),
+        ask("turnout doctor m", 2),
+        ask("turnout explain --source = files : exam", 6),
+        ask("turnout help st", 2),
+      ];
+      writeFileSync(script, `${out}\n${asked.join("\n")}\n`);
+      expect(execFileSync("bash", [script], { encoding: "utf8" }).split("\n")).toEqual([
+        "explain",
+        "--against=",
+        "iptables ipvs",
+        "routes json nftables iptables ipvs userspace",
+        "migrate",
+        "",
+        "status",
+        "",
+      ]);
     });
   });
 });

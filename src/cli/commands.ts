@@ -1,7 +1,7 @@
 // Every command of the tool: its name, what it is for, its help, and what runs it.
 import { helpLines } from "../playground/commands.ts";
 import type { CommandWorld } from "./command.ts";
-import { completion, completionHelp } from "./completion.ts";
+import { completion, completionHelp, type Follows } from "./completion.ts";
 import { diff, diffHelp } from "./diff.ts";
 import { doctor, doctorHelp } from "./doctor.ts";
 import { explain, explainHelp } from "./explain.ts";
@@ -64,12 +64,15 @@ export function referencePage(): string {
   ].join("\n");
 }
 
-/** What can follow each command: the flags its help names. */
-function wordsOf(): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    Object.entries(commands).map(([name, { help }]) => [
-      name,
-      [...new Set([...(help.match(/--[a-z][a-z-]+/g) ?? []), "--help"])].sort(),
-    ]),
-  );
+/** What can follow each command: the flags its help lists, and words. */
+function wordsOf(): ReadonlyMap<string, Follows> {
+  const words: Readonly<Record<string, readonly string[]>> = {
+    doctor: ["migrate"],
+    completion: ["bash", "zsh", "fish"],
+  };
+  const listed = Object.entries(commands).map(([name, { help }]): [string, Follows] => {
+    const flags = [...help.matchAll(/^ {2,}(--?[a-z][a-z-]*)/gm)].map(([, flag = ""]) => flag);
+    return [name, { flags: [...new Set([...flags, "--help"])].sort(), words: words[name] ?? [] }];
+  });
+  return new Map([...listed, ["help", { flags: [], words: Object.keys(commands) }]]);
 }

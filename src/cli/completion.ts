@@ -11,11 +11,37 @@ Examples:
   turnout completion fish > ~/.config/fish/completions/turnout.fish
 `;
 
-type Words = ReadonlyMap<string, readonly string[]>;
+/** What can follow a command. */
+export type Follows = { readonly flags: readonly string[]; readonly words: readonly string[] };
 
-const shells: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish };
+type Commands = ReadonlyMap<string, Follows>;
 
-export function completion(argv: readonly string[], world: CommandWorld, words: Words): number {
+const shells: Readonly<Record<string, (commands: Commands) => string>> = { bash, zsh, fish };
+
+const modes = ["nftables", "iptables", "ipvs", "userspace"];
+const sources = ["files:", "kubeconfig:", "api", "playground", "daemon"];
+
+/** What can follow a flag; of others files are offered. */
+const values: Readonly<Record<string, readonly string[]>> = {
+  "--mode": modes,
+  "--from": modes,
+  "--to": modes,
+  "--source": sources,
+  "--against": sources,
+  "--node": ["node-a", "node-b"],
+  "--nftables-ownership": ["plain", "owned"],
+  "--config-changes": ["restart", "apply"],
+  "--health-answers": ["honest", "upstream"],
+  "-o": ["text", "json"],
+};
+const rendered = ["routes", "json", ...modes];
+
+const switches = ["--live", "--once", "--help"];
+
+/** `--mode=`: what takes a value says so. */
+const spelled = (flag: string) => (flag.startsWith("--") && !switches.includes(flag) ? `${flag}=` : flag);
+
+export function completion(argv: readonly string[], world: CommandWorld, commands: Commands): number {
   const [shell = "", more] = argv;
   if (shell === "--help" || shell === "-h") {
     world.stdout(completionHelp);
@@ -30,47 +56,99 @@ export function completion(argv: readonly string[], world: CommandWorld, words: 
     );
     return 1;
   }
-  world.stdout(script(words));
+  world.stdout(script(commands));
   return 0;
 }
 
-function bash(words: Words): string {
-  const cases = [...words].map(([name, flags]) => `    ${name}) words="${flags.join(" ")}" ;;`).join("\n");
+const follows = ({ flags, words }: Follows) => [...words, ...flags.map(spelled)].join(" ");
+
+const valueCases = (line: (flag: string, list: readonly string[]) => string) =>
+  Object.entries(values)
+    .map(([flag, list]) => line(flag, list))
+    .join("\n");
+
+function bash(commands: Commands): string {
+  // Bash takes a line apart at "=" and ":", too.
   return `_turnout() {
-  local words
-  case "\${COMP_WORDS[1]}" in
-${cases}
+  COMPREPLY=()
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words
+  if [ "$word" = "=" ]; then word=""
+  elif [ "$before" = "=" ]; then before="\${COMP_WORDS[COMP_CWORD-2]}"
+  fi
+  case "\${COMP_WORDS[1]} $before" in
+    "render -o") words="${rendered.join(" ")}" ;;
+${valueCases((flag, list) => `    *" ${flag}") words="${list.join(" ")}" ;;`)}
+    *" --config"|*" --script"|*" --manifests"|*" :") return ;;
+    *) case "\${COMP_WORDS[1]}" in
+${[...commands].map(([name, each]) => `      ${name}) words="${follows(each)}" ;;`).join("\n")}
+    esac ;;
   esac
-  [ "$COMP_CWORD" = 1 ] && words="${[...words.keys()].join(" ")}"
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  [ "$COMP_CWORD" = 1 ] && words="${[...commands.keys()].join(" ")}"
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  case "\${COMPREPLY[0]}" in *=|*:) compopt -o nospace 2>/dev/null ;; esac
 }
 complete -o default -F _turnout turnout
 `;
 }
 
-function zsh(words: Words): string {
-  const cases = [...words].map(([name, flags]) => `    ${name}) compadd -- ${flags.join(" ")} ;;`).join("\n");
+function zsh(commands: Commands): string {
   return `#compdef turnout
 _turnout() {
+  local before="$words[CURRENT-1]"
   if (( CURRENT == 2 )); then
-    compadd -- ${[...words.keys()].join(" ")}
+    compadd -- ${[...commands.keys()].join(" ")}
     return
   fi
-  case "$words[2]" in
-${cases}
+  if [[ "$PREFIX" == --*=* ]]; then
+    before="\${PREFIX%%=*}"
+    compset -P "*="
+  fi
+  case "$words[2] $before" in
+    "render -o") compadd -- ${rendered.join(" ")}; return ;;
+${valueCases((flag, list) => `    *" ${flag}") ${zshValues(list)}; return ;;`)}
+    *" --config"|*" --script"|*" --manifests") _files; return ;;
   esac
-  _files
+  case "$words[2]" in
+${[...commands]
+  .map(([name, { flags, words }]) => {
+    const [open, closed] = [true, false].map((wanted) =>
+      flags.filter((flag) => spelled(flag).endsWith("=") === wanted),
+    );
+    const plain = [...words, ...closed!];
+    return `    ${name}) compadd -S "=" -- ${open!.join(" ")}; compadd -- ${plain.join(" ")} ;;`;
+  })
+  .join("\n")}
+  esac
 }
-compdef _turnout turnout
+if [[ "$funcstack[1]" = "_turnout" ]]; then _turnout "$@"; else compdef _turnout turnout; fi
 `;
 }
 
-function fish(words: Words): string {
-  const lines = [...words].flatMap(([name, flags]) => [
-    `complete -c turnout -n __fish_use_subcommand -a ${name}`,
-    ...flags.map(
-      (flag) => `complete -c turnout -n "__fish_seen_subcommand_from ${name}" -l ${flag.slice(2)}`,
-    ),
-  ]);
+/** After `files:` comes a path. */
+function zshValues(list: readonly string[]): string {
+  if (!list.includes("files:")) return `compadd -- ${list.join(" ")}`;
+  const open = list.filter((each) => each.endsWith(":"));
+  const closed = list.filter((each) => !each.endsWith(":"));
+  return `if compset -P "*:"; then _files; else compadd -S "" -- ${open.join(" ")}; compadd -- ${closed.join(" ")}; fi`;
+}
+
+function fish(commands: Commands): string {
+  const lines = [...commands].flatMap(([name, { flags, words }]) => {
+    const here = `complete -c turnout -n "__fish_seen_subcommand_from ${name}"`;
+    return [
+      `complete -c turnout -f -n __fish_use_subcommand -a ${name}`,
+      ...words.map((word) => `${here} -f -a ${word}`),
+      ...flags.map((flag) => {
+        const short = flag.startsWith("--") ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`;
+        const list = name === "render" && flag === "-o" ? rendered : values[flag];
+        const takes = switches.includes(flag)
+          ? ""
+          : list === undefined
+            ? " -r"
+            : ` -x -a "${list.join(" ")}"`;
+        return `${here} ${short}${takes}`;
+      }),
+    ];
+  });
   return `${lines.join("\n")}\n`;
 }

@@ -66,11 +66,23 @@ export function printStatus(told: Status, now: number): string {
                 `${span(now - at)} ago, ${family}: ${differences} repaired: ${what}`,
             ),
     ],
-    ["problems", told.problems.length === 0 ? ["none"] : told.problems.map(printProblem)],
+    ["problems", problemLines(told.problems)],
   ];
   return rows
     .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))
     .join("");
+}
+
+/** As many Problems are printed; a cluster may have thousands. */
+const fewProblems = 20;
+
+function problemLines(problems: Status["problems"]): string[] {
+  if (problems.length === 0) return ["none"];
+  const more = problems.length - fewProblems;
+  return [
+    ...problems.slice(0, fewProblems).map(printProblem),
+    ...(more > 0 ? [`and ${more} more: -o json lists them all`] : []),
+  ];
 }
 
 function inPlace(family: string, at: number | undefined, now: number): string {
