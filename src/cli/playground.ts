@@ -3,9 +3,10 @@ import { readFile } from "node:fs/promises";
 import type { Mode } from "../config/modes.ts";
 import { judges } from "../explain/node-routes.ts";
 import { Failure } from "../playground/api/failure.ts";
+import { CannotStart } from "../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
 import { runLine } from "../playground/commands.ts";
-import { CannotStart } from "../playground/daemon.ts";
+
 import { Playground } from "../playground/playground.ts";
 import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
@@ -74,11 +75,8 @@ async function play(
         ));
   } catch (error) {
     if (error instanceof Failure) throw new Mistake(`${given.manifests ?? "the example"}: ${error.message}`);
-    if (!(error instanceof CannotStart)) throw error;
-    world.stderr(
-      `turnout playground: ${given.mode ?? "nftables"} mode does not work here: ${error.message}\n`,
-    );
-    return 1;
+    if (error instanceof CannotStart) throw new Mistake(error.message);
+    throw error;
   }
 }
 

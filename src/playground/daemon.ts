@@ -1,6 +1,7 @@
 // The proxy of one node: `turnout run` as a program of its own in the node's namespace, read through its log.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
+import { CannotStart } from "./cannot-start.ts";
 import type { Inside } from "./net/echo.ts";
 import { namespaceName } from "./net/namespaces.ts";
 
@@ -29,9 +30,6 @@ export type DaemonOptions = {
 };
 
 const apiPort = 6443;
-
-/** The daemon ended before its rules were in place; the message says why. */
-export class CannotStart extends Error {}
 
 export class NodeDaemon {
   readonly #options: DaemonOptions;
@@ -111,7 +109,7 @@ export class NodeDaemon {
       });
     }
     child.once("exit", () => {
-      this.#failed(new CannotStart(last));
+      this.#failed(new CannotStart(`${mode} mode does not work here: ${last}`));
       if (this.#isReady && !this.#stopping) this.#options.died(last);
     });
     return child;

@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { CannotStart } from "../cannot-start.ts";
 
 const folder = "/run/netns";
 const stateFolder = "/run/turnout-playground";
@@ -45,10 +46,19 @@ export function ip(commands: Commands): void {
 }
 
 function batch(options: readonly string[], lines: readonly string[]): void {
-  execFileSync("ip", [...options, "-batch", "-"], {
-    input: `${lines.join("\n")}\n`,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  try {
+    execFileSync("ip", [...options, "-batch", "-"], {
+      input: `${lines.join("\n")}\n`,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+  } catch (error) {
+    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: Buffer };
+    if (code === "ENOENT")
+      throw new CannotStart(
+        "Cannot run ip: it is not installed; on Debian: apt-get install iproute2 nftables",
+      );
+    throw new CannotStart(`Cannot make the network: ip says ${JSON.stringify(String(stderr).trim())}`);
+  }
 }
 
 /** Processes of playgrounds that live now. */

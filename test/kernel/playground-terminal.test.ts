@@ -1,0 +1,116 @@
+// The playground on a real terminal: it draws, takes what is typed, follows the size, and leaves the terminal as it was.
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { reasonToSkip } from "./netns.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const program = join(root, "dist", "turnout.cjs");
+const reason = !existsSync(program)
+  ? "not built; build with: npm run build"
+  : existsSync("/usr/bin/script")
+    ? reasonToSkip()
+    : "script is not installed";
+
+const scratch = mkdtempSync(join(tmpdir(), "turnout-terminal-"));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe("the playground", () => {
+  beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
+
+  it("lives on a terminal of 80×24 without colour", async () => {
+    const terminal = open("stty cols 80 rows 24; NO_COLOR=1", "--port=0");
+    await terminal.shows("Enter sends samples");
+    expect(terminal.screen()).toContain("SERVICE             CLUSTER-IP    PORT");
+    expect(terminal.screen()).not.toContain("\u001b[1m");
+    for (const line of terminal.screen().split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+
+    // What is typed while it works is not lost.
+    terminal.type("scale cart 2\r");
+    terminal.type("kill web-1\rsend web-2 svc/shop/cart:80\r");
+    await terminal.shows("cart now has 2 pods");
+    await terminal.shows("web-1 is gone");
+    await terminal.shows("answered by cart-");
+    terminal.type("help\r");
+    await terminal.shows("lines above: PgUp");
+    terminal.type("\u001b[5~\u001b[5~");
+    await terminal.shows("below: PgDn");
+    terminal.type("\u0003");
+    expect(await terminal.ended).toBe(0);
+    // Back from the other screen, with a cursor.
+    expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h\\s*$`));
+  });
+
+  it("has colours on a terminal of 200×50", async () => {
+    const terminal = open("stty cols 200 rows 50;", "--port=0");
+    await terminal.shows("Enter sends samples");
+    expect(terminal.screen()).toContain("\u001b[32mcart-1@a\u001b[0m");
+    terminal.type("quit\r");
+    expect(await terminal.ended).toBe(0);
+  });
+
+  it.each([
+    [`PATH=${shellAlone()}`, [], "Cannot run ip: it is not installed; on Debian: apt-get install"],
+    [
+      "",
+      [`--manifests=${manifest("kind: ConfigMap\nmetadata: { name: a }")}`],
+      "this small API has no ConfigMap",
+    ],
+    ["", [`--manifests=${manifest("a: [b")}`], "turnout playground: "],
+    [
+      "",
+      [`--manifests=${manifest("kind: Service\nmetadata: { name: a }\nspec: { selektor: {} }")}`],
+      'did you mean "spec.selector"?',
+    ],
+  ])("says in one sentence why it cannot start: %s %j", async (settings, args, answer) => {
+    const terminal = open(settings, "--port=0", ...args);
+    expect(await terminal.ended).toBe(1);
+    expect(terminal.all()).toContain(answer);
+    expect(terminal.all()).not.toMatch(/^ +at /m);
+  });
+});
+
+const esc = "\u001b";
+
+/** A folder of programs without `ip`. */
+function shellAlone(): string {
+  symlinkSync("/bin/sh", join(scratch, "sh"));
+  return scratch;
+}
+
+function manifest(text: string): string {
+  const path = join(scratch, `${text.length}.yaml`);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** The program on a terminal of its own. */
+function open(settings: string, ...args: string[]) {
+  const command = `${settings} ${process.execPath} ${program} playground ${args.join(" ")}`;
+  const child: ChildProcessWithoutNullStreams = spawn("script", ["-qefc", command, "/dev/null"], {
+    env: { ...process.env, NO_COLOR: "" },
+  });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const home = `${esc}[H`;
+  const screen = () => text.slice(text.lastIndexOf(home)).replaceAll(`${esc}[K`, "").replaceAll("\r", "");
+  return {
+    all: () => text,
+    /** What was drawn last. */
+    screen: () =>
+      screen()
+        .replace(home, "")
+        .replace(new RegExp(`${esc}\\[\\d+;\\d+H.*$`, "s"), ""),
+    type: (keys: string) => child.stdin.write(keys),
+    shows: async (wanted: string) => {
+      for (let tries = 0; !screen().includes(wanted) && tries < 300; tries++) await sleep(100);
+      expect(screen()).toContain(wanted);
+    },
+    ended: new Promise<number | null>((resolve) => child.once("exit", resolve)),
+  };
+}
