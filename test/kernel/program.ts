@@ -19,7 +19,7 @@ import type { World } from "./world.ts";
 export function kubeProxyProgram(
   program: string,
   mode: Mode | "ipvs",
-  pace?: { readonly patienceMs: number; readonly everyMs: number },
+  pace?: Pace,
   iptables: Readonly<Record<string, unknown>> = {},
 ): ProgramUnderTest {
   type Run = { readonly proxy: Awaited<ReturnType<typeof startProxy>>; objects: readonly KubeObject[] };
@@ -48,7 +48,7 @@ export function kubeProxyProgram(
       run.objects = objects;
       // Nearly all news are queued; on a busy machine they may take a while to arrive.
       const quiet = isNews ? (pace === undefined ? 2 : 10) : 0;
-      await caughtUp(world.node, since, quiet, pace?.patienceMs ?? 20_000);
+      await caughtUp(world.node, since, quiet, pace ?? { patienceMs: 20_000, everyMs: 20 });
     },
     async restart(world) {
       if (run === null) throw new Error(`${program} does not run`);
@@ -59,41 +59,65 @@ export function kubeProxyProgram(
   };
 }
 
+type Pace = { readonly patienceMs: number; readonly everyMs: number };
+
 /** Resolves when everything queued since then is synced, or when nothing was queued for so many seconds. */
 export async function caughtUp(
   node: Namespace,
   since: number,
   quiet: number,
-  patienceMs: number,
+  { patienceMs, everyMs }: Pace,
 ): Promise<void> {
   const deadline = Date.now() + patienceMs;
   let calmSince = Date.now();
-  let [calmMs, last] = [250, ""];
-  for (; Date.now() - calmSince < calmMs; await sleep(20)) {
-    const { body = "" } = (await httpGet(node, "http://127.0.0.1:10249/metrics")) ?? {};
-    const queued = samples(body, "last_queued_timestamp_seconds");
-    const synced = samples(body, "last_timestamp_seconds");
-    const isQueued = queued.some((at) => at >= since) || Date.now() / 1000 > since + quiet;
-    const isBehind = !isQueued || queued.some((at, family) => (synced[family] ?? 0) < at);
-    // What was queued during a sync is done by the next one; of a long one nothing shows before its end.
-    if (isBehind || synced.join() !== last) calmSince = Date.now();
-    last = synced.join();
-    calmMs = usualSync(body) < 1 ? 250 : 1500 * usualSync(body);
+  let last: Look | null = null;
+  for (;;) {
+    const look = lookInto((await httpGet(node, "http://127.0.0.1:10249/metrics"))?.body ?? "", last);
+    const isQueued = look.some(({ queued }) => queued >= since) || Date.now() / 1000 > since + quiet;
+    const isBehind = !isQueued || look.some(({ queued, ended }) => ended < queued);
+    const hasMoved = last !== null && look.some(({ count }, family) => count !== last![family]!.count);
+    if (isBehind || hasMoved) calmSince = Date.now();
+    if (Date.now() - calmSince >= calmNeeded(look)) return;
     if (Date.now() > deadline) throw new Error(`The proxy has not caught up in ${patienceMs} ms`);
+    last = look;
+    await sleep(everyMs);
   }
 }
 
-/** How long one takes on average, in the slower family, in seconds. */
-function usualSync(metrics: string): number {
-  const counts = samples(metrics, "duration_seconds_count");
-  const sums = samples(metrics, "duration_seconds_sum");
-  return Math.max(...sums.map((sum, family) => sum / Math.max(1, counts[family]!)));
+/** What each family tells of its syncs; times in seconds. */
+type Look = readonly {
+  readonly queued: number;
+  readonly ended: number;
+  readonly count: number;
+  readonly sum: number;
+  /** When the last one began, if we saw it end. */
+  readonly began: number | null;
+}[];
+
+function lookInto(metrics: string, before: Look | null): Look {
+  return ["IPv4", "IPv6"].map((name, family) => {
+    const sample = (metric: string) => {
+      const line = new RegExp(`^kubeproxy_sync_proxy_rules_${metric}{ip_family="${name}"} (.*)$`, "m");
+      return Number(line.exec(metrics)?.[1] ?? 0);
+    };
+    const [ended, count, sum] = [
+      sample("last_timestamp_seconds"),
+      sample("duration_seconds_count"),
+      sample("duration_seconds_sum"),
+    ];
+    const known = before?.[family];
+    const took = known === undefined || count === known.count ? null : sum - known.sum;
+    const began = took === null ? (known?.began ?? null) : ended - took;
+    return { queued: sample("last_queued_timestamp_seconds"), ended, count, sum, began };
+  });
 }
 
-/** Of each family. */
-function samples(metrics: string, name: string): number[] {
-  return ["IPv4", "IPv6"].map((family) => {
-    const line = new RegExp(`^kubeproxy_sync_proxy_rules_${name}{ip_family="${family}"} (.*)$`, "m");
-    return Number(line.exec(metrics)?.[1] ?? 0);
-  });
+/**
+ * In milliseconds. What is queued during a sync is done by the next one, and of that nothing shows before its end: unless
+ * the last one is known to have begun behind everything queued, or syncs are short, one waits for as long as one takes.
+ */
+function calmNeeded(look: Look): number {
+  const usual = Math.max(...look.map(({ sum, count }) => sum / Math.max(1, count)));
+  const hasBegunBehind = look.every(({ queued, began }) => began !== null && began > queued);
+  return usual < 1 || hasBegunBehind ? 250 : 1500 * usual;
 }

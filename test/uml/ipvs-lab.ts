@@ -102,7 +102,7 @@ export function openLab(): Lab {
     async become(server, wanted) {
       const isSo = async () => isDeepStrictEqual(await weights(server), wanted);
       // Servers come before addresses and rules: what packets meet is settled after the Sync.
-      await caughtUp(made.world.node, made.shownAt, 1.5, slow);
+      await caughtUp(made.world.node, made.shownAt, 1.5, { patienceMs: slow, everyMs: 100 });
       await eventually(isSo, `${serverKey(server)} has ${JSON.stringify(wanted)}`, slow / 2);
     },
     async seen(from, to, port, protocol = "tcp", count = 1) {
