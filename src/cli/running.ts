@@ -99,6 +99,7 @@ export class Running {
     await raiseOomScore(config.oomScoreAdj, this.#log);
     if (mode.notice !== undefined) this.#log.error(new Error(mode.notice.text), mode.notice.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
+    this.#observation.countEvents(source);
     this.#observation.serve();
     const closeStatus = await this.#serveStatus();
     const tidy = tidyAfterLargeSyncs(systemClock);

@@ -1,26 +1,38 @@
 // Counts events, and keeps when the changes they bring were triggered, until the next Snapshot takes them along.
 import { type Family, families } from "../model/address.ts";
-import { type Arrivals, noArrivals, type ServiceName } from "../model/snapshot.ts";
+import { noTriggers, type ServiceName, type Triggers } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
 
 export class ArrivalLog {
-  #serviceEvents = 0;
-  #sliceEvents = 0;
-  #serviceChanges = 0;
-  #sliceChanges = 0;
+  /** All so far, whether or not they changed anything. */
+  #services = 0;
+  #slices = 0;
+  /** Changes by slices since the last Snapshot. */
+  #waiting = 0;
   readonly #triggers: Readonly<Record<Family, Map<ServiceName, number[]>>> = {
     ipv4: new Map(),
     ipv6: new Map(),
   };
 
-  service(changed: boolean): void {
-    this.#serviceEvents++;
-    if (changed) this.#serviceChanges++;
+  get services(): number {
+    return this.#services;
+  }
+
+  get slices(): number {
+    return this.#slices;
+  }
+
+  get slicesWaiting(): number {
+    return this.#waiting;
+  }
+
+  service(): void {
+    this.#services++;
   }
 
   slice(changed: boolean): void {
-    this.#sliceEvents++;
-    if (changed) this.#sliceChanges++;
+    this.#slices++;
+    if (changed) this.#waiting++;
   }
 
   triggered({ family, owner }: Slice, at: number): void {
@@ -34,21 +46,12 @@ export class ArrivalLog {
     this.#triggers[family].delete(owner);
   }
 
-  take(): Arrivals {
+  take(): Triggers {
+    this.#waiting = 0;
     const { ipv4, ipv6 } = this.#triggers;
-    if (this.#serviceEvents + this.#sliceEvents === 0) return noArrivals;
-    const arrivals: Arrivals = {
-      serviceEvents: this.#serviceEvents,
-      sliceEvents: this.#sliceEvents,
-      serviceChanges: this.#serviceChanges,
-      sliceChanges: this.#sliceChanges,
-      triggeredAt: { ipv4: [...ipv4.values()].flat(), ipv6: [...ipv6.values()].flat() },
-    };
-    this.#serviceEvents = 0;
-    this.#sliceEvents = 0;
-    this.#serviceChanges = 0;
-    this.#sliceChanges = 0;
+    if (ipv4.size + ipv6.size === 0) return noTriggers;
+    const triggers = { ipv4: [...ipv4.values()].flat(), ipv6: [...ipv6.values()].flat() };
     for (const family of families) this.#triggers[family].clear();
-    return arrivals;
+    return triggers;
   }
 }

@@ -3,7 +3,7 @@ import { type Cidr, type Family, families } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import {
   type FamilySnapshot,
-  noArrivals,
+  noTriggers,
   type PortKey,
   type ServiceName,
   type ServicePort,
@@ -15,6 +15,16 @@ import { joinEndpoints } from "./join.ts";
 import { Known } from "./known.ts";
 import type { Kind } from "./objects.ts";
 import { same } from "./same.ts";
+
+/** Events of Services and EndpointSlices, whether or not they changed anything; metrics tell them. */
+export type ClusterEvents = {
+  readonly services: number;
+  readonly slices: number;
+  /** Services that differ from the last Snapshot. */
+  readonly servicesWaiting: number;
+  /** Events since the last Snapshot that changed a slice. */
+  readonly slicesWaiting: number;
+};
 
 export class Cluster {
   readonly #nodeName: string;
@@ -55,6 +65,17 @@ export class Cluster {
     return this.#known.dirty;
   }
 
+  /** What came in so far, and what of it the next Snapshot will bring. */
+  get events(): ClusterEvents {
+    const { arrivals, services } = this.#known;
+    return {
+      services: arrivals.services,
+      slices: arrivals.slices,
+      servicesWaiting: services.changes().size,
+      slicesWaiting: arrivals.slicesWaiting,
+    };
+  }
+
   /** Services looked at by all calls of `take` so far: what tests hold against the size of a change. */
   get visits(): number {
     return this.#visits;
@@ -70,7 +91,7 @@ export class Cluster {
       ipv6: this.#familySnapshot("ipv6", changes.ipv6),
       node: this.#known.nodes.get(this.#nodeName) ?? null,
       udpEndpointsChanged: touched.udp,
-      arrivals: this.#known.arrivals.take(),
+      triggeredAt: this.#known.arrivals.take(),
       problems: this.#known.problems(this.#last.problems),
     };
     this.#known.settle();
@@ -126,7 +147,7 @@ const nothingYet: Snapshot = {
   ipv6: emptyFamily,
   node: null,
   udpEndpointsChanged: new Set(),
-  arrivals: noArrivals,
+  triggeredAt: noTriggers,
   problems: [],
 };
 

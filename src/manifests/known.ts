@@ -104,7 +104,7 @@ export class Known {
 
   #setService(who: Key, parsed: Parsed<Service>): boolean {
     const changed = this.#set(this.services, who, parsed);
-    this.arrivals.service(changed);
+    this.arrivals.service();
     return changed;
   }
 

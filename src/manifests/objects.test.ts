@@ -42,7 +42,7 @@ describe("slim", { timeout: 300_000 }, () => {
         const [a, b] = [raw.take(), slimmed.take()];
         expect([...b.ipv4.ports.entries()]).toEqual([...a.ipv4.ports.entries()]);
         expect([...b.ipv6.ports.entries()]).toEqual([...a.ipv6.ports.entries()]);
-        expect([b.node, b.problems, b.arrivals]).toEqual([a.node, a.problems, a.arrivals]);
+        expect([b.node, b.problems, b.triggeredAt]).toEqual([a.node, a.problems, a.triggeredAt]);
       }),
       { numRuns: 300 },
     );

@@ -81,24 +81,10 @@ export type FamilySnapshot = {
   readonly serviceCIDRs: readonly Cidr[];
 };
 
-/** What came in since the Snapshot before, whether or not it changed anything; metrics tell it. */
-export type Arrivals = {
-  readonly serviceEvents: number;
-  readonly sliceEvents: number;
-  /** How many of these events changed something. */
-  readonly serviceChanges: number;
-  readonly sliceChanges: number;
-  /** Annotation `endpoints.kubernetes.io/last-change-trigger-time` of the slices that changed, in ms since 1970. */
-  readonly triggeredAt: Readonly<Record<Family, readonly number[]>>;
-};
+/** Annotation `endpoints.kubernetes.io/last-change-trigger-time` of slices that changed, in ms since 1970. */
+export type Triggers = Readonly<Record<Family, readonly number[]>>;
 
-export const noArrivals: Arrivals = {
-  serviceEvents: 0,
-  sliceEvents: 0,
-  serviceChanges: 0,
-  sliceChanges: 0,
-  triggeredAt: { ipv4: [], ipv6: [] },
-};
+export const noTriggers: Triggers = { ipv4: [], ipv6: [] };
 
 /** Immutable; parts that did not change are the very same objects as in the Snapshot before. */
 export type Snapshot = {
@@ -107,7 +93,8 @@ export type Snapshot = {
   readonly node: ClusterNode | null;
   /** Services with a UDP port whose endpoints changed: their stale flows want a look. */
   readonly udpEndpointsChanged: ReadonlySet<ServiceName>;
-  readonly arrivals: Arrivals;
+  /** Of the slices that changed since the Snapshot before; metrics tell how long they took. */
+  readonly triggeredAt: Triggers;
   /** Everything wrong with the objects known now. */
   readonly problems: readonly Problem[];
 };

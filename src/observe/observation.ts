@@ -12,6 +12,7 @@ import type { Clock } from "./clock.ts";
 import { type Events, openEvents } from "./events/recorder.ts";
 import type { HealthSettings } from "./health.ts";
 import type { Log } from "./log/log.ts";
+import { reportEvents } from "./metrics/events.ts";
 import { type KernelCounters, reportKernelCounters } from "./metrics/kernel-counters.ts";
 import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./metrics/metrics.ts";
 import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
@@ -75,6 +76,8 @@ export type Observation = LoopObserver & {
   readonly requested: (facts: RequestFacts) => void;
   /** Told of passes over the tracked flows. */
   readonly swept: (sweep: FlowSweep) => void;
+  /** Counts the events of the cluster from now on. */
+  readonly countEvents: (source: Pick<Source, "events">) => void;
   /** Minds how long the API server has been silent. Not for a Source of files, which is silent by nature. */
   readonly follow: (source: Pick<Source, "status">) => void;
   /** Opens the health and metrics servers, and keeps trying where a port is taken. */
@@ -177,6 +180,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     },
     requested: (facts) => observeRequest(metrics, facts),
     swept: (sweep) => observeSweep(metrics, sweep),
+    countEvents: (source) => reportEvents(metrics, families.length, source.events),
     follow(source) {
       const since = clock.steady();
       health.askAges(() => watchAges(source.status(), since, clock.steady()));

@@ -7,6 +7,7 @@ import { Cluster } from "../manifests/cluster.ts";
 import type { Family } from "../model/address.ts";
 import { modesAtWork } from "../sync/modes.ts";
 import type { SyncRecord } from "../sync/record.ts";
+import { reportEvents } from "./metrics/events.ts";
 import { openMetrics } from "./metrics/metrics.ts";
 import { openHealth } from "./proxy-health.ts";
 import { openSyncObserver } from "./syncs.ts";
@@ -36,6 +37,7 @@ function setUp(mode: Mode = "nftables") {
     clock,
   );
   const cluster = new Cluster("node-a");
+  reportEvents(metrics, 2, () => cluster.events);
   let snapshot = cluster.take();
   return {
     clock,
@@ -110,25 +112,36 @@ describe("arrivals", () => {
   it("03/31 a Service event counts once for each family, a slice event once", async () => {
     const { cluster, arrive, value } = setUp();
     cluster.upsert("Service", service());
-    arrive();
     expect(await value(`${changes}service_changes_total`)).toBe(2);
     expect(await value(`${changes}endpoint_changes_total`)).toBe(0);
     cluster.upsert("EndpointSlice", slice("web-1", ["10.0.1.1"], null));
+    expect(await value(`${changes}endpoint_changes_total`)).toBe(1);
     arrive();
     expect(await value(`${changes}endpoint_changes_total`)).toBe(1);
   });
 
-  it("03/32 an unchanged slice counts as an event, not as pending; a Sync leaves nothing pending", async () => {
-    const { cluster, arrive, sync, value } = setUp();
+  it("03/32 an unchanged slice counts as an event, not as pending; a Sync that begins leaves nothing pending", async () => {
+    const { cluster, arrive, value } = setUp();
     cluster.upsert("EndpointSlice", slice("web-1", ["10.0.1.1"], null));
-    arrive();
     expect(await value(`${changes}endpoint_changes_pending`)).toBe(1);
     cluster.upsert("EndpointSlice", slice("web-1", ["10.0.1.1"], null));
-    arrive();
     expect(await value(`${changes}endpoint_changes_total`)).toBe(2);
     expect(await value(`${changes}endpoint_changes_pending`)).toBe(1);
-    sync();
+    arrive();
     expect(await value(`${changes}endpoint_changes_pending`)).toBe(0);
+  });
+
+  it("Services that differ are pending, and no longer when they are as before", async () => {
+    const { cluster, arrive, value } = setUp();
+    for (const name of ["web", "front"]) cluster.upsert("Service", service(name));
+    cluster.upsert("Service", service("web", {}, [{ port: 81 }]));
+    expect(await value(`${changes}service_changes_pending`)).toBe(2);
+    arrive();
+    cluster.upsert("Service", service("web"));
+    expect(await value(`${changes}service_changes_pending`)).toBe(1);
+    cluster.upsert("Service", service("web", {}, [{ port: 81 }]));
+    expect(await value(`${changes}service_changes_pending`)).toBe(0);
+    expect(await value(`${changes}service_changes_total`)).toBe(10);
   });
 
   it("03/9 the Node decides who may send load-balancer traffic here", () => {

@@ -40,25 +40,17 @@ export function openSyncObserver(
       metrics.lastQueued.with(label(family)).set(clock.wall() / 1000);
     },
     arrived(snapshot) {
-      const { arrivals } = snapshot;
-      // As upstream: each family's tracker sees every Service event, but only the slices of its own addresses.
-      metrics.serviceChanges.add(arrivals.serviceEvents * families.length);
-      metrics.endpointChanges.add(arrivals.sliceEvents);
-      metrics.serviceChangesPending.add(arrivals.serviceChanges);
-      metrics.endpointChangesPending.add(arrivals.sliceChanges);
       health.setNode(snapshot.node);
     },
-    taken(family, { arrivals, [family]: { changed } }) {
+    taken(family, { triggeredAt, [family]: { changed } }) {
       const one = of(family);
-      one.triggers.push(...arrivals.triggeredAt[family].filter((at) => at > openedAt));
+      one.triggers.push(...triggeredAt[family].filter((at) => at > openedAt));
       for (const key of changed) one.changed.add(key);
     },
     synced(record, snapshot) {
       const { family, outcome, finishedAt } = record;
       const one = of(family);
       tellSync(metrics, record);
-      metrics.serviceChangesPending.set(0);
-      metrics.endpointChangesPending.set(0);
       const triggers = one.triggers.splice(0);
       if (outcome.kind === "failed") {
         health.tell({ kind: "failed", family, message: outcome.message });

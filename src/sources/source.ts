@@ -1,4 +1,5 @@
 // What a Source is: Snapshots on demand, word of this Node, and how well it is doing.
+import type { ClusterEvents } from "../manifests/cluster.ts";
 import type { Kind } from "../manifests/objects.ts";
 import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
 
@@ -10,6 +11,8 @@ export type Source = {
   snapshots(signal: AbortSignal): AsyncIterable<Snapshot>;
   /** What happens to this Node, every step of it, beginning with how it stands now. Ends when the signal aborts. */
   nodeEvents(signal: AbortSignal): AsyncIterable<NodeEvent>;
+  /** What the cluster told so far. */
+  events(): ClusterEvents;
   status(): SourceStatus;
 };
 

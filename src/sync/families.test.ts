@@ -5,7 +5,7 @@ import type { FamilySettings } from "../config/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
-import { noArrivals, type Snapshot } from "../model/snapshot.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Applied, Driver } from "./driver.ts";
 import { openLoop } from "./loop.ts";
@@ -45,7 +45,7 @@ describe("10/60 two families", () => {
       expect(seen).toHaveLength(2);
       expect([...seen[1]!.ipv4.changed]).toEqual(["key-2", "key-3"]);
       expect([...seen[1]!.udpEndpointsChanged]).toEqual(["shop/web-2", "shop/web-3"]);
-      expect(seen[1]!.arrivals.triggeredAt.ipv4).toEqual([2, 3]);
+      expect(seen[1]!.triggeredAt.ipv4).toEqual([2, 3]);
     });
   });
 
@@ -195,7 +195,7 @@ function snapshotOf(n: number, concerned: readonly Family[], zone: string): Snap
     ipv6: part("ipv6"),
     node: { name: "node-a", zone, addresses: [], podCIDRs: [], eligibleForLoadBalancers: true },
     udpEndpointsChanged: new Set([`shop/web-${n}`]),
-    arrivals: { ...noArrivals, triggeredAt: { ipv4: at("ipv4"), ipv6: at("ipv6") } },
+    triggeredAt: { ipv4: at("ipv4"), ipv6: at("ipv6") },
     problems: [],
   };
 }

@@ -94,7 +94,7 @@ export class Tray {
 
 /** Other ServicePorts or ServiceCIDRs, slices written anew, or another zone. */
 function concerns(family: Family, before: Snapshot, now: Snapshot): boolean {
-  if (now[family].changed.size > 0 || now.arrivals.triggeredAt[family].length > 0) return true;
+  if (now[family].changed.size > 0 || now.triggeredAt[family].length > 0) return true;
   return before[family].serviceCIDRs !== now[family].serviceCIDRs || before.node?.zone !== now.node?.zone;
 }
 
@@ -103,15 +103,12 @@ const mostTriggers = 10_000;
 
 /** The later one, as it looks to a family that has not seen the earlier one. */
 function merged(earlier: Snapshot, later: Snapshot, family: Family): Snapshot {
-  const triggers = [...earlier.arrivals.triggeredAt[family], ...later.arrivals.triggeredAt[family]];
+  const triggers = [...earlier.triggeredAt[family], ...later.triggeredAt[family]];
   return {
     ...later,
     [family]: { ...later[family], changed: union(earlier[family].changed, later[family].changed) },
     udpEndpointsChanged: union(earlier.udpEndpointsChanged, later.udpEndpointsChanged),
-    arrivals: {
-      ...later.arrivals,
-      triggeredAt: { ...later.arrivals.triggeredAt, [family]: triggers.slice(0, mostTriggers) },
-    },
+    triggeredAt: { ...later.triggeredAt, [family]: triggers.slice(0, mostTriggers) },
   };
 }
 

@@ -6,7 +6,7 @@ import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
-import { noArrivals, type Snapshot } from "../model/snapshot.ts";
+import { noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Driver } from "./driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
@@ -265,7 +265,7 @@ const changedSnapshot: Snapshot = {
   ipv6: family,
   node: null,
   udpEndpointsChanged: new Set(),
-  arrivals: noArrivals,
+  triggeredAt: noTriggers,
   problems: [],
 };
 const settings = { family: "ipv4" } as unknown as FamilySettings;

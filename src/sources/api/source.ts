@@ -51,6 +51,7 @@ export function apiSource(
       start("Node");
       return nodes.events(signal);
     },
+    events: () => cluster.events,
     status() {
       const entries = [...reflectors].map(([kind, reflector]) => [kind, reflector.status] as const);
       const known: Partial<Record<Kind, ResourceStatus>> = Object.fromEntries(entries);

@@ -55,6 +55,7 @@ export async function filesSource(
       }
     },
     nodeEvents: (signal) => nodes.events(signal),
+    events: () => cluster.events,
     status: () => ({
       synced: status.synced,
       resources: Object.fromEntries(kinds.map((kind) => [kind, status] as const)) as Record<
