@@ -1,5 +1,6 @@
 // A cluster on this machine, in network namespaces of its own: what can be seen of it, and what can be done to it.
 import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { release } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Mode } from "../config/modes.ts";
@@ -16,7 +17,7 @@ import { parseSourceSpec } from "../sources/index.ts";
 import type { Admit, Customs } from "./api/customs.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
-import { admission, release } from "./cluster/admission.ts";
+import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
 import { farewell } from "./cluster/farewell.ts";
@@ -61,7 +62,11 @@ export class Playground {
     this.api = api;
     this.mode = options.mode;
     this.#network = network;
-    for (const object of [...foundation(), ...missingNamespaces(manifests), ...manifests])
+    for (const object of [
+      ...foundation(new Date(), release()),
+      ...missingNamespaces(manifests),
+      ...manifests,
+    ])
       api.put(admitted(api, object));
     this.#controller = new Controller(api, network);
     this.#controller.settle();
@@ -301,7 +306,7 @@ async function listen(port: number): Promise<ApiServer> {
     const customs: Customs = {
       admit: (...asked) => admissionTo(api)(...asked),
       linger: farewell(Date.now),
-      release,
+      release: mayGo,
     };
     const api = new ApiServer({ port: wanted, customs });
     try {

@@ -68,7 +68,7 @@ function podSpec(given: unknown): Spec {
 }
 
 /** What must stay: the namespace everybody has. */
-export const release: Release = ({ kind, metadata }) => {
+export const mayGo: Release = ({ kind, metadata }) => {
   if (kind === "Namespace" && metadata.name === "default")
     throw new Failure(
       403,

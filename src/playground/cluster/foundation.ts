@@ -2,7 +2,9 @@
 import { nodePlaces, serviceCIDRs } from "../net/layout.ts";
 import type { Manifest } from "./example.ts";
 
-export function foundation(): Manifest[] {
+/** `now`: when the nodes became ready; `kernel`: the one they all share. */
+export function foundation(now: Date, kernel: string): Manifest[] {
+  const since = now.toISOString().replace(/\.\d+Z$/, "Z");
   return [
     { kind: "Namespace", metadata: { name: "default" }, status: { phase: "Active" } },
     {
@@ -20,8 +22,23 @@ export function foundation(): Manifest[] {
           { type: "InternalIP", address: addresses.ipv6 },
           { type: "Hostname", address: name },
         ],
-        conditions: [{ type: "Ready", status: "True" }],
-        nodeInfo: { kubeletVersion: "playground" },
+        conditions: [
+          {
+            type: "Ready",
+            status: "True",
+            reason: "NamespaceMade",
+            message: "its network namespace is there",
+            lastHeartbeatTime: since,
+            lastTransitionTime: since,
+          },
+        ],
+        nodeInfo: {
+          kubeletVersion: "playground",
+          kernelVersion: kernel,
+          osImage: "a network namespace of this machine",
+          operatingSystem: "linux",
+          containerRuntimeVersion: "none",
+        },
       },
     })),
   ];
