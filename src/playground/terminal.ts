@@ -51,6 +51,8 @@ export class TerminalView {
 
   /** Until the user quits or the signal aborts. */
   async run(playground: Playground, signal: AbortSignal): Promise<void> {
+    // Somebody changed their mind while it started.
+    if (signal.aborted) return;
     const { input, output } = this.#terminal;
     output.write("\u001b[?1049h\u001b[2J");
     input.setRawMode(true);

@@ -210,6 +210,12 @@ describe("what Enter sends", () => {
       "send web-1 svc/shop/broken:80",
     ]);
     expect(samplesOf(state.services, [])).toContain("send node-a svc/shop/broken:80");
+    const labelled = (name: string) => {
+      const pod = object("Pod", name, {});
+      return { ...pod, metadata: { ...pod.metadata, labels: { app: name } } };
+    };
+    const own = object("Service", "own", { spec: { selector: { app: "a" }, ports: [{ port: 80 }] } });
+    expect(samplesOf([own], [labelled("a"), labelled("b")])).toEqual(["send b svc/shop/own:80"]);
     expect(samplesOf(crowded.services, [])).toHaveLength(6);
   });
 });

@@ -44,6 +44,14 @@ describe("the playground", () => {
     expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h\\s*$`));
   });
 
+  it("goes away when somebody changes their mind while it starts", async () => {
+    const terminal = open("", "--port=0");
+    for (let tries = 0; !terminal.all().includes("starting") && tries < 100; tries++) await sleep(50);
+    terminal.type("\u0003");
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.all()).not.toContain("SERVICE");
+  });
+
   it("has colours on a terminal of 200×50", async () => {
     const terminal = open("stty cols 200 rows 50;", "--port=0");
     await terminal.shows("Enter sends samples");
