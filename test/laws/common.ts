@@ -1,17 +1,32 @@
 // What the laws of all modes share: generated clusters, their histories, and the law that a Plan means what decide() says.
 import fc from "fast-check";
 import { expect } from "vitest";
+import type { Mode } from "../../src/config/modes.ts";
+import { judges } from "../../src/explain/node-routes.ts";
 import type { Family } from "../../src/model/address.ts";
 import { type Endpoint, endpointKey, type PortKey, type ServicePort } from "../../src/model/snapshot.ts";
-import { type Decision, decide, type Packet } from "../../src/routing/decide.ts";
+import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import type { Traits } from "../../src/routing/traits.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 
 export function generatedCluster(family: Family) {
   return fc.record({
     ports: fc.array(servicePort(family), { maxLength: 8 }),
     settings: settings(family),
+  });
+}
+
+/** Steps, each with some ServicePorts that come or go, mostly under the first of two settings. */
+export function generatedHistory(family: Family) {
+  return fc.record({
+    settings: fc.array(settings(family), { minLength: 2, maxLength: 2 }),
+    steps: fc.array(
+      fc.record({
+        changes: fc.array(fc.tuple(servicePort(family), fc.boolean()), { maxLength: 3 }),
+        setting: fc.constantFrom(0, 0, 0, 0, 1),
+      }),
+      { minLength: 1, maxLength: 6 },
+    ),
   });
 }
 
@@ -25,17 +40,17 @@ type Walk = {
         readonly backend: Pick<Endpoint, "address" | "port">;
         readonly masquerade: boolean;
       }
-    | { readonly kind: "pass" | "reject" | "drop" };
+    | { readonly kind: "pass" | "reject" | "drop" | "close" };
 };
 
 export type WalkedMode = {
-  readonly traits: Traits;
+  readonly mode: Mode;
   /** Every way that a packet may take through the mode's Plan of these Routes. */
   readonly walker: (routes: Routes) => (packet: Packet, around: Around) => readonly Walk[];
 };
 
-/** Every packet to every generated cluster takes the ways that decide() says, and no other. */
-export function expectFatesAsDecided(family: Family, { traits, walker }: WalkedMode, numRuns: number): void {
+/** Every packet to every generated cluster takes the ways that are decided for the mode, and no other. */
+export function expectFatesAsDecided(family: Family, { mode, walker }: WalkedMode, numRuns: number): void {
   const packets = fc.array(packet(family), { minLength: 1, maxLength: 12 });
   const law = fc.property(generatedCluster(family), packets, ({ ports, settings }, sent) => {
     const routes = route(null, snapshotOf(ports, family), settings);
@@ -45,7 +60,7 @@ export function expectFatesAsDecided(family: Family, { traits, walker }: WalkedM
       const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
       expect({ packet: each, fate: walked }).toEqual({
         packet: each,
-        fate: decisionTexts(decide(routes, traits, each)),
+        fate: decisionTexts(judges[mode](routes, each)),
       });
     }
   });
@@ -68,7 +83,7 @@ function outcomeText(outcome: Walk["outcome"]): string {
   return outcome.kind === "forward" ? forwardText(outcome.backend, outcome.masquerade) : outcome.kind;
 }
 
-function decisionTexts({ outcome }: Decision): string[] {
+function decisionTexts({ outcome }: ReturnType<(typeof judges)[Mode]>): string[] {
   if (outcome.kind !== "forward") return [outcome.kind];
   return outcome.choices.map(({ endpoint, masquerade }) => forwardText(endpoint, masquerade)).sort();
 }

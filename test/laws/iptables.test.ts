@@ -14,9 +14,14 @@ import { stage } from "../../src/plan/iptables/stage.ts";
 import type { HostTables, IptablesPlan } from "../../src/plan/iptables/types.ts";
 import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { iptablesTraits } from "../../src/routing/traits.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
-import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from "./common.ts";
+import {
+  change,
+  expectFatesAsDecided,
+  generatedCluster,
+  generatedHistory,
+  type WalkedMode,
+} from "./common.ts";
 
 const anEndpoint: Endpoint = {
   address: "10.0.1.1",
@@ -31,7 +36,7 @@ const anEndpoint: Endpoint = {
 const counters = { invalidDropped: false, localhostNodePorts: true };
 
 const walked = {
-  traits: iptablesTraits,
+  mode: "iptables",
   walker: (routes: Routes) => {
     const rules = rulesetOf(compile(null, routes, counters));
     return (packet: Packet, around: Parameters<typeof walkIptables>[2]) =>
@@ -44,20 +49,9 @@ describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
 
   it("gives every packet the fate that decide() says", () => expectFatesAsDecided(family, walked, 400));
 
-  const history = fc.record({
-    settings: fc.array(settings(family), { minLength: 2, maxLength: 2 }),
-    steps: fc.array(
-      fc.record({
-        changes: fc.array(fc.tuple(servicePort(family), fc.boolean()), { maxLength: 3 }),
-        setting: fc.constantFrom(0, 0, 0, 0, 1),
-      }),
-      { minLength: 1, maxLength: 6 },
-    ),
-  });
-
   it("10/61 reaches step by step what it builds from scratch, and the host with it", () => {
     fc.assert(
-      fc.property(history, ({ settings, steps }) => {
+      fc.property(generatedHistory(family), ({ settings, steps }) => {
         const ports = new Map<string, ServicePort>();
         let routes: Routes | null = null;
         let applied: IptablesPlan | null = null;

@@ -2,11 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/settings.ts";
-import type { IptablesWalk } from "../../src/explain/iptables.ts";
-import { decideServed } from "../../src/explain/ipvs.ts";
 import { viewOfPlan, walkIpvs } from "../../src/explain/ipvs-walk.ts";
 import { MemoryIpvsHost } from "../../src/host/ipvs/memory.ts";
-import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
+import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile, type IpvsOptions } from "../../src/modes/ipvs/compile.ts";
 import { adopt } from "../../src/plan/ipvs/adopt.ts";
 import { type Change, diff } from "../../src/plan/ipvs/diff.ts";
@@ -14,54 +12,27 @@ import type { Draining } from "../../src/plan/ipvs/drain.ts";
 import { serverKey } from "../../src/plan/ipvs/names.ts";
 import { print } from "../../src/plan/ipvs/print.ts";
 import type { IpvsPlan } from "../../src/plan/ipvs/types.ts";
-import type { Decision } from "../../src/routing/decide.ts";
+import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
+import { servicePort, settings, snapshotOf } from "../clusters.ts";
+import { change, expectFatesAsDecided, generatedHistory, type WalkedMode } from "./common.ts";
 
 const options: IpvsOptions = { scheduler: "rr", excludeCIDRs: [] };
 
-describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
-  it("gives every packet the fate that decideServed() says", () => {
-    const state = fc.record({
-      ports: fc.array(servicePort(family), { maxLength: 8 }),
-      settings: settings(family),
-    });
-    fc.assert(
-      fc.property(
-        state,
-        fc.array(packet(family), { minLength: 1, maxLength: 12 }),
-        ({ ports, settings }, packets) => {
-          const routes = route(null, snapshotOf(ports, family), settings);
-          const view = viewOfPlan(compile(null, routes, options));
-          const around = { localAddresses: settings.localAddresses, podInterface: "br0" };
-          for (const each of packets) {
-            const walked = walkIpvs(view, each, around).map(({ outcome }) => walkText(outcome));
-            const { outcome } = decideServed(routes, each);
-            expect({ packet: each, fate: walked.sort() }).toEqual({
-              packet: each,
-              fate: decisionTexts(outcome),
-            });
-          }
-        },
-      ),
-      { numRuns: 150 },
-    );
-  });
+const walked = {
+  mode: "ipvs",
+  walker: (routes: Routes) => {
+    const view = viewOfPlan(compile(null, routes, options));
+    return (packet: Packet, around: Parameters<typeof walkIpvs>[2]) => walkIpvs(view, packet, around);
+  },
+} satisfies WalkedMode;
 
-  const history = fc.record({
-    settings: fc.array(settings(family), { minLength: 2, maxLength: 2 }),
-    steps: fc.array(
-      fc.record({
-        changes: fc.array(fc.tuple(servicePort(family), fc.boolean()), { maxLength: 3 }),
-        setting: fc.constantFrom(0, 0, 0, 0, 1),
-      }),
-      { minLength: 1, maxLength: 6 },
-    ),
-  });
+describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
+  it("gives every packet the fate that decideServed() says", () => expectFatesAsDecided(family, walked, 150));
 
   it("reaches step by step what it builds from scratch, and the host with it", async () => {
     await fc.assert(
-      fc.asyncProperty(history, async ({ settings, steps }) => {
+      fc.asyncProperty(generatedHistory(family), async ({ settings, steps }) => {
         const walk = new Walk(family, settings);
         for (const { changes, setting } of steps) {
           const { want, scratch } = walk.step(changes, setting);
@@ -118,18 +89,6 @@ describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
   });
 });
 
-function walkText(outcome: IptablesWalk["outcome"]): string {
-  if (outcome.kind !== "forward") return outcome.kind;
-  return `${endpointKey(outcome.backend)}${outcome.masquerade ? " masquerade" : ""}`;
-}
-
-function decisionTexts(outcome: Decision["outcome"]): string[] {
-  if (outcome.kind !== "forward") return [outcome.kind];
-  return outcome.choices
-    .map(({ endpoint, masquerade }) => `${endpointKey(endpoint)}${masquerade ? " masquerade" : ""}`)
-    .sort();
-}
-
 /** One history on one host in memory. */
 class Walk {
   readonly host: MemoryIpvsHost;
@@ -153,12 +112,7 @@ class Walk {
     changes: readonly (readonly [ServicePort, boolean])[],
     setting: number,
   ): { readonly want: IpvsPlan; readonly scratch: IpvsPlan } {
-    const changed = new Set<string>();
-    for (const [port, remove] of changes) {
-      if (remove) this.#ports.delete(port.key);
-      else this.#ports.set(port.key, port);
-      changed.add(port.key);
-    }
+    const changed = change(this.#ports, changes);
     const snapshot = snapshotOf([...this.#ports.values()], this.#family, changed);
     const settings = this.#settings[setting]!;
     this.#routes = route(this.#routes, snapshot, settings);

@@ -12,12 +12,11 @@ import { printElements } from "../../src/plan/nftables/print.ts";
 import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
 import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { nftablesTraits } from "../../src/routing/traits.ts";
 import { servicePort, settings, snapshotOf } from "../clusters.ts";
 import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from "./common.ts";
 
 const walked = {
-  traits: nftablesTraits,
+  mode: "nftables",
   walker: (routes: Routes) => {
     const table = unfold(compile(null, routes));
     return (packet: Packet, around: Parameters<typeof walkNftables>[2]) =>
