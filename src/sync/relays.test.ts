@@ -1,21 +1,26 @@
 // The relays of userspace mode on real sockets of the loopback interface, kept in step with Routes.
 import { createSocket } from "node:dgram";
-import { connect, createServer, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { createServer } from "node:net";
+import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
+import {
+  answer,
+  closeAfterTest,
+  connected,
+  datagram,
+  exchange,
+  host,
+  serveTcp,
+  serveUdp,
+  tcpEcho,
+  udpClient,
+} from "../../test/support/sockets.ts";
 import { RelayPorts } from "../host/relay/ports.ts";
 import { Room } from "../host/relay/room.ts";
 import type { ServicePort } from "../model/snapshot.ts";
 import type { Routes } from "../routing/routes.ts";
 import { Relays } from "./relays.ts";
 import { bindAddressOf, mustNotBindLoopback } from "./userspace-support.ts";
-
-const host = "127.0.0.1";
-const closers: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 /** Relays of one family, and the Routes they follow. */
 class Bench {
@@ -35,7 +40,7 @@ class Bench {
       now: () => this.#now,
       random: () => 0,
     });
-    closers.push(() => this.relays.close());
+    closeAfterTest(() => this.relays.close());
   }
 
   pass(seconds: number): void {
@@ -118,7 +123,7 @@ describe("relays", () => {
 
   it("give back the room they took, and none for a place that another program held", async () => {
     const nodePort = await freeRange(1);
-    await listen(() => {}, nodePort, "0.0.0.0");
+    await serveTcp(() => {}, { host: "0.0.0.0", port: nodePort });
     const bench = new Bench();
     await bench.sync(
       servicePort("shop/web", { nodePort, externalIPs: ["127.0.0.1"], port: await freeRange(1) }),
@@ -171,7 +176,7 @@ describe("relays", () => {
 
   it("21/16 close with their Service, but connections run on", async () => {
     const bench = new Bench();
-    const web = servicePort("shop/web", { endpoints: [at(await echo())] });
+    const web = servicePort("shop/web", { endpoints: [at(await tcpEcho())] });
     await bench.sync(web);
     const port = bench.portOf(web);
     const client = await connected(port);
@@ -186,11 +191,10 @@ describe("relays", () => {
     const bench = new Bench();
     const dns = servicePort("shop/dns", { protocol: "udp", endpoints: [at(a)] });
     await bench.sync(dns);
-    const client = createSocket("udp4");
-    closers.push(() => client.close());
-    expect(await datagram(client, bench.portOf(dns))).toBe("a");
+    const client = await udpClient();
+    expect(String(await datagram(client, bench.portOf(dns), "?"))).toBe("a");
     await bench.sync({ ...dns, endpoints: [endpoint(`${host}:${b}`)] });
-    expect(await datagram(client, bench.portOf(dns))).toBe("b");
+    expect(String(await datagram(client, bench.portOf(dns), "?"))).toBe("b");
   });
 
   it("21/20 open nothing for SCTP, and its siblings do not mind", async () => {
@@ -208,55 +212,16 @@ describe("relays", () => {
 
 const at = (port: number) => endpoint(`${host}:${port}`);
 
-/** A TCP server that says its name and ends. */
-const backend = (name: string) => listen((socket) => socket.end(name));
-const echo = () => listen((socket) => void socket.pipe(socket));
-
-function listen(serve: (socket: Socket) => void, port = 0, at = host): Promise<number> {
-  const server = createServer((socket) => serve(socket.on("error", () => {})));
-  closers.push(() => server.close());
-  return new Promise((resolve) => {
-    server.listen(port, at, () => resolve((server.address() as { port: number }).port));
-  });
-}
-
-function udpBackend(name: string): Promise<number> {
-  const socket = createSocket("udp4");
-  socket.on("message", (_, from) => socket.send(name, from.port, from.address));
-  closers.push(() => socket.close());
-  return new Promise((resolve) => socket.bind(0, host, () => resolve(socket.address().port)));
-}
+/** Servers that say their name. */
+const backend = (name: string) => serveTcp((socket) => socket.end(name));
+const udpBackend = (name: string) => serveUdp((_, reply) => reply(name));
 
 async function asked(port: number, times: number): Promise<string[]> {
   const answers: string[] = [];
   for (let i = 0; i < times; i++) {
-    const client = await connected(port);
-    const chunks = await client.toArray();
-    answers.push(Buffer.concat(chunks as Buffer[]).toString());
+    answers.push(String(await answer(port)));
   }
   return answers;
-}
-
-function connected(port: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const client = connect({ host, port }, () => resolve(client));
-    client.once("error", reject);
-    closers.push(() => client.destroy());
-  });
-}
-
-function exchange(client: Socket, text: string): Promise<string> {
-  return new Promise((resolve) => {
-    client.once("data", (data) => resolve(String(data)));
-    client.write(text);
-  });
-}
-
-function datagram(client: ReturnType<typeof createSocket>, port: number): Promise<string> {
-  return new Promise((resolve) => {
-    client.once("message", (data) => resolve(String(data)));
-    client.send("?", port, host);
-  });
 }
 
 /** The first of so many neighbouring ports that nobody uses. */

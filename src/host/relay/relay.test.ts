@@ -1,68 +1,68 @@
 // Relays on real sockets of the loopback interface.
 import { createSocket } from "node:dgram";
-import { connect, createServer, type Server, type Socket } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { connect } from "node:net";
+import { describe, expect, it } from "vitest";
+import { tcpRelay, to, udpRelay } from "../../../test/support/relays.ts";
+import {
+  answer,
+  connected,
+  host,
+  serveTcp,
+  tcpEcho,
+  udpEcho,
+  unusedPort,
+} from "../../../test/support/sockets.ts";
 import { HostError } from "../error.ts";
 import { Balancer } from "./balancer.ts";
-import type { Relay } from "./relay.ts";
-import { Room } from "./room.ts";
-import { openTcpRelay } from "./tcp.ts";
-import { openUdpRelay } from "./udp.ts";
-
-const host = "127.0.0.1";
-const closers: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 describe("TCP relay", () => {
   it("21/30 keeps half-closed connections: what the backend still sends after the client's FIN arrives", async () => {
     const megabyte = Buffer.alloc(1 << 20, 7);
-    const backend = await serve((socket) => {
+    const backend = await serveTcp((socket) => {
       socket.resume();
       socket.on("end", () => socket.end(megabyte));
     });
-    const relay = await tcp(() => ({ address: host, port: backend }));
-    const received = await talk(relay.port, Buffer.from("question"));
+    const relay = await tcpRelay({ choose: to(backend) });
+    const received = await answer(relay.port, "question");
     expect(received.length).toBe(megabyte.length);
   });
 
   it("21/15 carries 10 MB each way intact", async () => {
     const payload = Buffer.from(new Uint8Array(10 << 20).map((_, i) => (i * 31) & 255));
-    const backend = await serve((socket) => void socket.pipe(socket));
-    const relay = await tcp(() => ({ address: host, port: backend }));
-    expect((await talk(relay.port, payload)).equals(payload)).toBe(true);
+    const backend = await tcpEcho();
+    const relay = await tcpRelay({ choose: to(backend) });
+    expect((await answer(relay.port, payload)).equals(payload)).toBe(true);
   });
 
   it("21/14 tries another backend when one refuses, and closes the client when all do", async () => {
-    const backend = await serve((socket) => socket.end("here"));
+    const backend = await serveTcp((socket) => socket.end("here"));
     const dead = await unusedPort();
     const outcomes: string[] = [];
-    const relay = await tcp((_, attempt) => ({ address: host, port: attempt === 0 ? dead : backend }), {
+    const relay = await tcpRelay({
+      choose: (_, attempt) => ({ address: host, port: attempt === 0 ? dead : backend }),
       dialMs: [250, 500],
       onOutcome: (outcome) => outcomes.push(outcome),
     });
-    expect(String(await talk(relay.port, null))).toBe("here");
-    const hopeless = await tcp(() => ({ address: host, port: dead }), {
+    expect(String(await answer(relay.port))).toBe("here");
+    const hopeless = await tcpRelay({
+      choose: to(dead),
       onOutcome: (outcome) => outcomes.push(outcome),
     });
-    expect(String(await talk(hopeless.port, null))).toBe("");
-    const empty = await tcp(() => null);
-    expect(String(await talk(empty.port, null))).toBe("");
+    expect(String(await answer(hopeless.port))).toBe("");
+    const empty = await tcpRelay({ choose: () => null });
+    expect(String(await answer(empty.port))).toBe("");
     expect(outcomes).toEqual(["forwarded", "failed"]);
   });
 
   it("21/26 cuts open connections on both sides when told, and lets them live when not", async () => {
     const closed: string[] = [];
-    const backend = await serve((socket) => {
+    const backend = await serveTcp((socket) => {
       socket.write("hello");
       socket.resume().on("end", () => closed.push("backend"));
     });
     for (const cut of [true, false]) {
-      const relay = await tcp(() => ({ address: host, port: backend }));
-      const client = connect(relay.port, host).on("error", () => {});
-      closers.push(() => client.destroy());
+      const relay = await tcpRelay({ choose: to(backend) });
+      const client = await connected(relay.port);
       await new Promise((resolve) => client.once("data", resolve));
       expect(relay.open()).toBe(1);
       const ended = new Promise((resolve) => client.once("close", resolve));
@@ -75,15 +75,8 @@ describe("TCP relay", () => {
   });
 
   it("21/27 says who cannot listen and why", async () => {
-    const relay = await tcp(() => null);
-    const again = openTcpRelay({
-      host,
-      port: relay.port,
-      choose: () => null,
-      limit: 1,
-      room: new Room(50_000),
-      dialMs: [1],
-    });
+    const relay = await tcpRelay({ choose: () => null });
+    const again = tcpRelay({ choose: () => null, port: relay.port });
     await expect(again).rejects.toThrow(HostError);
     await expect(again).rejects.toThrow(/another program listens there/);
   });
@@ -91,16 +84,8 @@ describe("TCP relay", () => {
 
 describe("UDP relay", () => {
   it("21/17 21/18 answers each of 100 clients with its own datagrams, whole up to 65,507 bytes", async () => {
-    const backend = await echo();
-    const relay = await openUdpRelay({
-      host,
-      port: 0,
-      choose: () => ({ address: host, port: backend }),
-      limit: 1000,
-      room: new Room(50_000),
-      idleMs: 5000,
-    });
-    closers.push(() => relay.close(true));
+    const backend = await udpEcho();
+    const relay = await udpRelay({ choose: to(backend) });
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, i) => ask(relay.port, Buffer.from(`client ${i}`))),
     );
@@ -110,16 +95,8 @@ describe("UDP relay", () => {
   });
 
   it("21/17 forgets a client that is silent, and no more than the limit are served", async () => {
-    const backend = await echo();
-    const relay = await openUdpRelay({
-      host,
-      port: 0,
-      choose: () => ({ address: host, port: backend }),
-      limit: 1,
-      room: new Room(50_000),
-      idleMs: 50,
-    });
-    closers.push(() => relay.close(true));
+    const backend = await udpEcho();
+    const relay = await udpRelay({ choose: to(backend), limit: 1, idleMs: 50 });
     await ask(relay.port, Buffer.from("a"));
     await expect(ask(relay.port, Buffer.from("b"), 30)).rejects.toThrow("no answer");
     await expect.poll(() => relay.open()).toBe(0);
@@ -164,60 +141,6 @@ describe("balancer", () => {
   });
 });
 
-async function tcp(
-  choose: (client: string, attempt: number) => { address: string; port: number } | null,
-  more: { dialMs?: readonly number[]; onOutcome?: (outcome: "forwarded" | "failed") => void } = {},
-): Promise<Relay> {
-  const relay = await openTcpRelay({
-    host,
-    port: 0,
-    choose,
-    limit: 100,
-    room: new Room(50_000),
-    dialMs: [1000],
-    ...more,
-  });
-  closers.push(() => relay.close(true));
-  return relay;
-}
-
-function serve(onConnection: (socket: Socket) => void): Promise<number> {
-  return listening(
-    createServer({ allowHalfOpen: true }, (socket) => {
-      socket.on("error", () => {});
-      onConnection(socket);
-    }),
-  );
-}
-
-function listening(server: Server): Promise<number> {
-  closers.push(() => server.close());
-  return new Promise((resolve) => {
-    server.listen(0, host, () => resolve((server.address() as { port: number }).port));
-  });
-}
-
-async function unusedPort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Sends, closes its side, and gives everything that comes back. */
-function talk(port: number, data: Buffer | null): Promise<Buffer> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    const socket = connect({ port, host, allowHalfOpen: true });
-    closers.push(() => socket.destroy());
-    socket.on("data", (chunk) => chunks.push(chunk));
-    socket.on("error", () => {});
-    socket.on("end", () => resolve(Buffer.concat(chunks)));
-    socket.on("close", () => resolve(Buffer.concat(chunks)));
-    socket.end(data ?? "");
-  });
-}
-
 function refused(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host);
@@ -226,15 +149,6 @@ function refused(port: number): Promise<boolean> {
       resolve(false);
     });
     socket.once("error", () => resolve(true));
-  });
-}
-
-function echo(): Promise<number> {
-  const socket = createSocket("udp4");
-  closers.push(() => socket.close());
-  socket.on("message", (data, from) => socket.send(data, from.port, from.address));
-  return new Promise((resolve) => {
-    socket.bind(0, host, () => resolve(socket.address().port));
   });
 }
 

@@ -1,0 +1,87 @@
+// Servers and clients on loopback for tests of relays; whatever is opened is closed after the test.
+import { createSocket, type Socket as Datagrams } from "node:dgram";
+import { connect, createServer, type Socket } from "node:net";
+import { afterEach } from "vitest";
+
+export const host = "127.0.0.1";
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** What is opened last is closed first. */
+export function closeAfterTest(close: () => unknown): void {
+  closers.push(close);
+}
+
+/** The port of a TCP server that lets clients close their side first. */
+export function serveTcp(serve: (socket: Socket) => void, at = { host, port: 0 }): Promise<number> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => serve(socket.on("error", () => {})));
+  closeAfterTest(() => server.close());
+  return new Promise((resolve) => {
+    server.listen({ ...at, backlog: 4096 }, () => resolve((server.address() as { port: number }).port));
+  });
+}
+
+export const tcpEcho = () => serveTcp((socket) => void socket.pipe(socket));
+
+/** The port of a UDP server that may answer through `reply`. */
+export async function serveUdp(
+  serve: (data: Buffer, reply: (data: Buffer | string) => void, from: { readonly port: number }) => void,
+): Promise<number> {
+  const socket = await udpClient();
+  socket.on("message", (data, from) =>
+    serve(data, (answer) => socket.send(answer, from.port, from.address), from),
+  );
+  return socket.address().port;
+}
+
+export const udpEcho = () => serveUdp((data, reply) => reply(data));
+
+/** A port where nobody listens. */
+export async function unusedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, host, () => resolve()));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export function connected(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const client = connect({ host, port }, () => resolve(client));
+    client.on("error", reject);
+    closeAfterTest(() => client.destroy());
+  });
+}
+
+/** Says something and hears the next thing that is said. */
+export function exchange(client: Socket, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    client.once("data", (data) => resolve(String(data)));
+    client.write(text);
+  });
+}
+
+/** Everything that comes back until the other side ends; rejects when it breaks off. */
+export async function answer(port: number, question: Buffer | string = ""): Promise<Buffer> {
+  const client = await connected(port);
+  client.end(question);
+  return Buffer.concat((await client.toArray()) as Buffer[]);
+}
+
+export function udpClient(): Promise<Datagrams> {
+  const socket = createSocket("udp4");
+  closeAfterTest(() => socket.close());
+  return new Promise((resolve) => socket.bind(0, host, () => resolve(socket)));
+}
+
+/** Sends a datagram and waits for one. */
+export function datagram(client: Datagrams, port: number, data: Buffer | string): Promise<Buffer> {
+  return new Promise((resolve) => {
+    client.once("message", (reply) => resolve(reply));
+    client.send(data, port, host);
+  });
+}
