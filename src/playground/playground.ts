@@ -1,6 +1,6 @@
 // A cluster on this machine, in network namespaces of its own: what can be seen of it, and what can be done to it.
 import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { release } from "node:os";
+import { arch, cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Mode } from "../config/modes.ts";
@@ -21,7 +21,7 @@ import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
 import { farewell } from "./cluster/farewell.ts";
-import { foundation } from "./cluster/foundation.ts";
+import { foundation, type Machine } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
@@ -63,7 +63,7 @@ export class Playground {
     this.mode = options.mode;
     this.#network = network;
     for (const object of [
-      ...foundation(new Date(), release()),
+      ...foundation(new Date(), thisMachine()),
       ...missingNamespaces(manifests),
       ...manifests,
     ])
@@ -341,6 +341,10 @@ function admitted(api: ApiServer, object: Manifest): Manifest {
   const admit = admissionTo(api);
   const resource = { kind: object.kind } as Parameters<typeof admit>[0];
   return { ...admit(resource, object, null, true), kind: object.kind };
+}
+
+function thisMachine(): Machine {
+  return { kernel: release(), architecture: arch(), cpus: cpus().length, memoryBytes: totalmem() };
 }
 
 function kubeconfigText(server: string): string {

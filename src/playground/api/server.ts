@@ -168,6 +168,7 @@ export class ApiServer {
     try {
       const path = new URL(message.url ?? "/", "http://server").pathname;
       if (isHealthPath(path)) return void response.writeHead(200).end("ok");
+      if (path === "/openapi/v2") return answerNoDefinitions(response);
       this.#authenticate(message);
       const described = message.method === "GET" ? discoveryAnswer(path) : null;
       if (described !== null) return answerJson(message, response, 200, described);
@@ -245,6 +246,12 @@ export class ApiServer {
     });
     if (this.seen.length > seenLimit) this.seen.shift();
   }
+}
+
+/** Old OpenAPI in its binary form, empty: kubectl then says itself that it does not know a kind. */
+function answerNoDefinitions(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" });
+  response.end();
 }
 
 function forbidden({ verb, resource }: ApiRequest): Failure {

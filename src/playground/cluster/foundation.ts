@@ -2,8 +2,21 @@
 import { nodePlaces, serviceCIDRs } from "../net/layout.ts";
 import type { Manifest } from "./example.ts";
 
-/** `now`: when the nodes became ready; `kernel`: the one they all share. */
-export function foundation(now: Date, kernel: string): Manifest[] {
+/** What the nodes share. */
+export type Machine = {
+  readonly kernel: string;
+  readonly architecture: string;
+  readonly cpus: number;
+  readonly memoryBytes: number;
+};
+
+/** `now`: when the nodes became ready. */
+export function foundation(now: Date, machine: Machine): Manifest[] {
+  const room = {
+    cpu: String(machine.cpus),
+    memory: `${Math.floor(machine.memoryBytes / 1024)}Ki`,
+    pods: "100",
+  };
   const since = now.toISOString().replace(/\.\d+Z$/, "Z");
   return [
     { kind: "Namespace", metadata: { name: "default" }, status: { phase: "Active" } },
@@ -22,6 +35,8 @@ export function foundation(now: Date, kernel: string): Manifest[] {
           { type: "InternalIP", address: addresses.ipv6 },
           { type: "Hostname", address: name },
         ],
+        capacity: room,
+        allocatable: room,
         conditions: [
           {
             type: "Ready",
@@ -34,7 +49,8 @@ export function foundation(now: Date, kernel: string): Manifest[] {
         ],
         nodeInfo: {
           kubeletVersion: "playground",
-          kernelVersion: kernel,
+          kernelVersion: machine.kernel,
+          architecture: machine.architecture,
           osImage: "a network namespace of this machine",
           operatingSystem: "linux",
           containerRuntimeVersion: "none",

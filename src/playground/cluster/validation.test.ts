@@ -35,7 +35,10 @@ function answer(kind: string, draft: Draft, old: ApiObject | null = null, strict
 describe("what is written", () => {
   it("has a schema for every kind, and the example keeps to them", () => {
     expect(Object.keys(schemas).sort()).toEqual([...new Set(resources.map(({ kind }) => kind))].sort());
-    for (const object of [...foundation(new Date(0), "6.1"), ...parseManifests(exampleManifests)])
+    for (const object of [
+      ...foundation(new Date(0), { kernel: "6.1", architecture: "x64", cpus: 2, memoryBytes: 1 }),
+      ...parseManifests(exampleManifests),
+    ])
       expect(answer(object.kind, object)).toBe("fine");
   });
 
