@@ -23,9 +23,9 @@ describe("Keyed", () => {
 
   it("stays right, in all its versions, while many writes are folded into it", () => {
     const versions: [Keyed<number>, Map<string, number>][] = [[keyed(), new Map()]];
-    for (let i = 0; i < 400; i++) {
+    for (let i = 0; i < 600; i++) {
       const [map, plain] = versions.at(-1)!;
-      const write = [`key-${(i * 7) % 150}`, i % 5 === 0 ? undefined : i] as const;
+      const write = [`key-${(i * 7) % 151}`, i % 5 === 0 ? undefined : i] as const;
       versions.push([map.with([write]), changed(plain, [write])]);
     }
     for (const [map, plain] of versions) agree(map, plain);
