@@ -1,6 +1,6 @@
 // Hears of changes in folders at once where the system tells; polling finds the rest.
 import { type FSWatcher, watch } from "node:fs";
-import type { FoundFile } from "./scan.ts";
+import type { FoundFolder } from "./scan.ts";
 
 export class FolderWatch {
   readonly #watchers = new Map<string, FSWatcher>();
@@ -11,7 +11,7 @@ export class FolderWatch {
   }
 
   /** Watches exactly these folders. */
-  follow(folders: readonly FoundFile[]): void {
+  follow(folders: readonly FoundFolder[]): void {
     const wanted = new Map(folders.map((folder) => [`${folder.path} ${folder.stamp}`, folder.path]));
     for (const id of this.#watchers.keys()) if (!wanted.has(id)) this.#drop(id);
     for (const [id, path] of wanted) if (!this.#watchers.has(id)) this.#add(id, path);

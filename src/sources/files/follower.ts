@@ -11,6 +11,8 @@ import { isUnder, type Scan, scan } from "./scan.ts";
 
 /** A file is read when it has not changed for this long, so that we do not see one half written. */
 const settleMs = 100;
+/** And at once when nobody wrote it for this long, by our clock and that of its file system. */
+const longRestMs = 2_000;
 const pollMs = 500;
 
 /** Looks at the files again and again, and tells what changed in what they say. */
@@ -62,9 +64,10 @@ export class FileFollower {
     let changed = this.#missing !== missing.join();
     let settled = true;
     this.#missing = missing.join();
-    for (const { path, stamp } of files) {
+    for (const { path, stamp, changedAt } of files) {
       if (this.#read.get(path) === stamp) continue;
-      if (this.#seen.get(path) !== stamp) settled = false;
+      const rests = this.#seen.get(path) === stamp || this.#clock.wall() - changedAt >= longRestMs;
+      if (!rests) settled = false;
       else {
         this.#collection.load(path, await parsedFile(path));
         this.#read.set(path, stamp);
@@ -99,7 +102,8 @@ export class FileFollower {
 
 async function parsedFile(path: string) {
   try {
-    return parseManifests(path, await readFile(path, "utf8"));
+    // Decoded in one piece: with an encoding, readFile would do it chunk by chunk.
+    return parseManifests(path, (await readFile(path)).toString("utf8"));
   } catch (error) {
     const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}; its last good state is kept`;
     return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } } as const;

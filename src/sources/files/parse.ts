@@ -29,21 +29,16 @@ export function parseManifests(path: string, text: string): ParsedFile {
   return { kind: "good", objects, problems };
 }
 
-/** A value in the file, with its line and, for a List, those of its items. */
-type Located = { readonly value: unknown; readonly line: number; readonly items: readonly Located[] };
+/** A value in the file, with its line and, for a List, those of its items; without items: as their List. */
+type Located = { readonly value: unknown; readonly line: number; readonly items?: readonly Located[] };
 
 /** Null when it is not JSON after all; the YAML reader then says where. */
 function jsonRoot(text: string): Located[] | null {
   try {
-    return [located(JSON.parse(text))];
+    return [{ value: JSON.parse(text), line: 1 }];
   } catch {
     return null;
   }
-}
-
-function located(value: unknown): Located {
-  const items = isFields(value) && Array.isArray(value.items) ? value.items : [];
-  return { value, line: 1, items: items.map(located) };
 }
 
 function yamlRoots(path: string, text: string): Located[] | Problem {
@@ -90,7 +85,8 @@ function unfold(
   const kind = at.value.kind ?? assumed;
   if (typeof kind !== "string" || kind === "") return void complain("has no kind and is ignored");
   if (kind.endsWith("List") && Array.isArray(at.value.items)) {
-    for (const item of at.items) unfold(item, kind.slice(0, -"List".length), prefix, objects, problems);
+    const items = at.items ?? at.value.items.map((value: unknown) => ({ value, line: at.line }));
+    for (const item of items) unfold(item, kind.slice(0, -"List".length), prefix, objects, problems);
     return;
   }
   const known = kinds.find((candidate) => candidate === kind);

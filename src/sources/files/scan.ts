@@ -6,6 +6,8 @@ export type FoundFile = {
   readonly path: string;
   /** Differs whenever the file, or what a link in its way points to, does. */
   readonly stamp: string;
+  /** When it was last written, renamed or made, in ms since 1970. */
+  readonly changedAt: number;
 };
 
 export type Scan = {
@@ -14,13 +16,15 @@ export type Scan = {
   /** Named paths that are not there. */
   readonly missing: readonly string[];
   /** What to watch for changes: directories, with a stamp that tells a new one of the same name. */
-  readonly folders: readonly FoundFile[];
+  readonly folders: readonly FoundFolder[];
 };
+
+export type FoundFolder = Omit<FoundFile, "changedAt">;
 
 /** Of a directory, one level; hidden files are skipped, which also hides the inner folders of ConfigMap volumes. */
 export async function scan(paths: readonly string[]): Promise<Scan> {
   const files = new Map<string, FoundFile>();
-  const folders: FoundFile[] = [];
+  const folders: FoundFolder[] = [];
   const missing: string[] = [];
   for (const path of paths) {
     const found = await look(path);
@@ -28,7 +32,7 @@ export async function scan(paths: readonly string[]): Promise<Scan> {
     else if (found.isFolder) {
       folders.push({ path, stamp: found.stamp });
       for (const file of await filesIn(path)) files.set(file.path, file);
-    } else files.set(path, { path, stamp: found.stamp });
+    } else files.set(path, { path, stamp: found.stamp, changedAt: found.changedAt });
   }
   return { files: [...files.values()], missing, folders };
 }
@@ -46,18 +50,20 @@ async function filesIn(folder: string): Promise<FoundFile[]> {
   for (const name of names) {
     const path = join(folder, name);
     const entry = await look(path);
-    if (entry !== null && !entry.isFolder) found.push({ path, stamp: entry.stamp });
+    if (entry !== null && !entry.isFolder)
+      found.push({ path, stamp: entry.stamp, changedAt: entry.changedAt });
   }
   return found;
 }
 
 /** Follows links. Null when there is nothing. */
-async function look(path: string): Promise<{ stamp: string; isFolder: boolean } | null> {
+async function look(path: string): Promise<(Omit<FoundFile, "path"> & { isFolder: boolean }) | null> {
   try {
     const entry = await stat(path, { bigint: true });
     const { dev, ino, size, mtimeNs, ctimeNs } = entry;
     const isFolder = entry.isDirectory();
-    return { isFolder, stamp: isFolder ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}` };
+    const stamp = isFolder ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
+    return { isFolder, stamp, changedAt: Number(entry.ctimeMs) };
   } catch {
     return null;
   }
