@@ -336,7 +336,7 @@ describe("status", () => {
 
   it("prints it as JSON, as it came through the socket", async () => {
     const socket = join(scratch, "sockets", "status.sock");
-    const close = await serveStatus(socket, { "/": () => told, "/relays": () => ({}) });
+    const close = await serveStatus(socket, { "/": () => told, "/relays": () => ({}), "/view": () => null });
     try {
       const json = await said(status, `--source=daemon:${socket}`, "-o", "json");
       expect({ code: json.code, err: json.err }).toEqual({ code: 0, err: "" });

@@ -8,7 +8,7 @@ import { type Family, familyOf } from "../model/address.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
-import { askApi, type Look, lookAt, lookFlags, lookFrom, lookHelp, unknownNode } from "./look.ts";
+import { askApi, askView, type Look, lookAt, lookFlags, lookFrom, lookHelp, unknownNode } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 
@@ -18,8 +18,8 @@ Usage: turnout explain FROM TO [--source=…] [--node=NAME] [--mode=nftables] [-
 
   FROM        ${fromExamples}
   TO          ${toExamples}
-${lookHelp}  --live      compares each step with what the kernel of the node holds, in userspace mode also with the relays of
-              its daemon, and shows tracked connections
+${lookHelp}  --live      reads the cluster anew, where a daemon would tell what it knows; compares each step with what the kernel
+              of the node holds, in userspace mode also with the relays of its daemon, and shows tracked connections
   -o          text (default) or json
 
 Examples:
@@ -52,7 +52,8 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
       given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
-    const seen = await lookAt(look, signal, live);
+    const seen =
+      look.toldByDaemon && !live ? await askView(look, sender, toText) : await lookAt(look, signal, live);
     const { routes } = seen;
     world.stderr(unknownNode(seen));
     const question = questionOf(sender, to.value, routes);

@@ -3,8 +3,10 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { ValidConfig } from "../config/config.ts";
+import { senderText } from "../explain/ask.ts";
 import { nodeRoutes } from "../explain/node-routes.ts";
-import type { BothRoutes } from "../explain/resolve.ts";
+import type { BothRoutes, Sender } from "../explain/resolve.ts";
+import { snapshotOf } from "../explain/view.ts";
 import { type Family, families } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { ask } from "../observe/ask.ts";
@@ -41,6 +43,8 @@ export type Look = {
   readonly families: readonly Family[];
   /** Where the daemon of the node answers, if it does. */
   readonly socket: string;
+  /** Whether the daemon there answers for this very node, so that what it knows can be asked for. */
+  readonly toldByDaemon: boolean;
   /** Network namespace of the node; ours when absent. */
   readonly netns?: string;
 };
@@ -56,15 +60,17 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
     const netns = namespacePath(namespaceName(node, pid));
     const socket = join(home, `${node}.sock`);
-    return { spec, node, socket, netns, ...(await asToldBy(socket, given)) };
+    return { spec, node, socket, netns, toldByDaemon: false, ...(await asToldBy(socket, given)) };
   }
   if (/^daemon(:|$)/.test(source)) {
     const socket = source.slice("daemon:".length) || defaultStatusSocket;
     const status = await askDaemon(socket);
     const config = lookConfig(given, status.configuration);
+    const node = given.node ?? status.node;
     return {
       spec: specOf(status.source, version),
-      node: given.node ?? status.node,
+      node,
+      toldByDaemon: node === status.node,
       socket,
       config,
       families: status.families,
@@ -75,7 +81,7 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
   const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
   const node = given.node ?? preferredNode ?? here;
   if (node === undefined) throw new Mistake("say for which node, for example --node=node-a");
-  return { spec, node, config, families, socket: defaultStatusSocket };
+  return { spec, node, config, families, toldByDaemon: false, socket: defaultStatusSocket };
 }
 
 /** A daemon of the playground may be away for a moment. */
@@ -102,6 +108,14 @@ export function unknownNode({ look, snapshot }: Seen): string {
   return snapshot.node === null
     ? `! there is no Node ${JSON.stringify(look.node)}: its addresses, pod networks and zone are not known\n`
     : "";
+}
+
+/** The same for one question, as the daemon itself knows the cluster. */
+export async function askView(look: Look, from: Sender, toText: string): Promise<Seen> {
+  const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
+  if (view === null) throw new Mistake("the daemon does not know the cluster yet: try again in a moment");
+  const snapshot = snapshotOf(view);
+  return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config) };
 }
 
 /** Where the node's kernel is to be found. */

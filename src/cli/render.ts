@@ -57,10 +57,10 @@ function printAs(output: string, { routes, look: { config } }: Seen, isModeGiven
     return families.map((family) => `# ${family}\n${printRoutes(routes[family], told)}`).join("\n");
   }
   const rendered = (family: (typeof families)[number]) => renderedBy[config.mode](routes[family], config);
-  if (output !== "json") return families.map((family) => rendered(family).text).join("\n");
+  if (output !== "json") return families.map((family) => rendered(family).text()).join("\n");
   const data = families.map((family) => [
     family,
-    isModeGiven ? rendered(family).data : jsonRoutes(routes[family]),
+    isModeGiven ? rendered(family).data() : jsonRoutes(routes[family]),
   ]);
   return `${JSON.stringify(Object.fromEntries(data), null, 2)}\n`;
 }

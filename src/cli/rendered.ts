@@ -17,26 +17,30 @@ import type { NftTable } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import { bindAddressOf } from "../sync/userspace-support.ts";
 
-type Rendered = { readonly text: string; readonly data: unknown };
+/** Made when asked for: of a large cluster each takes a while. */
+type Rendered = { readonly text: () => string; readonly data: () => unknown };
 
 export const renderedBy: Readonly<Record<Mode, (routes: Routes, config: ValidConfig) => Rendered>> = {
   nftables: (routes) => {
     const table = unfold(compileNftables(null, routes));
-    return { text: printNftables(table), data: tableData(table) };
+    return { text: () => printNftables(table), data: () => tableData(table) };
   },
   iptables: (routes) => {
     // With the packet counters that most kernels have.
     const plan = compileIptables(null, routes, { invalidDropped: true, localhostNodePorts: true });
-    return { text: headed(routes, printIptables(plan)), data: chainData(plan) };
+    return { text: () => headed(routes, printIptables(plan)), data: () => chainData(plan) };
   },
   ipvs: (routes, config) => {
     const plan = compileIpvs(null, routes, optionsOf(config));
-    return { text: headed(routes, printIpvs(plan)), data: ipvsData(plan) };
+    return { text: () => headed(routes, printIpvs(plan)), data: () => ipvsData(plan) };
   },
   userspace: (routes, { bindAddress }) => {
     const bind = bindAddressOf(routes.settings.family, bindAddress);
     const plan = compileUserspace(null, routes, { bind, socketsOf: socketsIn(wantedRelays(routes)) });
-    return { text: headed(routes, `${standInNote}\n${printIptables(plan)}`), data: chainData(plan) };
+    return {
+      text: () => headed(routes, `${standInNote}\n${printIptables(plan)}`),
+      data: () => chainData(plan),
+    };
   },
 };
 

@@ -2,10 +2,12 @@
 import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { writeConfig } from "../config/write.ts";
+import { parseFrom, parseTo } from "../explain/ask.ts";
+import { viewFor } from "../explain/view.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
-import type { ClusterNode } from "../model/snapshot.ts";
+import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
@@ -60,6 +62,8 @@ export class Running {
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
   readonly #status: StatusKeeper;
+  /** null: the Source has not told anything yet. */
+  #known: Snapshot | null = null;
   #end: (code: number) => void = () => {};
   readonly #ended: Promise<number>;
 
@@ -116,6 +120,10 @@ export class Running {
       afterSync: this.#afterEverySync(signal),
       observer: {
         ...this.#observation,
+        arrived: (snapshot) => {
+          this.#known = snapshot;
+          this.#observation.arrived(snapshot);
+        },
         synced: (record, snapshot) => {
           this.#tell(record);
           this.#observation.synced(record, snapshot);
@@ -167,7 +175,11 @@ export class Running {
     const path = this.#options.statusSocket ?? "";
     if (path === "") return () => {};
     try {
-      return await serveStatus(path, { "/": this.#status.status, "/relays": () => this.#relays() });
+      return await serveStatus(path, {
+        "/": this.#status.status,
+        "/relays": () => this.#relays(),
+        "/view": (query) => this.#view(query.get("from") ?? "", query.get("to") ?? ""),
+      });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#log.v(2, "turnout status will not be answered", { socket: path, reason });
@@ -178,6 +190,13 @@ export class Running {
   #relays(): Answers["/relays"] {
     const found = [...this.#parts.drivers].map(([family, driver]) => [family, driver.relays?.()]);
     return Object.fromEntries(found);
+  }
+
+  #view(fromText: string, toText: string): Answers["/view"] {
+    const [from, to] = [parseFrom(fromText), parseTo(toText)];
+    if (this.#known === null || !from.ok || !to.ok || from.value.kind === "named") return null;
+    const { settings } = this.#parts.settings.resolved;
+    return viewFor(this.#known, [settings.ipv4.nodeIP, settings.ipv6.nodeIP], from.value, to.value);
   }
 
   #followFile(wake: () => void, signal: AbortSignal): void {

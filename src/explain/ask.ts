@@ -56,6 +56,11 @@ export function parseFrom(text: string): Parsed<From> {
   return refused(`who sends ${JSON.stringify(text)}? Say for example ${fromExamples}`);
 }
 
+/** What `parseFrom` reads as this sender. */
+export function senderText(from: Exclude<From, { kind: "named" }>): string {
+  return from.kind === "node" ? "node" : `${from.kind}:${from.address}`;
+}
+
 export function parseTo(text: string): Parsed<To> {
   const mistake = refused(`where is ${JSON.stringify(text)}? Say for example ${toExamples}`);
   const [, service] = /^(?:svc|service)\/(.+)$/.exec(text) ?? [];

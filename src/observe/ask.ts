@@ -2,9 +2,14 @@
 import { request } from "node:http";
 import type { Answers } from "./status.ts";
 
-export function ask<Path extends keyof Answers>(socketPath: string, path: Path): Promise<Answers[Path]> {
+export function ask<Path extends keyof Answers>(
+  socketPath: string,
+  path: Path,
+  query: Readonly<Record<string, string>> = {},
+): Promise<Answers[Path]> {
   return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path, timeout: 5_000 }, (response) => {
+    const asked = `${path}?${new URLSearchParams(query).toString()}`;
+    const call = request({ socketPath, path: asked, timeout: 5_000 }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {

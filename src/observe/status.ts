@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
+import type { View } from "../explain/view.ts";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { OpenRelays } from "../modes/userspace/relays.ts";
@@ -51,6 +52,8 @@ export type Status = StatusFacts & {
 export type Answers = {
   readonly "/": Status;
   readonly "/relays": Readonly<Partial<Record<Family, OpenRelays>>>;
+  /** What matters to `?from=…&to=…`, in the words of `explain`; null: no such question, or nothing is known yet. */
+  readonly "/view": View | null;
 };
 
 export type StatusKeeper = Pick<LoopObserver, "readBack"> & {
@@ -100,15 +103,16 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
 /** Serves until the returned function is called. The folder and the socket are for root only. */
 export async function serveStatus(
   path: string,
-  answers: { readonly [Path in keyof Answers]: () => Answers[Path] },
+  answers: { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] },
 ): Promise<() => void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (existsSync(path) && (await isAnswered(path))) throw new Error(`${path} is served by another process`);
   rmSync(path, { force: true });
-  const server = createServer(({ url }, response) => {
-    const answer = url === "/relays" ? answers["/relays"] : answers["/"];
+  const server = createServer(({ url = "/" }, response) => {
+    const { pathname, searchParams } = new URL(url, "http://daemon");
+    const answer = Object.hasOwn(answers, pathname) ? answers[pathname as keyof Answers] : answers["/"];
     response.writeHead(200, { "content-type": "application/json" });
-    response.end(`${JSON.stringify(answer())}\n`);
+    response.end(`${JSON.stringify(answer(searchParams))}\n`);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

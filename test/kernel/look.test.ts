@@ -54,6 +54,11 @@ describe("looking at a daemon with settings of its own", () => {
     expect(told.text).toContain(reason);
     expect(told.text).toContain("agrees: it does the same");
     expect(told.code).toBe(0);
+    // Without --live it tells what the daemon knows, and asks nobody else.
+    const requests = place.site.api.seen.length;
+    const known = await said("explain", "pod:10.180.0.9", "svc/shop/web");
+    expect(told.text.startsWith(known.text)).toBe(true);
+    expect(place.site.api.seen).toHaveLength(requests);
     const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
     expect(JSON.parse(outside.text)).toMatchObject({ mode, outcome: "pass", kernel: { agrees: true } });
     const header = { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" };

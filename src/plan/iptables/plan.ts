@@ -30,14 +30,13 @@ export function withFragments(
 export function chainsOf(plan: IptablesPlan, table: TableName): Chain[] {
   const { present, fixed, shared } = plan.foundation;
   const fragments = sortedFragments(plan);
+  const inTable = (chain: { readonly table: TableName }) => chain.table === table;
   return [
-    ...present.map((chain) => ({ ...chain, rules: [] })),
-    ...fixed,
-    ...shared.map((chain) => filledChain(chain, fragments)),
-    ...fragments.flatMap(({ chains }) => chains),
-  ]
-    .filter((chain) => chain.table === table)
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+    ...present.filter(inTable).map((chain) => ({ ...chain, rules: [] })),
+    ...fixed.filter(inTable),
+    ...shared.filter(inTable).map((chain) => filledChain(chain, fragments)),
+    ...fragments.flatMap(({ chains }) => chains.filter(inTable)),
+  ].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 export function sortedFragments(plan: IptablesPlan): Fragment[] {
