@@ -6,9 +6,9 @@ import type { Slice } from "./endpointslice.ts";
 export class ArrivalLog {
   /** All so far, whether or not they changed anything. */
   #services = 0;
-  #slices = 0;
+  readonly #slices: Record<Family, number> = { ipv4: 0, ipv6: 0 };
   /** Changes by slices since the last Snapshot. */
-  #waiting = 0;
+  readonly #waiting: Record<Family, number> = { ipv4: 0, ipv6: 0 };
   readonly #triggers: Readonly<Record<Family, Map<ServiceName, number[]>>> = {
     ipv4: new Map(),
     ipv6: new Map(),
@@ -18,11 +18,11 @@ export class ArrivalLog {
     return this.#services;
   }
 
-  get slices(): number {
+  get slices(): Readonly<Record<Family, number>> {
     return this.#slices;
   }
 
-  get slicesWaiting(): number {
+  get slicesWaiting(): Readonly<Record<Family, number>> {
     return this.#waiting;
   }
 
@@ -30,9 +30,9 @@ export class ArrivalLog {
     this.#services++;
   }
 
-  slice(changed: boolean): void {
-    this.#slices++;
-    if (changed) this.#waiting++;
+  slice({ family }: Slice, changed: boolean): void {
+    this.#slices[family]++;
+    if (changed) this.#waiting[family]++;
   }
 
   triggered({ family, owner }: Slice, at: number): void {
@@ -47,7 +47,7 @@ export class ArrivalLog {
   }
 
   take(): Triggers {
-    this.#waiting = 0;
+    for (const family of families) this.#waiting[family] = 0;
     const { ipv4, ipv6 } = this.#triggers;
     if (ipv4.size + ipv6.size === 0) return noTriggers;
     const triggers = { ipv4: [...ipv4.values()].flat(), ipv6: [...ipv6.values()].flat() };

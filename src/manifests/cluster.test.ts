@@ -330,9 +330,14 @@ describe("what metrics want to know", () => {
     );
     followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:09Z")));
     const triggered = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
-    expect(followed.events).toEqual({ services: 1, slices: 2, servicesWaiting: 1, slicesWaiting: 1 });
+    expect(followed.events).toEqual({
+      services: 1,
+      slices: { ipv4: 2, ipv6: 0 },
+      servicesWaiting: 1,
+      slicesWaiting: { ipv4: 1, ipv6: 0 },
+    });
     expect(followed.take().triggeredAt).toEqual({ ipv4: [triggered], ipv6: [] });
-    expect(followed.events).toEqual({ services: 1, slices: 2, servicesWaiting: 0, slicesWaiting: 0 });
+    expect(followed.events).toMatchObject({ servicesWaiting: 0, slicesWaiting: { ipv4: 0, ipv6: 0 } });
     expect(followed.take().triggeredAt).toEqual({ ipv4: [], ipv6: [] });
   });
 

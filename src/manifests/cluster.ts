@@ -19,11 +19,11 @@ import { same } from "./same.ts";
 /** Events of Services and EndpointSlices, whether or not they changed anything; metrics tell them. */
 export type ClusterEvents = {
   readonly services: number;
-  readonly slices: number;
+  readonly slices: ByFamily<number>;
   /** Services that differ from the last Snapshot. */
   readonly servicesWaiting: number;
   /** Events since the last Snapshot that changed a slice. */
-  readonly slicesWaiting: number;
+  readonly slicesWaiting: ByFamily<number>;
 };
 
 export class Cluster {

@@ -111,7 +111,8 @@ export class Known {
   #setSlice(who: Key, { slice, triggeredAt }: ParsedSlice): boolean {
     const before = this.#slices.get(who.key);
     const changed = this.#set(this.#slices, who, slice);
-    if (before !== undefined || slice.value !== null) this.arrivals.slice(changed);
+    const known = slice.value ?? before;
+    if (known !== undefined) this.arrivals.slice(known, changed);
     if (!changed) return false;
     const now = this.#slices.get(who.key);
     this.slicesOf.move(before, now);

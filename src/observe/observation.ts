@@ -180,7 +180,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     },
     requested: (facts) => observeRequest(metrics, facts),
     swept: (sweep) => observeSweep(metrics, sweep),
-    countEvents: (source) => reportEvents(metrics, families.length, source.events),
+    countEvents: (source) => reportEvents(metrics, families, source.events),
     follow(source) {
       const since = clock.steady();
       health.askAges(() => watchAges(source.status(), since, clock.steady()));

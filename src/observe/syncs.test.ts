@@ -21,7 +21,7 @@ const build = {
   nodeVersion: "v20",
 };
 
-function setUp(mode: Mode = "nftables") {
+function setUp(mode: Mode = "nftables", served: readonly Family[] = ["ipv4", "ipv6"]) {
   const clock = manualClock();
   const { metrics, print } = openMetrics(
     { mode, gates: new Set(), kubernetes: "1.37", showHidden: false },
@@ -31,13 +31,13 @@ function setUp(mode: Mode = "nftables") {
   );
   const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, clock);
   const observer = openSyncObserver(
-    { countsLocal: modesAtWork[mode].countsLocal, families: ["ipv4", "ipv6"], nodeName: "node-a" },
+    { countsLocal: modesAtWork[mode].countsLocal, families: served, nodeName: "node-a" },
     metrics,
     health,
     clock,
   );
   const cluster = new Cluster("node-a");
-  reportEvents(metrics, 2, () => cluster.events);
+  reportEvents(metrics, served, () => cluster.events);
   let snapshot = cluster.take();
   return {
     clock,
@@ -47,7 +47,7 @@ function setUp(mode: Mode = "nftables") {
     arrive: () => {
       snapshot = cluster.take();
       observer.arrived(snapshot);
-      for (const family of ["ipv4", "ipv6"] as const) observer.taken(family, snapshot);
+      for (const family of served) observer.taken(family, snapshot);
     },
     sync: (given: Partial<SyncRecord> = {}) =>
       observer.synced({ ...ok, startedAt: clock.wall() - 30, finishedAt: clock.wall(), ...given }, snapshot),
@@ -129,6 +129,14 @@ describe("arrivals", () => {
     expect(await value(`${changes}endpoint_changes_pending`)).toBe(1);
     arrive();
     expect(await value(`${changes}endpoint_changes_pending`)).toBe(0);
+  });
+
+  it("slices of a family that is not served do not count", async () => {
+    const { cluster, value } = setUp("nftables", ["ipv4"]);
+    cluster.upsert("EndpointSlice", slice("web-1", ["10.0.1.1"], null));
+    cluster.upsert("EndpointSlice", slice("web-2", ["fd00::1"], null, "IPv6"));
+    expect(await value(`${changes}endpoint_changes_total`)).toBe(1);
+    expect(await value(`${changes}endpoint_changes_pending`)).toBe(1);
   });
 
   it("Services that differ are pending, and no longer when they are as before", async () => {
