@@ -6,8 +6,9 @@ export type Poller = {
   /** Calls back on these poll events, until `forget`. */
   watch(fd: number, events: number, callback: (events: number) => void): void;
   /**
-   * Calls back after a time in which this thread was free to look at its sockets: on a busy machine it waits longer
-   * than the clock, so that an answer that is there is not taken for silence. Returns how to cancel it.
+   * Calls back after a time in which this thread was free to look at its sockets, and a look that found nothing on any of
+   * them: on a busy machine it waits longer than the clock, so that an answer that is there, or on its way through a
+   * server of ours, is not taken for silence. Returns how to cancel it.
    */
   afterQuiet(ms: number, callback: () => void): () => void;
   /** Stops watching; the caller closes the file. */
@@ -22,27 +23,30 @@ export function startPoller(): Poller {
   const ring = (): void => void writeSync(bell, one);
   let running = true;
   let ticks = 0;
-  const waiting = new Set<{ readonly due: number; readonly callback: () => void }>();
+  const waiting = new Set<Wait>();
+  const isDue = (wait: Wait) => wait.due <= ticks;
   const ticker = setInterval(() => {
     ticks++;
-    for (const wait of waiting) {
-      if (wait.due > ticks) continue;
-      waiting.delete(wait);
-      wait.callback();
-    }
+    if ([...waiting].some(isDue)) ring();
   }, tickMs);
 
   const loop = async (): Promise<void> => {
     while (running) {
       const asked = [...watched];
+      const due = [...waiting].filter(isDue);
       const events = await poll(
         [[bell, POLLIN], ...asked.map(([fd, { events }]) => [fd, events] as const)],
-        1000,
+        due.length > 0 ? 0 : 1000,
       );
       if (events[0] !== 0) readSync(bell, Buffer.alloc(8));
       for (const [i, [fd, watch]] of asked.entries()) {
         // Meanwhile a callback may have forgotten the file, and another socket may have got its number.
         if (events[i + 1] !== 0 && watched.get(fd) === watch) watch.callback(events[i + 1]!);
+      }
+      const isQuiet = events.slice(1).every((event) => event === 0);
+      for (const wait of due) {
+        wait.looks++;
+        if ((isQuiet || wait.looks >= looksAtMost) && waiting.delete(wait)) wait.callback();
       }
     }
   };
@@ -54,7 +58,7 @@ export function startPoller(): Poller {
       ring();
     },
     afterQuiet(ms, callback) {
-      const wait = { due: ticks + Math.ceil(ms / tickMs), callback };
+      const wait = { due: ticks + Math.ceil(ms / tickMs), looks: 0, callback };
       waiting.add(wait);
       return () => void waiting.delete(wait);
     },
@@ -73,6 +77,15 @@ export function startPoller(): Poller {
   };
 }
 
+type Wait = {
+  readonly due: number;
+  /** How often all sockets were looked at since then. */
+  looks: number;
+  readonly callback: () => void;
+};
+
 const tickMs = 50;
+/** Where there is always something on some socket. */
+const looksAtMost = 50;
 const one = Buffer.alloc(8);
 one.writeBigUInt64LE(1n);
