@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { CommandWorld } from "../src/cli/command.ts";
 import { commands, referencePage } from "../src/cli/commands.ts";
 import { diff } from "../src/cli/diff.ts";
+import { dispatch } from "../src/cli/dispatch.ts";
 import { explain } from "../src/cli/explain.ts";
 import { render } from "../src/cli/render.ts";
 import { printStatus, status } from "../src/cli/status.ts";
@@ -363,6 +364,29 @@ describe("status", () => {
     const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
     expect(err).toContain("no Turnout runs here: there is no /nonexistent/sock. Start one with turnout run");
+  });
+});
+
+describe("the command", () => {
+  const asked = (...argv: string[]) =>
+    said((words, world) => dispatch(words, world, () => new AbortController().signal), ...argv);
+
+  it("is found, and shows its help in two ways", async () => {
+    expect((await asked("explain")).err).toContain("say who sends");
+    expect((await asked("help", "render")).out).toBe(commands.render!.help);
+    expect((await asked()).out).toContain("Usage: turnout COMMAND");
+    expect((await asked("--version")).out).toBe("turnout 0.0.0\n");
+  });
+
+  it.each([
+    [["expalin"], "did you mean turnout explain?"],
+    [["help", "rendr"], "did you mean turnout render?"],
+    [["fly"], "there are: playground, explain"],
+    [["constructor"], "there are: playground, explain"],
+  ])("answers the mistake in %j", async (argv, answer) => {
+    const { code, out, err } = await asked(...argv);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toContain(answer);
   });
 });
 

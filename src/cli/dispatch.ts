@@ -1,0 +1,42 @@
+// Finds the command that was asked for; a name that is none is answered by the nearest one.
+import { closest } from "../config/closest.ts";
+import type { CommandWorld } from "./command.ts";
+import { type Command, commands, overview } from "./commands.ts";
+
+/** `signal` is asked for when a command runs. */
+export function dispatch(
+  [name, ...argv]: readonly string[],
+  world: CommandWorld,
+  signal: () => AbortSignal,
+): Promise<number> {
+  const command = commandOf(name);
+  if (command !== undefined) return command.run(argv, world, signal());
+  if (name === undefined || ["help", "--help", "-h"].includes(name))
+    return Promise.resolve(help(argv[0], world));
+  if (name === "version" || name === "--version")
+    return Promise.resolve(print(world, `turnout ${world.version}\n`));
+  return Promise.resolve(unknown(name, world));
+}
+
+function help(subject: string | undefined, world: CommandWorld): number {
+  if (subject === undefined) return print(world, overview);
+  const command = commandOf(subject);
+  return command === undefined ? unknown(subject, world) : print(world, command.help);
+}
+
+function commandOf(name: string | undefined): Command | undefined {
+  return name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+}
+
+function print(world: CommandWorld, text: string): number {
+  world.stdout(text);
+  return 0;
+}
+
+function unknown(name: string, world: CommandWorld): number {
+  const names = Object.keys(commands);
+  const near = closest(name, names);
+  const hint = near === null ? `there are: ${names.join(", ")}` : `did you mean turnout ${near}?`;
+  world.stderr(`turnout: there is no command ${JSON.stringify(name)}; ${hint}\n`);
+  return 1;
+}
