@@ -26,8 +26,8 @@ export type RequestFacts = {
 export type RequestCost = {
   /** From the question to the end of the answer, the time our own speed limit took included. */
   readonly seconds: number;
-  /** How long our own speed limit held it back. */
-  readonly heldSeconds: number;
+  /** How long our own speed limit held it back; null: there is none. */
+  readonly heldSeconds: number | null;
   readonly requestBytes: number;
   /** Unzipped; null: there was no answer, or a refusal. */
   readonly responseBytes: number | null;

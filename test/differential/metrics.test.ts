@@ -13,7 +13,7 @@ import { ourProgram, reasonNotToRun } from "./program.ts";
 const assets = findAssets("kube-proxy");
 const reason = reasonToSkip() ?? (assets.found ? reasonNotToRun(ourProgram) : assets.reason);
 /** What dashboards and alerts for kube-proxy look at. */
-const watched = /^(kubeproxy|process|kubernetes)_/;
+const watched = /^(kubeproxy|process|kubernetes|rest_client_(request|requests|response|rate))_/;
 const configuration = { detectLocalMode: "ClusterCIDR", clusterCIDR: "10.180.0.0/16,fd00:180::/48" };
 
 describe("03/33 metrics", () => {
@@ -46,9 +46,12 @@ async function pagesOf(program: string, mode: Mode): Promise<readonly string[]> 
     const hasSample = async () => {
       const texts = ["metrics", "metrics/slis"].map((path) => foothold.get(`http://127.0.0.1:10249/${path}`));
       lines = (await Promise.all(texts)).flatMap((text) => seriesIn(text ?? ""));
-      return lines.some((line) => line.startsWith("kubeproxy_network_programming"));
+      // The Event of the start is the only request that is no watch.
+      return ["kubeproxy_network_programming", "rest_client_response_size"].every((name) =>
+        lines.some((line) => line.startsWith(name)),
+      );
     };
-    await eventually(hasSample, `a sample of latency from ${program}`);
+    await eventually(hasSample, `a sample of latency and an Event from ${program}`);
     await proxy.stop();
     return lines;
   } finally {

@@ -43,6 +43,7 @@ it("an Event is created, becomes a series, and its requests are told", async () 
     ["GET", 200],
   ]);
   expect(requests[0]!.cost!.requestBytes).toBeGreaterThan(100);
+  expect(requests[0]!.cost!.heldSeconds).toBeNull();
   expect(requests[2]!.cost!.responseBytes).toBeGreaterThan(300);
   await expect(
     sendWith(

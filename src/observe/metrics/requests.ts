@@ -12,5 +12,5 @@ export function observeRequest(metrics: Metrics, facts: RequestFacts): void {
   metrics.requestDuration.with({ verb, host }).observe(cost.seconds);
   metrics.requestSize.with({ verb, host }).observe(cost.requestBytes);
   if (cost.responseBytes !== null) metrics.responseSize.with({ verb, host }).observe(cost.responseBytes);
-  metrics.rateLimiterDuration.with({ verb, host }).observe(cost.heldSeconds);
+  if (cost.heldSeconds !== null) metrics.rateLimiterDuration.with({ verb, host }).observe(cost.heldSeconds);
 }

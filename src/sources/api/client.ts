@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
 import type { Presented } from "./credentials.ts";
 import { ApiFailure, failureOf } from "./failure.ts";
 import { bareHost } from "./proxy.ts";
-import type { Throttle } from "./throttle.ts";
+import { type Throttle, unlimited } from "./throttle.ts";
 import { transport } from "./transport.ts";
 
 export type Ask = {
@@ -123,7 +123,7 @@ export function apiClient(
     const tellOf = (code: number | null) => (responseBytes: number | null) => {
       const cost = () => ({
         seconds: (clock.steady() - askedAt) / 1000,
-        heldSeconds: (sentAt - askedAt) / 1000,
+        heldSeconds: limit === unlimited ? null : (sentAt - askedAt) / 1000,
         requestBytes: Buffer.byteLength(body),
         responseBytes,
       });

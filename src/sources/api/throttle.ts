@@ -6,10 +6,12 @@ export type Limit = { readonly qps: number; readonly burst: number };
 /** Resolves when the next request may go; in the order of asking. */
 export type Throttle = (signal: AbortSignal) => Promise<void>;
 
+export const unlimited: Throttle = async () => {};
+
 /** A negative rate means no limit, zero means the Go client's default of 5 with bursts of 10. */
 export function throttle(limit: Limit, clock: Clock): Throttle {
   const { qps, burst } = limit.qps === 0 ? { qps: 5, burst: 10 } : limit;
-  if (qps < 0) return async () => {};
+  if (qps < 0) return unlimited;
   if (burst <= 0) throw new RangeError(`Cannot limit the API client: burst is ${burst}, but qps is ${qps}`);
   let tokens = burst;
   let countedAt = clock.steady();
