@@ -5,7 +5,7 @@ FROM node:${NODE} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm install --no-save --no-audit --no-fund --ignore-scripts
-COPY scripts/build.mjs scripts/
+COPY scripts/build.mjs scripts/bundle.mjs scripts/
 COPY src src
 COPY tsconfig.json ./
 RUN node scripts/build.mjs \

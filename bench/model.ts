@@ -3,6 +3,7 @@ import type { FamilySettings } from "../src/config/settings.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import { type Kind, slim } from "../src/manifests/objects.ts";
 import { route } from "../src/routing/routes.ts";
+import { ipv4Settings } from "../test/support/routed.ts";
 import { bestMs, publish, retainedMB } from "./lib/measure.ts";
 
 const services = 10_000;
@@ -14,19 +15,10 @@ const documents = Array.from({ length: services }, (_, i) => [
 ]).flat();
 
 const settings: FamilySettings = {
-  family: "ipv4",
+  ...ipv4Settings,
   nodeName: "node-0",
   zone: "europe-west1-a",
-  nodeIP: "192.168.0.2",
-  localAddresses: ["127.0.0.1", "192.168.0.2"],
   detector: { kind: "none" },
-  masqueradeAll: false,
-  masqueradeMark: 0x4000,
-  nodePortAddresses: { kind: "all" },
-  localhostNodePorts: true,
-  nftLocalhost: "pass",
-  externalIPsAllowed: true,
-  tcpBeLiberal: false,
 };
 
 const routesMs = bestMs(15, parsedObjects, loadRoutes);

@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
+import { bundled, root } from "./bundle.mjs";
 
-const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
 const results = join(root, "bench", "results");
 const benches = readdirSync(join(root, "bench"))
   .filter((file) => file.endsWith(".ts"))
@@ -32,19 +32,10 @@ if (failed.length > 0) {
 async function run(name) {
   const outfile = join(root, "dist", "bench", `${name}.cjs`);
   await build({
-    absWorkingDir: root,
+    ...bundled,
     entryPoints: [`bench/${name}.ts`],
     outfile,
-    bundle: true,
-    platform: "node",
-    target: "node20",
-    format: "cjs",
-    minifySyntax: true,
-    sourcemap: "linked",
-    sourcesContent: false,
-    external: ["koffi"],
     define: { TURNOUT_VERSION: JSON.stringify("bench") },
-    logLevel: "warning",
   });
   console.log(`\n${name}`);
   const { status } = spawnSync(process.execPath, ["--expose-gc", "--enable-source-maps", outfile], {

@@ -1,7 +1,8 @@
 // Which Services have health check node ports, how many local endpoints they have, and who has none.
 import { describe, expect, it } from "vitest";
+import { servicePort } from "../../test/support/routed.ts";
 import { keyed } from "../model/keyed.ts";
-import { type Endpoint, portKey, type ServicePort } from "../model/snapshot.ts";
+import type { Endpoint, ServicePort } from "../model/snapshot.ts";
 import { serviceAnswer } from "./health-answers.ts";
 import { openLocalEndpoints } from "./local-endpoints.ts";
 
@@ -12,28 +13,11 @@ function endpoint(address: string, state: Endpoint["state"] = "ready", nodeName 
 }
 
 function port(name: string, portName: string, given: Partial<ServicePort>): ServicePort {
-  const service = `shop/${name}`;
-  return {
-    key: portKey(service, "tcp", portName),
-    family: "ipv4",
-    service,
-    namespace: "shop",
-    name,
-    portName,
-    protocol: "tcp",
-    clusterIP: "172.30.0.1",
-    port: 80,
-    nodePort: 0,
-    externalIPs: [],
-    loadBalancerIPs: [],
-    sourceRanges: [],
-    affinity: null,
-    internalPolicy: "cluster",
+  return servicePort(`shop/${name}:${portName}`, {
     externalPolicy: "local",
     healthCheckNodePort: 9376,
-    endpoints: [],
     ...given,
-  };
+  });
 }
 
 function local(...ports: ServicePort[]) {

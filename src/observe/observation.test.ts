@@ -1,10 +1,12 @@
 // Everything connected: objects of a cluster go in, probes and scrapers see what they should.
+
 import { get } from "node:http";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
 import { Cluster } from "../manifests/cluster.ts";
+import { nothingYet } from "../sources/source.ts";
 import { systemClock } from "./clock.ts";
 import type { EventRequest } from "./events/event.ts";
 import { type ObservationSettings, openObservation } from "./observation.ts";
@@ -123,17 +125,7 @@ const synced = {
   outcome: { kind: "ok", refused: [] },
 } as const;
 
-const watched = {
-  synced: true,
-  refused: false,
-  lastEventAt: null,
-  lastError: null,
-  reconnects: 0,
-  failures: 0,
-  relists: 0,
-  watchSince: null,
-  heardAt: null,
-};
+const watched = { ...nothingYet, synced: true };
 
 describe("a proxy that is observed", () => {
   it("answers probes and scrapers from the Syncs it is told of", async () => {

@@ -1,5 +1,7 @@
 // What Snapshots and Syncs do to metrics and health, from Kubernetes objects to series.
+
 import { describe, expect, it } from "vitest";
+import { someBuild as build } from "../../test/support/build-facts.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
 import type { Mode } from "../config/modes.ts";
@@ -11,15 +13,6 @@ import { reportEvents } from "./metrics/events.ts";
 import { openMetrics } from "./metrics/metrics.ts";
 import { openHealth } from "./proxy-health.ts";
 import { openSyncObserver } from "./syncs.ts";
-
-const build = {
-  major: "1",
-  minor: "37",
-  gitVersion: "v1",
-  platform: "x",
-  turnoutVersion: "0",
-  nodeVersion: "v20",
-};
 
 function setUp(mode: Mode = "nftables", served: readonly Family[] = ["ipv4", "ipv6"]) {
   const clock = manualClock();

@@ -1,19 +1,9 @@
 // The age of watches, from what a Source says of itself.
 import { expect, it } from "vitest";
-import type { ResourceStatus } from "../sources/source.ts";
+import { nothingYet, type ResourceStatus } from "../sources/source.ts";
 import { watchAges } from "./watches.ts";
 
-const quiet: ResourceStatus = {
-  synced: true,
-  refused: false,
-  lastEventAt: null,
-  lastError: null,
-  reconnects: 0,
-  failures: 0,
-  relists: 0,
-  watchSince: null,
-  heardAt: null,
-};
+const quiet: ResourceStatus = { ...nothingYet, synced: true };
 
 it("counts from the last sign of life, or from the beginning", () => {
   const status = {

@@ -50,3 +50,16 @@ export type ResourceStatus = {
   /** The last sign of life, on the steady clock, which nobody can set: ages are measured with it. */
   readonly heardAt: number | null;
 };
+
+/** Before anything was heard. */
+export const nothingYet: ResourceStatus = {
+  synced: false,
+  refused: false,
+  lastEventAt: null,
+  lastError: null,
+  reconnects: 0,
+  failures: 0,
+  relists: 0,
+  watchSince: null,
+  heardAt: null,
+};

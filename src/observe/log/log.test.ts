@@ -1,25 +1,17 @@
 // What log lines look like, which of them are shown, and to which stream they go.
 import { describe, expect, it } from "vitest";
+import { plainLog } from "../../../test/support/log-lines.ts";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { type LogSettings, openLog } from "./log.ts";
 
 const at = new Date(2026, 10, 5, 20, 14, 2, 7).getTime();
-
-const plain: LogSettings = {
-  format: "text",
-  verbosity: 0,
-  vmodule: [],
-  splitStream: false,
-  infoBufferSize: 0,
-  flushFrequencyMs: 5000,
-};
 
 function capture(settings: Partial<LogSettings> = {}) {
   const clock = manualClock(at);
   const out: string[] = [];
   const err: string[] = [];
   const opened = openLog(
-    { ...plain, ...settings },
+    { ...plainLog, ...settings },
     { clock, stdout: (text) => out.push(text), stderr: (text) => err.push(text), pid: 42 },
   );
   return { ...opened, log: opened.log.in("observe/health.ts"), clock, out, err };

@@ -1,12 +1,13 @@
 // What /metrics prints: the format, which metrics each mode shows, and the documented table.
 
 import { describe, expect, it } from "vitest";
+import { someBuild as build } from "../../../test/support/build-facts.ts";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../../test/support/prometheus.ts";
 import type { Mode } from "../../config/modes.ts";
 import { counter, everywhere, gauge, histogram, inModes, readCounter } from "./define.ts";
 import { reportKernelCounters } from "./kernel-counters.ts";
-import { type BuildFacts, openMetrics } from "./metrics.ts";
+import { openMetrics } from "./metrics.ts";
 import { metricsPage } from "./page.ts";
 import { type ProcessView, reportProcess } from "./process.ts";
 import { isHidden, type MetricsSettings, openRegistry } from "./registry.ts";
@@ -21,15 +22,6 @@ const settings: MetricsSettings = {
   gates: new Set(),
   kubernetes: "1.37",
   showHidden: false,
-};
-
-const build: BuildFacts = {
-  major: "1",
-  minor: "37",
-  gitVersion: "v1.37.1+turnout.0.1.0",
-  platform: "linux/amd64",
-  turnoutVersion: "0.1.0",
-  nodeVersion: "v20.0.0",
 };
 
 function opened(given: Partial<MetricsSettings> = {}) {

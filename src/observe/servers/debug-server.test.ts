@@ -1,8 +1,10 @@
 // The pages beside the metrics, on a real socket.
+
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { someBuild as build } from "../../../test/support/build-facts.ts";
 import { parsePrometheus } from "../../../test/support/prometheus.ts";
 import { systemClock } from "../clock.ts";
 import { openMetrics } from "../metrics/metrics.ts";
@@ -17,14 +19,6 @@ afterEach(async () => {
 type Got = { status: number; headers: Record<string, unknown>; body: string; bytes: Buffer };
 type Asked = { method?: string; body?: string; headers?: Record<string, string> };
 
-const build = {
-  major: "1",
-  minor: "37",
-  gitVersion: "v1",
-  platform: "x",
-  turnoutVersion: "0",
-  nodeVersion: "v20",
-};
 const started = Date.UTC(2026, 0, 2, 3, 4, 5);
 
 async function debugServer(given: Partial<DebugServerWorld> = {}) {

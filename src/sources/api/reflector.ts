@@ -1,5 +1,5 @@
 // Keeps a copy of one resource true: lists, watches, resumes and lists again, for ever.
-import type { ResourceStatus } from "../source.ts";
+import { nothingYet, type ResourceStatus } from "../source.ts";
 import { sleep, type World } from "../world.ts";
 import { Backoff, type BackoffFigures, backoffFigures } from "./backoff.ts";
 import type { ApiClient } from "./client.ts";
@@ -52,17 +52,7 @@ export class Reflector {
   #fruitless = 0;
   /** When we last listed again without a pause. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
-  #status: ResourceStatus = {
-    synced: false,
-    refused: false,
-    lastEventAt: null,
-    lastError: null,
-    reconnects: 0,
-    failures: 0,
-    relists: 0,
-    watchSince: null,
-    heardAt: null,
-  };
+  #status: ResourceStatus = nothingYet;
 
   constructor(parts: ReflectorParts) {
     this.#parts = parts;

@@ -6,7 +6,7 @@ import { type Kind, kinds } from "../../manifests/objects.ts";
 import type { Problem } from "../../model/problem.ts";
 import { Bell } from "../bell.ts";
 import { NodeLog } from "../node-log.ts";
-import type { ResourceStatus, Source } from "../source.ts";
+import { nothingYet, type ResourceStatus, type Source } from "../source.ts";
 import type { Clock } from "../world.ts";
 import type { Change } from "./collection.ts";
 import { FileFollower } from "./follower.ts";
@@ -91,18 +91,6 @@ export async function filesSource(
     } else if (gone.some(isOurs) || !status.synced) nodes.see(null, "");
   }
 }
-
-const nothingYet: ResourceStatus = {
-  synced: false,
-  refused: false,
-  lastEventAt: null,
-  lastError: null,
-  reconnects: 0,
-  failures: 0,
-  relists: 0,
-  watchSince: null,
-  heardAt: null,
-};
 
 function statusAfter(before: ResourceStatus, problems: readonly Problem[], now: number): ResourceStatus {
   const [worst] = problems.filter((problem) => problem.kind === "unreadable");
