@@ -6,7 +6,7 @@ import { changedShopSlice, shop } from "../kernel/shop.ts";
 import { eventually, nodeObject, openSite } from "../kernel/site.ts";
 import { nodeName } from "../places.ts";
 import { enter } from "../reference/foothold.ts";
-import { type Mode, startProxy } from "../reference/proxy.ts";
+import { type Mode, type RunningProxy, startProxy } from "../reference/proxy.ts";
 import { parsePrometheus } from "../support/prometheus.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
 
@@ -34,10 +34,11 @@ describe("03/33 metrics", () => {
 /** Every series of both pages without its value: `name{label="value"} type`. */
 async function pagesOf(program: string, mode: Mode): Promise<readonly string[]> {
   const site = await openSite();
+  let proxy: RunningProxy | null = null;
   try {
     const foothold = enter(site.netns);
     const objects = [nodeObject(), ...shop()];
-    const proxy = await startProxy(foothold, program, { mode, ...configuration }, nodeName, objects);
+    proxy = await startProxy(foothold, program, { mode, ...configuration }, nodeName, objects);
     await proxy.ready();
     for (const path of ["healthz", "livez"]) await foothold.get(`http://127.0.0.1:10256/${path}`);
     // A change that tells when it was triggered gives a sample of latency.
@@ -52,9 +53,9 @@ async function pagesOf(program: string, mode: Mode): Promise<readonly string[]> 
       );
     };
     await eventually(hasSample, `a sample of latency and an Event from ${program}`);
-    await proxy.stop();
     return lines;
   } finally {
+    await proxy?.stop();
     await site.close();
   }
 }

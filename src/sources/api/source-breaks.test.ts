@@ -1,8 +1,8 @@
 // The API source when the server breaks off, refuses, is overloaded or forgets: it waits as it should and resumes.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { expect, it, vi } from "vitest";
+import { join } from "node:path";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { service, slice } from "../../../test/support/api-rig.ts";
 import {
   agrees,
@@ -90,7 +90,9 @@ it("the first watch that the server takes again wakes the others", async () => {
 
 it("restarts of the server that lie apart are waited for anew each time, and a rotated token is shown at once", async () => {
   let token = "one";
-  const file = join(await mkdtemp(join(tmpdir(), "turnout-source-")), "token");
+  const folder = await mkdtemp(join(tmpdir(), "turnout-source-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "token");
   await writeFile(file, token);
   await synced({ server: { token: () => token }, tokenFile: file });
   for (const next of ["two", "three", "four", "five"]) {
@@ -113,7 +115,6 @@ it("restarts of the server that lie apart are waited for anew each time, and a r
     countFailuresAnew();
     clock.advance(10_000);
   }
-  await rm(dirname(file), { recursive: true });
 });
 
 it("22/3 an ERROR 410 in a stream that stays open leads to exactly one list, at once", async () => {
