@@ -54,7 +54,7 @@ export const status = () => rig.source.status().resources.Service!;
 export const failed = (count: number) =>
   vi.waitFor(() => expect(status().failures - failuresBefore).toBe(count), patiently);
 
-export function countFailuresAnew(): void {
+function countFailuresAnew(): void {
   failuresBefore = status().failures;
 }
 

@@ -8,7 +8,6 @@ import {
   agrees,
   catchesUp,
   clock,
-  countFailuresAnew,
   failed,
   patiently,
   requests,
@@ -95,24 +94,32 @@ it("restarts of the server that lie apart are waited for anew each time, and a r
   const file = join(folder, "token");
   await writeFile(file, token);
   await synced({ server: { token: () => token }, tokenFile: file });
+  const each = (what: "failures" | "watchSince") =>
+    Object.values(rig.source.status().resources).map((resource) => resource[what]);
+  const allPause = (count: number) =>
+    vi.waitFor(() => {
+      expect(each("failures")).toEqual(Array(4).fill(count));
+      expect(clock.pending()).toBe(4);
+    }, patiently);
+  let before = 0;
   for (const next of ["two", "three", "four", "five"]) {
     await rig.server.close();
     for (const [i, pause] of [1200, 2400].entries()) {
-      await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
-      await failed(1 + i);
+      await allPause(before + 1 + i);
       clock.advance(pause);
     }
-    await failed(3);
+    await allPause(before + 3);
     token = next;
     await writeFile(file, token);
     rig.server.put(service(next, "172.30.0.9"));
     await rig.server.listen();
-    await vi.waitFor(() => expect(clock.pending()).toBe(4), patiently);
     clock.advance(4800);
-    await watching();
+    // Each must have seen its own watch open: those that see it after the next pause have not held for so long.
+    const openedNow = () => expect(each("watchSince")).toEqual(Array(4).fill(clock.wall()));
+    await vi.waitFor(openedNow, patiently);
     await agrees();
-    await failed(3);
-    countFailuresAnew();
+    expect(each("failures")).toEqual(Array(4).fill(before + 3));
+    before += 3;
     clock.advance(10_000);
   }
 });
