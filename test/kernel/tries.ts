@@ -85,15 +85,31 @@ const stream: Exchange = { first: null, sourcePort: null, answer: String, owns: 
 
 const datagram: Exchange = { ...stream, first: Buffer.from("hello") };
 
-let lastRawPort = 20_000;
+let lastPort = 20_000;
 
-function nextRawPort(): number {
-  lastRawPort = lastRawPort === 60_000 ? 20_000 : lastRawPort + 1;
-  return lastRawPort;
+/** Below those that Services, relays and the kernel itself take. */
+function nextPort(): number {
+  lastPort = lastPort === 29_999 ? 20_000 : lastPort + 1;
+  return lastPort;
+}
+
+/**
+ * Ports come in their order, so that none comes again for minutes: IPVS remembers connections for so long, and cannot
+ * tell two apart that lead from one port to one endpoint, by whatever Services they went.
+ */
+function bindToNextPort(fd: number, address: Address): void {
+  for (;;) {
+    try {
+      bind(fd, { address, port: nextPort() });
+      return;
+    } catch (error) {
+      if ((error as SystemError).code !== "EADDRINUSE") throw error;
+    }
+  }
 }
 
 function association(port: number): Exchange {
-  const own = nextRawPort();
+  const own = nextPort();
   return {
     first: sctpInit(own, port),
     sourcePort: own,
@@ -106,7 +122,7 @@ const echoed = JSON.stringify({ endpoint: "", saw: { address: "", port: 0 } } sa
 
 function echo(domain: number): Exchange {
   const [request, reply] = domain === AF_INET ? [8, 0] : [128, 129];
-  const id = nextRawPort();
+  const id = nextPort();
   const owns = (packet: Buffer): boolean => packet.length >= 6 && packet.readUInt16BE(4) === id;
   return {
     first: icmpEcho(request, id),
@@ -143,7 +159,8 @@ function attempt(
       if (fate !== null) settle(fate);
     };
     noteIcmpErrors(fd, domain);
-    if (source !== null) bind(fd, { address: source, port: 0 });
+    if (type !== SOCK_RAW) bindToNextPort(fd, source ?? (domain === AF_INET ? "0.0.0.0" : "::"));
+    else if (source !== null) bind(fd, { address: source, port: 0 });
     const refused = connect(fd, { address: to.address, port: type === SOCK_RAW ? 0 : to.port });
     if (refused !== "" && refused !== "EINPROGRESS") return settle(failure(fd, exchange, refused));
     const unsent = exchange.first === null ? "" : send(fd, exchange.first);
