@@ -1,4 +1,5 @@
 // `turnout completion`: scripts that complete commands and flags in the user's shell.
+import { judges } from "../explain/node-routes.ts";
 import type { CommandWorld } from "./command.ts";
 
 export const completionHelp = `turnout completion: completion for a shell
@@ -18,7 +19,7 @@ type Commands = ReadonlyMap<string, Follows>;
 
 const shells: Readonly<Record<string, (commands: Commands) => string>> = { bash, zsh, fish };
 
-const modes = ["nftables", "iptables", "ipvs", "userspace"];
+const modes = Object.keys(judges);
 const sources = ["files:", "kubeconfig:", "api", "playground", "daemon"];
 
 /** What can follow a flag; of others files are offered. */

@@ -46,7 +46,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
           ? "say only one of --against and --live: another source, or the kernel"
           : "say with what to compare: --against=files:new.yaml, or --live for the kernel",
       );
-    const output = outputOf(given.o ?? given.output);
+    const output = outputOf(given);
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
     world.stderr(unknownNode(seen));

@@ -53,7 +53,7 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
     }
     if (words[0] !== "migrate")
       throw new Mistake("say what to look into: turnout doctor migrate --to=nftables");
-    const [live, output] = [on.has("live"), outputOf(given.o ?? given.output)];
+    const [live, output] = [on.has("live"), outputOf(given)];
     const to = modeOf("to", given.to ?? "nftables");
     const look = await lookFrom(given, world.version);
     const migration = {

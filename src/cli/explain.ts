@@ -43,7 +43,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const live = on.has("live");
     const [fromText, toText] = words;
     if (fromText === undefined || toText === undefined) throw new Mistake(instead);
-    const output = outputOf(given.o ?? given.output);
+    const output = outputOf(given);
     const [from, to] = [parseFrom(fromText), parseTo(toText)];
     if (!from.ok) throw new Mistake(from.reason);
     if (!to.ok) throw new Mistake(to.reason);

@@ -5,7 +5,7 @@ import { inMode, type ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
 import { defaultConfig, judges } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
-import { Mistake, whyUnreadable } from "./mistake.ts";
+import { alternatives, Mistake, whyUnreadable } from "./mistake.ts";
 import type { OwnFlags } from "./own-flags.ts";
 
 /** `told`: the configuration of the daemon that was asked; null without one. */
@@ -47,8 +47,5 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
 
 function knownMode(text: string): Mode {
   if (text in judges) return text as Mode;
-  const known = Object.keys(judges);
-  throw new Mistake(
-    `--mode must be ${known.slice(0, -1).join(", ")} or ${known.at(-1)}, not ${JSON.stringify(text)}`,
-  );
+  throw new Mistake(`--mode must be ${alternatives(Object.keys(judges))}, not ${JSON.stringify(text)}`);
 }

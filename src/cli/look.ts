@@ -103,19 +103,19 @@ export async function lookAt(look: Look, signal: AbortSignal, live = false): Pro
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, facts) };
 }
 
-/** What is unknown when there is no such Node; empty when there is one. */
-export function unknownNode({ look, snapshot }: Seen): string {
-  return snapshot.node === null
-    ? `! there is no Node ${JSON.stringify(look.node)}: its addresses, pod networks and zone are not known\n`
-    : "";
-}
-
 /** The same for one question, as the daemon itself knows the cluster. */
 export async function askView(look: Look, from: Sender, toText: string): Promise<Seen> {
   const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
   if (view === null) throw new Mistake("the daemon does not know the cluster yet: try again in a moment");
   const snapshot = snapshotOf(view);
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config) };
+}
+
+/** What is unknown when there is no such Node; empty when there is one. */
+export function unknownNode({ look, snapshot }: Seen): string {
+  return snapshot.node === null
+    ? `! there is no Node ${JSON.stringify(look.node)}: its addresses, pod networks and zone are not known\n`
+    : "";
 }
 
 /** Where the node's kernel is to be found. */

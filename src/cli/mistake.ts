@@ -5,6 +5,11 @@ import type { CommandWorld } from "./command.ts";
 /** The text says how to mend it. */
 export class Mistake extends Error {}
 
+/** `a, b or c`. */
+export function alternatives(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
 /** Why a file the user named cannot be read. */
 export function whyUnreadable(path: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

@@ -1,7 +1,9 @@
 // What `-o` may say where there are two ways to print.
 import { Mistake } from "./mistake.ts";
+import type { OwnFlags } from "./own-flags.ts";
 
-export function outputOf(text = "text"): "text" | "json" {
+export function outputOf({ o, output = "text" }: OwnFlags): "text" | "json" {
+  const text = o ?? output;
   if (text === "text" || text === "json") return text;
   throw new Mistake(`-o must be text or json, not ${JSON.stringify(text)}`);
 }

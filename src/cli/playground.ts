@@ -6,7 +6,6 @@ import { Failure } from "../playground/api/failure.ts";
 import { CannotStart } from "../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
 import { runLine } from "../playground/commands.ts";
-
 import { Playground } from "../playground/playground.ts";
 import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
@@ -67,12 +66,7 @@ async function play(
   try {
     return await (live
       ? onTerminal(options, signal)
-      : asLines(
-          options,
-          world,
-          { once, script, json: outputOf(given.o ?? given.output) === "json" },
-          signal,
-        ));
+      : asLines(options, world, { once, script, json: outputOf(given) === "json" }, signal));
   } catch (error) {
     if (error instanceof Failure) throw new Mistake(`${given.manifests ?? "the example"}: ${error.message}`);
     if (error instanceof CannotStart) throw new Mistake(error.message);
@@ -81,7 +75,7 @@ async function play(
 }
 
 function mistakeIn(given: OwnFlags): string | null {
-  outputOf(given.o ?? given.output);
+  outputOf(given);
   if (!isMode(given.mode ?? "nftables"))
     return `--mode must be one of ${Object.keys(judges).join(", ")}, not ${JSON.stringify(given.mode)}`;
   if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)

@@ -6,7 +6,7 @@ import type { Routes } from "../routing/routes.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAt, lookFlags, lookFrom, lookHelp, type Seen, unknownNode } from "./look.ts";
-import { Mistake, withMistakes } from "./mistake.ts";
+import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { renderedBy } from "./rendered.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything
@@ -46,9 +46,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
 function checkOutput(output: string): void {
   const modes = Object.keys(renderedBy);
   if (![...modes, "routes", "json"].includes(output))
-    throw new Mistake(
-      `-o must be routes, json, ${modes.slice(0, -1).join(", ")} or ${modes.at(-1)}, not ${JSON.stringify(output)}`,
-    );
+    throw new Mistake(`-o must be routes, json, ${alternatives(modes)}, not ${JSON.stringify(output)}`);
 }
 
 function printAs(output: string, { routes, look: { config } }: Seen, isModeGiven: boolean): string {

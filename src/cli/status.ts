@@ -28,7 +28,7 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
       world.stdout(statusHelp);
       return 0;
     }
-    const output = outputOf(given.o ?? given.output);
+    const output = outputOf(given);
     const socket = socketOf(given.source ?? "daemon", given.node ?? "node-a");
     const told = await askDaemon(
       socket,

@@ -34,13 +34,9 @@ export function servicePortsOf(report: Report, spec: Raw): readonly Port[] {
 }
 
 function portOf(report: Report, raw: Raw, at: string): Port | null {
-  const portName = portNameOf(report, raw.name, at);
-  const protocol = protocolOf(report, raw.protocol, at);
-  const port = portNumber(report, raw.port ?? 0, at, "port");
+  const port = slicePortOf(report, raw, at);
   const nodePort = raw.nodePort === 0 ? 0 : (portNumber(report, raw.nodePort, at, "nodePort") ?? 0);
-  return portName === null || protocol === null || port === null
-    ? null
-    : { portName, protocol, port, nodePort };
+  return port === null ? null : { ...port, nodePort };
 }
 
 /** One entry of `ports` of a slice. */
@@ -49,13 +45,12 @@ export type SlicePort = Omit<Port, "nodePort">;
 /** Several entries may have the same name and protocol: all their numbers count. */
 export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
   const ports = list(report, slice.ports, "", "ports").map((item, i) =>
-    slicePortOf(report, item, slicePlace(i)),
+    slicePortOf(report, fields(report, item, "", slicePlace(i)), slicePlace(i)),
   );
   return ports.every((port) => port !== null) ? ports : ports.filter((port) => port !== null);
 }
 
-function slicePortOf(report: Report, item: unknown, at: string): SlicePort | null {
-  const raw = fields(report, item, "", at);
+function slicePortOf(report: Report, raw: Raw, at: string): SlicePort | null {
   const portName = portNameOf(report, raw.name, at);
   const protocol = protocolOf(report, raw.protocol, at);
   // A port without a number does not mean "all ports".
