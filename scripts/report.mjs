@@ -1,16 +1,39 @@
-// A vitest reporter that writes what scripts/test.mjs prints at the end: counts, and each skipped test with its reason.
+// A vitest reporter that writes what scripts/test.mjs prints at the end: counts, skipped tests with their reasons, and
+// what failed, or passed only when tried again.
 import { writeFileSync } from "node:fs";
 
 export default class Report {
   onTestRunEnd(modules, errors) {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const brokenModules = modules.filter((module) => module.errors().length > 0);
     const inState = (state) => tests.filter((test) => test.result().state === state);
+    const failed = [
+      ...inState("failed").map((test) =>
+        failure(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors),
+      ),
+      ...modules.flatMap((module) =>
+        module.errors().length > 0 ? [failure(module.relativeModuleId, module.errors())] : [],
+      ),
+      ...errors.map((error) => failure("outside of any test", [error])),
+    ];
     const report = {
       passed: inState("passed").length,
-      failed: inState("failed").length + brokenModules.length + errors.length,
+      failed,
       skipped: inState("skipped").map((test) => ({ name: test.fullName, reason: test.result().note })),
+      flaky: inState("passed")
+        .filter((test) => test.diagnostic()?.flaky)
+        .map((test) => `${test.module.relativeModuleId} > ${test.fullName}`),
     };
     writeFileSync(process.env.TURNOUT_TEST_REPORT, JSON.stringify(report));
   }
+}
+
+function failure(name, errors) {
+  return { name, messages: errors.map(({ message, stack }) => `${message ?? ""}\n${place(stack)}`.trim()) };
+}
+
+/** The first line of a stack that lies in the project. */
+function place(stack) {
+  return (
+    (stack ?? "").split("\n").find((line) => line.includes(".ts:") && !line.includes("node_modules")) ?? ""
+  );
 }

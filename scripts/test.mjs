@@ -1,4 +1,4 @@
-// Runs vitest and ends with the plain line `N passed, N failed, N skipped`; arguments go to vitest.
+// Runs vitest and ends with what failed and the plain line `N passed, N failed, N skipped`; arguments go to vitest.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,17 +21,24 @@ const { status } = spawnSync(
     },
   },
 );
-const { passed, failed, skipped } = readReport();
+const { passed, failed, skipped, flaky } = readReport();
 for (const { name, reason } of skipped) console.log(`skipped: ${name}${reason ? ` (${reason})` : ""}`);
-console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
+for (const name of flaky) console.log(`tried again: ${name}`);
+for (const { name, messages } of failed) console.log(`failed: ${name}\n${messages.map(indented).join("\n")}`);
+console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
 process.exit(status === 0 && passed + skipped.length > 0 ? 0 : 1);
+
+/** The beginning of a message: some hold whole rule sets. */
+function indented(message) {
+  return message.slice(0, 2000).replace(/^/gm, "    ");
+}
 
 function readReport() {
   try {
     return JSON.parse(readFileSync(reportFile, "utf8"));
   } catch (error) {
-    console.error(`test: vitest left no report: ${error.message}`);
-    return { passed: 0, failed: 1, skipped: [] };
+    const failed = [{ name: "vitest", messages: [`It left no report: ${error.message}`] }];
+    return { passed: 0, failed, skipped: [], flaky: [] };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
