@@ -1,6 +1,9 @@
 // Which tests there are: `unit` is fast (part of `npm run check`); the others need root, a kernel, and partly assets.
 import { defineConfig } from "vitest/config";
 
+/** In namespaces of their own; they wait for time-outs most of the time. */
+const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 2 };
+
 /** In user-mode kernels, two at a time, since each uses one core. */
 const uml = {
   ...serial("uml", 4, 10_800_000).test,
@@ -10,7 +13,7 @@ const uml = {
   retry: 0,
 };
 
-/** One project after the other, and their files too: they measure time and share the machine's two cores. */
+/** One project after the other, and their files too: programs are compared, and share the machine's two cores. */
 function serial(name: string, order: number, testTimeout: number) {
   return {
     test: {
@@ -40,7 +43,7 @@ export default defineConfig({
           retry: 1,
         },
       },
-      serial("kernel", 1, 240_000),
+      { test: kernel },
       serial("differential", 2, 120_000),
       serial("cluster", 3, 120_000),
       { test: uml },
