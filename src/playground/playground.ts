@@ -51,7 +51,6 @@ export class Playground {
   readonly #network: Network;
   readonly #controller: Controller;
   readonly #daemons = new Map<string, NodeDaemon>();
-  /** When something last changed in the API or on a node. */
 
   private constructor(
     options: PlaygroundOptions,

@@ -44,9 +44,11 @@ describe("the playground", () => {
     expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h\\s*$`));
   });
 
-  it("goes away when somebody changes their mind while it starts", async () => {
-    const terminal = open("", "--port=0");
-    for (let tries = 0; !terminal.all().includes("starting") && tries < 100; tries++) await sleep(50);
+  it("goes away when somebody changes their mind while it starts, also while it makes the network", async () => {
+    const { path, runs } = slowIp();
+    const terminal = open(`PATH=${path}:$PATH`, "--port=0");
+    await until(() => existsSync(runs));
+    expect(terminal.all()).toContain("starting");
     terminal.type("\u0003");
     expect(await terminal.ended).toBe(0);
     expect(terminal.all()).not.toContain("SERVICE");
@@ -89,6 +91,19 @@ function shellAlone(): string {
   return scratch;
 }
 
+/** A folder with an `ip` that takes its time, and a file that is there once it runs. */
+function slowIp(): { readonly path: string; readonly runs: string } {
+  const path = mkdtempSync(join(scratch, "slow-"));
+  const runs = join(path, "runs");
+  const script = `#!/bin/sh\n[ -e ${runs} ] || { touch ${runs}; sleep 1; }\nPATH=\${PATH#*:}; exec ip "$@"\n`;
+  writeFileSync(join(path, "ip"), script, { mode: 0o755 });
+  return { path, runs };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo() && tries < 300; tries++) await sleep(100);
+}
+
 function manifest(text: string): string {
   const path = join(scratch, `${text.length}.yaml`);
   writeFileSync(path, text);
@@ -116,7 +131,7 @@ function open(settings: string, ...args: string[]) {
         .replace(new RegExp(`${esc}\\[\\d+;\\d+H.*$`, "s"), ""),
     type: (keys: string) => child.stdin.write(keys),
     shows: async (wanted: string) => {
-      for (let tries = 0; !screen().includes(wanted) && tries < 300; tries++) await sleep(100);
+      await until(() => screen().includes(wanted));
       expect(screen()).toContain(wanted);
     },
     ended: new Promise<number | null>((resolve) => child.once("exit", resolve)),

@@ -47,18 +47,21 @@ export function ip(commands: Commands): void {
 
 function batch(options: readonly string[], lines: readonly string[]): void {
   try {
-    execFileSync("ip", [...options, "-batch", "-"], {
-      input: `${lines.join("\n")}\n`,
-      stdio: ["pipe", "pipe", "pipe"],
-    });
+    runIp([...options, "-batch", "-"], `${lines.join("\n")}\n`);
   } catch (error) {
-    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: Buffer };
+    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
     if (code === "ENOENT")
       throw new CannotStart(
         "Cannot run ip: it is not installed; on Debian: apt-get install iproute2 nftables",
       );
     throw new CannotStart(`Cannot make the network: ip says ${JSON.stringify(String(stderr).trim())}`);
   }
+}
+
+/** In a session of its own: Ctrl-C is for us alone, and must not leave a network half made. */
+function runIp(args: readonly string[], input = ""): string {
+  const options = { input, stdio: "pipe", encoding: "utf8", detached: true } as const;
+  return execFileSync("ip", args, options);
 }
 
 /** Processes of playgrounds that live now. */
@@ -85,9 +88,9 @@ export function sweep(): number {
 /** Ends the processes inside and removes the namespace. */
 export function removeNamespace(name: string): void {
   if (!existsSync(join(folder, name))) return;
-  const pids = execFileSync("ip", ["netns", "pids", name], { encoding: "utf8" }).split("\n").map(Number);
+  const pids = runIp(["netns", "pids", name]).split("\n").map(Number);
   for (const pid of pids.filter((each) => each > 1 && each !== process.pid)) endProcess(pid);
-  execFileSync("ip", ["netns", "delete", name], { stdio: "pipe" });
+  runIp(["netns", "delete", name]);
 }
 
 /**
