@@ -82,6 +82,7 @@ describe("explain", () => {
     ],
     [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x"], "--node=node-a"],
+    [["outside", "nodeport:30080", ...shop.slice(0, 2)], "for example --node=node-a\n"],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x", "--node=a"], "no such file or directory"],
     [
       ["outside", "nodeport:30080", "--source=kubeconfig:/nonexistent/x", "--node=a"],
@@ -115,19 +116,29 @@ describe("arguments", () => {
     expect(out).toContain("172.30.0.10:80/tcp");
   });
 
-  it("may name a node that nobody knows: then what is not known is said", async () => {
-    const { code, err } = await said(
-      explain,
-      "outside",
-      "172.30.0.10:80",
-      shop[0]!,
-      shop[1]!,
-      "--node=node-z",
-    );
-    expect({ code, err }).toEqual({
-      code: 0,
-      err: '! there is no Node "node-z": its addresses, pod networks and zone are not known\n',
-    });
+  it.each([
+    ["node-z", "; did you mean --node=node-a?"],
+    ["worker", "; there is node-a"],
+  ])("may name a node that nobody knows, %s: then what is not known is said", async (node, hint) => {
+    const { code, err } = await said(explain, "outside", "172.30.0.10:80", ...shop.slice(0, 2), "--node", node);
+    const unknown = `! there is no Node "${node}": its addresses, pod networks and zone are not known`;
+    expect({ code, err }).toEqual({ code: 0, err: `${unknown}${hint}\n` });
+  });
+
+  it("are told of as many Nodes as can be read", async () => {
+    const file = join(scratch, "nodes.yaml");
+    const nodes = async (count: number) => {
+      const items = Array.from({ length: count }, (_, i) => ({ metadata: { name: `n${i}` } }));
+      writeFileSync(file, JSON.stringify({ kind: "NodeList", apiVersion: "v1", items }));
+      const other = (await said(render, `--source=files:${file}`, "--node=worker")).err.trim();
+      return [other.split("known")[1], (await said(render, `--source=files:${file}`)).err.trim()];
+    };
+    expect(await nodes(0)).toEqual(["", "turnout render: say for which node, for example --node=node-a"]);
+    const ten = "n0, n1, n10, n11, n2, n3, n4, n5, n6, n7";
+    expect(await nodes(12)).toEqual([
+      `; there are ${ten} and 2 more`,
+      `turnout render: say for which node, for example --node=n0: there are ${ten} and 2 more`,
+    ]);
   });
 });
 

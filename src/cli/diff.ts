@@ -49,7 +49,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     const output = outputOf(given);
     const look = await lookFrom(given, world.version);
     const seen = await lookAt(look, signal, live);
-    world.stderr(unknownNode(seen));
+    world.stderr(await unknownNode(seen));
     if (live) {
       const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
       const lines = await differences(seen.routes, wanted, placeOf(look), signal, look.families);

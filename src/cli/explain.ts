@@ -55,7 +55,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const seen =
       look.toldByDaemon && !live ? await askView(look, sender, toText) : await lookAt(look, signal, live);
     const { routes } = seen;
-    world.stderr(unknownNode(seen));
+    world.stderr(await unknownNode(seen));
     const question = questionOf(sender, to.value, routes);
     if (!question.ok) throw new Mistake(question.reason);
     const { family, packet } = question.value;

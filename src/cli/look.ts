@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { senderText } from "../explain/ask.ts";
 import { nodeRoutes } from "../explain/node-routes.ts";
@@ -15,6 +16,7 @@ import { type Answers, defaultStatusSocket, type Status } from "../observe/statu
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
+import { nodeNames } from "../sources/node-names.ts";
 import { realWorld } from "../sources/world.ts";
 import { lookConfig } from "./look-config.ts";
 import { Mistake } from "./mistake.ts";
@@ -80,7 +82,11 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
   const config = lookConfig(given, null);
   const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
   const node = given.node ?? preferredNode ?? here;
-  if (node === undefined) throw new Mistake("say for which node, for example --node=node-a");
+  if (node === undefined) {
+    const names = await nodeNames(spec, realWorld(systemClock));
+    const there = names.length > 1 ? `: there are ${few(names)}` : "";
+    throw new Mistake(`say for which node, for example --node=${names[0] ?? "node-a"}${there}`);
+  }
   return { spec, node, config, families, toldByDaemon: false, socket: defaultStatusSocket };
 }
 
@@ -111,11 +117,26 @@ export async function askView(look: Look, from: Sender, toText: string): Promise
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config) };
 }
 
-/** What is unknown when there is no such Node; empty when there is one. */
-export function unknownNode({ look, snapshot }: Seen): string {
-  return snapshot.node === null
-    ? `! there is no Node ${JSON.stringify(look.node)}: its addresses, pod networks and zone are not known\n`
-    : "";
+/** What is unknown when there is no such Node, and which there are; empty when there is one. */
+export async function unknownNode({ look, snapshot }: Seen): Promise<string> {
+  if (snapshot.node !== null) return "";
+  const { node } = look;
+  const names = await nodeNames(look.spec, realWorld(systemClock));
+  const near = closest(node, names);
+  const hint =
+    near !== null
+      ? `; did you mean --node=${near}?`
+      : names.length > 0
+        ? `; there ${names.length === 1 ? "is" : "are"} ${few(names)}`
+        : "";
+  return `! there is no Node ${JSON.stringify(node)}: its addresses, pod networks and zone are not known${hint}\n`;
+}
+
+/** The first of many. */
+function few(names: readonly string[]): string {
+  const most = 10;
+  const shown = names.slice(0, most).join(", ");
+  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
 /** Where the node's kernel is to be found. */

@@ -36,7 +36,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     const mode = wanted in renderedBy ? wanted : given.mode;
     const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
     const seen = await lookAt(look, signal);
-    world.stderr(unknownNode(seen));
+    world.stderr(await unknownNode(seen));
     world.stdout(printAs(wanted, seen, given.mode !== undefined));
     for (const problem of seen.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
     return 0;

@@ -1,0 +1,43 @@
+// The names of all Nodes of a cluster: for somebody who asked for one that is not there.
+import { readFile } from "node:fs/promises";
+import { identify } from "../manifests/identity.ts";
+import { parseManifests } from "./files/parse.ts";
+import { scan } from "./files/scan.ts";
+import { openApi, type SourceSpec } from "./index.ts";
+import type { World } from "./world.ts";
+
+/** A hint is not worth a longer wait. */
+const patienceMs = 4_000;
+
+/** Sorted; empty when nobody tells. */
+export async function nodeNames(spec: SourceSpec, world: World): Promise<string[]> {
+  try {
+    const names = await (spec.kind === "files" ? inFiles(spec.paths) : inApi(spec, world));
+    return names.sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Files without a Node, as most are, are not parsed for it. */
+async function inFiles(paths: readonly string[]): Promise<string[]> {
+  const names: string[] = [];
+  for (const { path } of (await scan(paths)).files) {
+    const text = await readFile(path, "utf8");
+    const parsed = /\bkind["']?:\s*["']?Node(List)?\b/.test(text) ? parseManifests(path, text) : null;
+    if (parsed?.kind !== "good") continue;
+    for (const { kind, object } of parsed.objects)
+      if (kind === "Node") names.push(identify(kind, object).name);
+  }
+  return names;
+}
+
+async function inApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World): Promise<string[]> {
+  const client = await openApi(spec, world);
+  const list = await client.json(
+    { method: "GET", path: "/api/v1/nodes" },
+    AbortSignal.timeout(patienceMs),
+  );
+  const { items = [] } = list as { items?: { metadata?: { name?: string } }[] };
+  return items.flatMap(({ metadata }) => metadata?.name ?? []);
+}
