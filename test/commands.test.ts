@@ -10,6 +10,7 @@ import { diff } from "../src/cli/diff.ts";
 import { dispatch } from "../src/cli/dispatch.ts";
 import { explain } from "../src/cli/explain.ts";
 import { render } from "../src/cli/render.ts";
+import { run } from "../src/cli/run.ts";
 import { printStatus, status } from "../src/cli/status.ts";
 import { type Status, serveStatus } from "../src/observe/status.ts";
 
@@ -20,7 +21,7 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 
 type Run = (argv: readonly string[], world: CommandWorld, signal: AbortSignal) => Promise<number>;
 
-async function said(run: Run, ...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+async function said(command: Run, ...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   const told = { out: "", err: "" };
   const world = {
     version: "0.0.0",
@@ -32,7 +33,7 @@ async function said(run: Run, ...argv: string[]): Promise<{ code: number; out: s
       told.err += text;
     },
   } as unknown as CommandWorld;
-  const code = await run(argv, world, new AbortController().signal);
+  const code = await command(argv, world, new AbortController().signal);
   return { code, ...told };
 }
 
@@ -120,7 +121,14 @@ describe("arguments", () => {
     ["node-z", "; did you mean --node=node-a?"],
     ["worker", "; there is node-a"],
   ])("may name a node that nobody knows, %s: then what is not known is said", async (node, hint) => {
-    const { code, err } = await said(explain, "outside", "172.30.0.10:80", ...shop.slice(0, 2), "--node", node);
+    const { code, err } = await said(
+      explain,
+      "outside",
+      "172.30.0.10:80",
+      ...shop.slice(0, 2),
+      "--node",
+      node,
+    );
     const unknown = `! there is no Node "${node}": its addresses, pod networks and zone are not known`;
     expect({ code, err }).toEqual({ code: 0, err: `${unknown}${hint}\n` });
   });
@@ -276,6 +284,30 @@ describe("render", () => {
     expect(out.split("\n").filter((line) => line.includes("!"))).toEqual([
       "  ! nodePort *:30080/tcp is held by shop/a:http; shop/b:http is not served there",
     ]);
+  });
+});
+
+describe("run", () => {
+  it.each([
+    [
+      ["--sorce=api"],
+      "unknown flag: --sorce (did you mean --source?); turnout run --help and bin/kube-proxy --help",
+    ],
+    [["--proxymode=ipvs"], "unknown flag: --proxymode (did you mean --proxy-mode?);"],
+    [["--bogus"], "unknown flag: --bogus;"],
+    [["-v", "x"], '"x" is not a whole number'],
+    [["now"], 'cannot use "now"; it takes flags alone'],
+    [["--source"], "--source needs a value"],
+    [["--source=nowhere"], "files:PATH"],
+    [[`--source=${join(root, "examples/shop")}`], "did you mean files:"],
+    [["--nftables-ownership=mine"], '--nftables-ownership must be plain or owned, not "mine"'],
+    [["--health-answers="], '--health-answers must be honest or upstream, not ""'],
+    [["--config-changes=never"], '--config-changes must be restart or apply, not "never"'],
+  ])("answers the mistake in %j", async (argv, answer) => {
+    const { code, err, out } = await said(run, ...argv);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(/^turnout run: .*\n$/);
+    expect(err).toContain(answer);
   });
 });
 

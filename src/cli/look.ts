@@ -191,10 +191,14 @@ function specOf(source: string, version: string): SourceSpec {
   try {
     return parseSourceSpec(source, userAgentOf(version));
   } catch {
-    const path = source.replace(/^files?:/, "");
-    const hint = path !== "" && existsSync(path) ? `; did you mean files:${path}?` : "";
     throw new Mistake(
-      `cannot use source ${JSON.stringify(source)}: it is not files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground or daemon[:SOCKET]${hint}`,
+      `cannot use source ${JSON.stringify(source)}: it is not files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground or daemon[:SOCKET]${filesHint(source)}`,
     );
   }
+}
+
+/** For somebody who named a file and not how to read it. */
+export function filesHint(source: string): string {
+  const path = source.replace(/^files?:/, "");
+  return path !== "" && existsSync(path) ? `; did you mean files:${path}?` : "";
 }

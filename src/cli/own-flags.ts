@@ -1,4 +1,5 @@
 // Takes the flags of our own commands out of a command line; what is left belongs to somebody else.
+import { Mistake } from "./mistake.ts";
 
 export type OwnFlags = Readonly<Record<string, string | undefined>>;
 
@@ -13,7 +14,10 @@ export function splitOwnFlags(
     const argument = argv[i]!;
     const [, name, value] = /^--?([a-z-]+)(?:=([\s\S]*))?$/.exec(argument) ?? [];
     if (name === undefined || !names.includes(name)) rest.push(argument);
-    else given[name] = value ?? argv[++i] ?? "";
+    else {
+      given[name] = value ?? argv[++i];
+      if (given[name] === undefined) throw new Mistake(`--${name} needs a value; --help lists them`);
+    }
   }
   return { given, rest };
 }

@@ -1,9 +1,11 @@
 // `turnout run`: the daemon of kube-proxy with a few settings of our own.
+import { readFlags } from "../config/flags/read.ts";
 import { defaultStatusSocket } from "../observe/status.ts";
-import { parseSourceSpec, userAgentOf } from "../sources/index.ts";
-import type { CommandWorld } from "./command.ts";
-import { runCommand } from "./command.ts";
+import { parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
+import { type CommandWorld, runCommand } from "./command.ts";
 import { type DaemonOptions, runDaemon } from "./daemon.ts";
+import { filesHint } from "./look.ts";
+import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
 
 const own = {
@@ -31,48 +33,54 @@ Without a cluster:
   turnout run --source=files:examples/shop --mode=nftables --hostname-override=node-a
 `;
 
-export async function run(
-  argv: readonly string[],
-  world: CommandWorld,
-  signal: AbortSignal,
-): Promise<number> {
-  const { given, rest } = splitOwnFlags(argv, Object.keys(own));
-  if (rest.includes("--help") || rest.includes("-h")) {
-    world.stdout(runHelp);
-    return 0;
-  }
-  const extra = extraOptions(given, world.version);
-  if (typeof extra === "string") {
-    world.stderr(`Error: ${extra}\n`);
-    return 1;
-  }
-  const args = given.mode === undefined ? rest : [`--proxy-mode=${given.mode}`, ...rest];
-  const daemon = (options: DaemonOptions, stop: AbortSignal) => runDaemon({ ...options, ...extra }, stop);
-  return runCommand(args, { ...world, runDaemon: daemon }, signal);
+export function run(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
+  return withMistakes("run", world, async () => {
+    const names = Object.keys(own);
+    const { given, rest } = splitOwnFlags(argv, names);
+    if (rest.includes("--help") || rest.includes("-h")) {
+      world.stdout(runHelp);
+      return 0;
+    }
+    const extra = extraOptions(given, world.version);
+    const args = given.mode === undefined ? rest : [`--proxy-mode=${given.mode}`, ...rest];
+    checkFlags(args, names);
+    const daemon = (options: DaemonOptions, stop: AbortSignal) => runDaemon({ ...options, ...extra }, stop);
+    return runCommand(args, { ...world, runDaemon: daemon }, signal);
+  });
 }
 
-/** A text says what is wrong. */
-function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> | string {
-  const ownership = given["nftables-ownership"] ?? "plain";
-  if (ownership !== "plain" && ownership !== "owned")
-    return `--nftables-ownership must be plain or owned, not "${ownership}"`;
-  const answers = given["health-answers"] ?? "honest";
-  if (answers !== "honest" && answers !== "upstream")
-    return `--health-answers must be honest or upstream, not "${answers}"`;
-  const changes = given["config-changes"] ?? "restart";
-  if (changes !== "restart" && changes !== "apply")
-    return `--config-changes must be restart or apply, not "${changes}"`;
+/** One sentence: kube-proxy would print all of its usage before it. */
+function checkFlags(args: readonly string[], names: readonly string[]): void {
+  const read = readFlags(args, names);
+  if (!read.ok)
+    throw new Mistake(`${read.reason}; turnout run --help and bin/kube-proxy --help list the flags`);
+  const [word] = read.value.positional.filter((each) => each !== "");
+  if (word !== undefined) throw new Mistake(`cannot use ${JSON.stringify(word)}; it takes flags alone`);
+}
+
+function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> {
+  return {
+    owned: oneOf("nftables-ownership", given, ["plain", "owned"]) === "owned",
+    healthAnswers: oneOf("health-answers", given, ["honest", "upstream"]),
+    configChanges: oneOf("config-changes", given, ["restart", "apply"]),
+    statusSocket: given["status-socket"] ?? defaultStatusSocket,
+    ...(given.source === undefined ? {} : { source: sourceOf(given.source, version) }),
+  };
+}
+
+/** The first is the default. */
+function oneOf<const T extends string>(name: string, given: OwnFlags, values: readonly [T, ...T[]]): T {
+  const text = given[name] ?? values[0];
+  const value = values.find((each) => each === text);
+  if (value === undefined)
+    throw new Mistake(`--${name} must be ${alternatives(values)}, not ${JSON.stringify(text)}`);
+  return value;
+}
+
+function sourceOf(text: string, version: string): SourceSpec {
   try {
-    const source =
-      given.source === undefined ? {} : { source: parseSourceSpec(given.source, userAgentOf(version)) };
-    return {
-      owned: ownership === "owned",
-      healthAnswers: answers,
-      configChanges: changes,
-      statusSocket: given["status-socket"] ?? defaultStatusSocket,
-      ...source,
-    };
+    return parseSourceSpec(text, userAgentOf(version));
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    throw new Mistake(`${(error as Error).message}${filesHint(text)}`);
   }
 }

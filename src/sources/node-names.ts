@@ -34,10 +34,7 @@ async function inFiles(paths: readonly string[]): Promise<string[]> {
 
 async function inApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World): Promise<string[]> {
   const client = await openApi(spec, world);
-  const list = await client.json(
-    { method: "GET", path: "/api/v1/nodes" },
-    AbortSignal.timeout(patienceMs),
-  );
+  const list = await client.json({ method: "GET", path: "/api/v1/nodes" }, AbortSignal.timeout(patienceMs));
   const { items = [] } = list as { items?: { metadata?: { name?: string } }[] };
   return items.flatMap(({ metadata }) => metadata?.name ?? []);
 }

@@ -11,8 +11,8 @@ export type ReadFlags = {
   readonly notices: readonly string[];
 };
 
-/** Stops at the first error, and at `--help`: nothing behind it matters. */
-export function readFlags(argv: readonly string[]): Parsed<ReadFlags> {
+/** Stops at the first error, and at `--help`: nothing behind it matters. `others`: flags that may have been meant too. */
+export function readFlags(argv: readonly string[], others: readonly string[] = []): Parsed<ReadFlags> {
   const given: Record<string, unknown> = {};
   const positional: string[] = [];
   const notices: string[] = [];
@@ -24,7 +24,7 @@ export function readFlags(argv: readonly string[]): Parsed<ReadFlags> {
     } else if (!argument.startsWith("-") || argument === "-") {
       positional.push(argument);
     } else {
-      const used = argument.startsWith("--") ? readLong(argument, rest) : readShort(argument, rest);
+      const used = argument.startsWith("--") ? readLong(argument, rest, others) : readShort(argument, rest);
       if (!used.ok) return used;
       for (const use of used.value) {
         const set = setFlag(given, use, notices);
@@ -39,13 +39,13 @@ export function readFlags(argv: readonly string[]): Parsed<ReadFlags> {
 type Use = { readonly name: FlagName; readonly value: string };
 
 /** Takes the value of the flag from `rest` where it has none of its own. */
-function readLong(argument: string, rest: string[]): Parsed<readonly Use[]> {
+function readLong(argument: string, rest: string[], others: readonly string[]): Parsed<readonly Use[]> {
   const body = argument.slice(2);
   if (body.startsWith("-") || body.startsWith("=")) return refused(`bad flag syntax: ${argument}`);
   const equals = body.indexOf("=");
   const written = equals < 0 ? body : body.slice(0, equals);
   const name = written.replaceAll("_", "-");
-  if (!isFlag(name)) return refused(unknownFlag(name));
+  if (!isFlag(name)) return refused(unknownFlag(name, others));
   if (equals >= 0) return parsed([{ name, value: body.slice(equals + 1) }]);
   const value = flagTypes[flagAt(name).type].alone ?? rest.shift();
   return value === undefined ? refused(`flag needs an argument: --${name}`) : parsed([{ name, value }]);
@@ -89,8 +89,8 @@ function setFlag(given: Record<string, unknown>, { name, value }: Use, notices: 
   return parsed(null);
 }
 
-function unknownFlag(name: string): string {
-  const guess = closest(name, flagNames);
+function unknownFlag(name: string, others: readonly string[]): string {
+  const guess = closest(name, [...others, ...flagNames]);
   return `unknown flag: --${name}${guess === null ? "" : ` (did you mean --${guess}?)`}`;
 }
 
