@@ -1,6 +1,7 @@
 // Follows the objects of a cluster event by event and gives Snapshots, with work in proportion to the change.
 import { type Cidr, type Family, families } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
+import { same } from "../model/same.ts";
 import {
   type FamilySnapshot,
   noTriggers,
@@ -14,7 +15,6 @@ import { type Identity, identify, identity } from "./identity.ts";
 import { joinEndpoints } from "./join.ts";
 import { Known } from "./known.ts";
 import type { Kind } from "./objects.ts";
-import { same } from "./same.ts";
 
 /** Events of Services and EndpointSlices, whether or not they changed anything; metrics tell them. */
 export type ClusterEvents = {

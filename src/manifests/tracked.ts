@@ -1,5 +1,5 @@
 // A map that knows what changed since it was last looked at; what is changed back never counted as a change.
-import { same } from "./same.ts";
+import { same } from "../model/same.ts";
 
 export class Tracked<V> {
   readonly #now = new Map<string, V>();

@@ -16,8 +16,11 @@ function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 function sameFields(a: Fields, b: Fields): boolean {
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  for (const key of keys) if (!(key in b && same(a[key], b[key]))) return false;
-  return true;
+  let more = 0;
+  for (const key in a) {
+    if (!(Object.hasOwn(b, key) && same(a[key], b[key]))) return false;
+    more++;
+  }
+  for (const _ in b) more--;
+  return more === 0;
 }
