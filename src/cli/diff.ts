@@ -3,7 +3,16 @@ import { compareRoutes, printComparison } from "../explain/compare.ts";
 import { differences } from "../sync/differences.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { askRelays, lookAt, lookFlags, lookFrom, lookHelp, placeOf, unknownNode } from "./look.ts";
+import {
+  askRelays,
+  lookAt,
+  lookAtBoth,
+  lookFlags,
+  lookFrom,
+  lookHelp,
+  placeOf,
+  unknownNode,
+} from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 
@@ -48,9 +57,9 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       );
     const output = outputOf(given);
     const look = await lookFrom(given, world.version);
-    const seen = await lookAt(look, signal, live);
-    world.stderr(await unknownNode(seen));
     if (live) {
+      const seen = await lookAt(look, signal, live);
+      world.stderr(await unknownNode(seen));
       const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
       const lines = await differences(seen.routes, wanted, placeOf(look), signal, look.families);
       if (output === "json")
@@ -61,7 +70,9 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       return lines.length === 0 ? 0 : 3;
     }
     const other = await lookFrom({ ...given, source: given.against, node: look.node }, world.version);
-    const changes = compareRoutes(seen.routes, (await lookAt(other, signal)).routes);
+    const [seen, then] = await lookAtBoth(look, other, signal);
+    world.stderr(await unknownNode(seen));
+    const changes = compareRoutes(seen.routes, then.routes);
     world.stdout(output === "json" ? `${JSON.stringify(changes, null, 2)}\n` : printComparison(changes));
     return changes.length === 0 ? 0 : 3;
   });

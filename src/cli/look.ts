@@ -14,7 +14,7 @@ import { ask } from "../observe/ask.ts";
 import { systemClock } from "../observe/clock.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
-import { firstSnapshot } from "../sources/first.ts";
+import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
 import { realWorld } from "../sources/world.ts";
@@ -107,6 +107,19 @@ export async function lookAt(look: Look, signal: AbortSignal, live = false): Pro
       }
     : {};
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, facts) };
+}
+
+/** Two clusters as a daemon on that node would route them: first one, then the other. */
+export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal): Promise<[Seen, Seen]> {
+  const { node } = before;
+  if (before.spec.kind !== "files" || after.spec.kind !== "files" || after.node !== node)
+    return [await lookAt(before, signal), await lookAt(after, signal)];
+  const snapshots = await firstSnapshots([before.spec, after.spec], node, systemClock, signal);
+  const routes = nodeRoutes(snapshots[0], node, before.config);
+  return [
+    { look: before, snapshot: snapshots[0], routes },
+    { look: after, snapshot: snapshots[1], routes: nodeRoutes(snapshots[1], node, after.config, {}, routes) },
+  ];
 }
 
 /** The same for one question, as the daemon itself knows the cluster. */

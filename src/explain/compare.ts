@@ -1,6 +1,7 @@
 // What changes between two clusters as one node sees them: which Services, which Frontends, which packets. Pure.
 import { type Family, families } from "../model/address.ts";
-import { portLabel } from "../model/snapshot.ts";
+import type { Keyed } from "../model/keyed.ts";
+import { type PortKey, portLabel } from "../model/snapshot.ts";
 import { printTarget } from "../routing/print.ts";
 import { printFrontend } from "../routing/print-frontend.ts";
 import { frontendId, type PortRoutes, type Route, type Sender } from "../routing/routes.ts";
@@ -26,11 +27,18 @@ export type PortChange = {
 /** Sorted by family and ServicePort; nothing for those whose packets all meet the same fate. */
 export function compareRoutes(before: BothRoutes, after: BothRoutes): PortChange[] {
   return families.flatMap((family) => {
-    const keys = new Set([...before[family].ports.keys(), ...after[family].ports.keys()]);
-    return [...keys]
+    const [old, now] = [before[family].ports, after[family].ports];
+    return [...differingKeys(old, now)]
       .sort()
-      .flatMap((key) => comparePort(family, before[family].ports.get(key), after[family].ports.get(key)));
+      .flatMap((key) => comparePort(family, old.get(key), now.get(key)));
   });
+}
+
+function differingKeys(old: Keyed<PortRoutes>, now: Keyed<PortRoutes>): ReadonlySet<PortKey> {
+  const keys = new Set<PortKey>();
+  for (const [key, port] of old.entries()) if (now.get(key) !== port) keys.add(key);
+  for (const key of now.keys()) if (old.get(key) === undefined) keys.add(key);
+  return keys;
 }
 
 function comparePort(
@@ -38,7 +46,6 @@ function comparePort(
   before: PortRoutes | undefined,
   after: PortRoutes | undefined,
 ): PortChange[] {
-  if (before === after) return [];
   const frontends = compareFrontends(before?.routes ?? [], after?.routes ?? []);
   if (frontends.length === 0) return [];
   const { port } = (after ?? before)!;

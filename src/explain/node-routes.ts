@@ -4,6 +4,7 @@ import type { ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
 import { resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
+import { same } from "../model/same.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { decide, type Packet } from "../routing/decide.ts";
 import { type Routes, route } from "../routing/routes.ts";
@@ -26,11 +27,13 @@ export type HostFacts = {
   readonly tcpBeLiberal?: boolean;
 };
 
+/** `before`: the Routes of the Snapshot before, if there was one. */
 export function nodeRoutes(
   snapshot: Snapshot,
   nodeName: string,
   config: ValidConfig,
   { localAddresses, tcpBeLiberal = false }: HostFacts = {},
+  before: BothRoutes | null = null,
 ): BothRoutes {
   const addresses = snapshot.node?.addresses ?? [];
   const { settings } = resolve(config, {
@@ -44,7 +47,12 @@ export function nodeRoutes(
     },
     tcpBeLiberal,
   });
-  return { ipv4: route(null, snapshot.ipv4, settings.ipv4), ipv6: route(null, snapshot.ipv6, settings.ipv6) };
+  const routesOf = (family: Family) => {
+    const old = before?.[family] ?? null;
+    const kept = same(old?.settings, settings[family]) ? old!.settings : settings[family];
+    return route(old, snapshot[family], kept);
+  };
+  return { ipv4: routesOf("ipv4"), ipv6: routesOf("ipv6") };
 }
 
 /** Where nobody says otherwise: kube-proxy's defaults, and the Node's podCIDRs tell which pods are its own. */

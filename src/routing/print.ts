@@ -6,8 +6,8 @@ import type { PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
 
 /** `told`: what the other family said already; a NodePort is the same in both. */
 export function printRoutes(routes: Routes, told = new Set<string>()): string {
-  const ports = [...routes.ports.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
-  return ports.map(([, port]) => printPort(routes, port, told)).join("\n");
+  const keys = [...routes.ports.keys()].sort();
+  return keys.map((key) => printPort(routes, routes.ports.get(key)!, told)).join("\n");
 }
 
 function printPort(routes: Routes, routed: PortRoutes, told: Set<string>): string {
@@ -33,19 +33,21 @@ function traitsOf({ port }: PortRoutes): string {
 
 /** Senders that meet the same fate share a line. */
 function printRoute({ frontend, from, allowed }: Route): string[] {
-  const fates = new Map<string, Sender[]>();
-  for (const sender of ["pod", "node", "outside"] as const) {
-    const fate = printTarget(from[sender]);
-    fates.set(fate, [...(fates.get(fate) ?? []), sender]);
-  }
-  return [
+  // Most share their Target too, whose many endpoints are then printed once.
+  const fates = new Map<Target, string>();
+  for (const sender of senders)
+    if (!fates.has(from[sender])) fates.set(from[sender], printTarget(from[sender]));
+  const lines = [
     `  ${printFrontend(frontend)}${allowed === null ? "" : `  only from ${allowed.join(", ")}`}`,
-    ...[...fates].map(
-      ([fate, senders]) =>
-        `    ${(senders.length === 3 ? "everybody" : senders.join(", ")).padEnd(13)} ${fate}`,
-    ),
   ];
+  for (const fate of new Set(fates.values())) {
+    const alike = senders.filter((sender) => fates.get(from[sender]) === fate);
+    lines.push(`    ${(alike.length === 3 ? "everybody" : alike.join(", ")).padEnd(13)} ${fate}`);
+  }
+  return lines;
 }
+
+const senders: readonly Sender[] = ["pod", "node", "outside"];
 
 export function printTarget(target: Target): string {
   if (target.kind !== "forward") return target.kind;

@@ -1,7 +1,8 @@
 // The first Snapshot of a Source: for commands that look once and go.
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { openSource, type SourceSpec } from "./index.ts";
+import { filesInTurn } from "./files/source.ts";
+import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
 import { CannotReach, type SourceStatus } from "./source.ts";
 import { realWorld } from "./world.ts";
 
@@ -28,6 +29,20 @@ export async function firstSnapshot(
   } finally {
     life.abort();
   }
+}
+
+/** The same of two clusters in files, the second as a change of the first. */
+export async function firstSnapshots(
+  [before, after]: readonly [FilesSpec, FilesSpec],
+  nodeName: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly [Snapshot, Snapshot]> {
+  const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal);
+  const [first, second] = [await snapshots.next(), await snapshots.next()];
+  if (first.done || second.done) throw new CannotReach("Cannot read the files: interrupted");
+  await snapshots.return(undefined);
+  return [first.value, second.value];
 }
 
 function reasonIn({ resources }: SourceStatus): string | null {

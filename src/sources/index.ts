@@ -15,7 +15,9 @@ export type SourceSpec =
       readonly limit: Limit;
       readonly userAgent: string;
     }
-  | { readonly kind: "files"; readonly paths: readonly string[] };
+  | FilesSpec;
+
+export type FilesSpec = { readonly kind: "files"; readonly paths: readonly string[] };
 
 /** Works until `life` aborts. Rejects with CannotReach when it cannot be reached in principle, not when it is merely down. */
 export async function openSource(

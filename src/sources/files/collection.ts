@@ -1,5 +1,7 @@
 // What all files together say: the last good state of each, one object per name, and everything wrong with them.
+
 import type { Problem } from "../../model/problem.ts";
+import { same } from "../../model/same.ts";
 import type { FileObject, ParsedFile } from "./parse.ts";
 
 type Content = { readonly objects: readonly FileObject[]; readonly problems: readonly Problem[] };
@@ -48,7 +50,7 @@ export class Collection {
     this.#objects = objects;
     this.#problems = problems;
     return {
-      set: [...objects.values()].filter((found) => before.get(found.key)?.object !== found.object),
+      set: [...objects.values()].filter((found) => !same(before.get(found.key)?.object, found.object)),
       gone: [...before.values()].filter((found) => !objects.has(found.key)),
     };
   }

@@ -19,16 +19,18 @@ const pollMs = 500;
 export class FileFollower {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
-  readonly #collection = new Collection();
+  readonly #collection: Collection;
   /** The stamp of each file as it was last read. */
   readonly #read = new Map<string, string>();
   /** The stamps at the last look: only what did not change since is read. */
   #seen = new Map<string, string>();
   #missing = "";
 
-  constructor(paths: readonly string[], clock: Clock) {
+  /** What the collection holds of other files is gone with the first change. */
+  constructor(paths: readonly string[], clock: Clock, collection = new Collection()) {
     this.#paths = paths;
     this.#clock = clock;
+    this.#collection = collection;
   }
 
   get problems(): readonly Problem[] {

@@ -4,11 +4,12 @@ import { identify } from "../../manifests/identity.ts";
 import { parseNode } from "../../manifests/node.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
 import type { Problem } from "../../model/problem.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import { Bell } from "../bell.ts";
 import { NodeLog } from "../node-log.ts";
-import { nothingYet, type ResourceStatus, type Source } from "../source.ts";
+import { CannotReach, nothingYet, type ResourceStatus, type Source } from "../source.ts";
 import type { Clock } from "../world.ts";
-import type { Change } from "./collection.ts";
+import { type Change, Collection } from "./collection.ts";
 import { FileFollower } from "./follower.ts";
 import { scan } from "./scan.ts";
 
@@ -24,9 +25,7 @@ export async function filesSource(
   { paths, nodeName, clock }: FilesSourceParts,
   life: AbortSignal,
 ): Promise<Source> {
-  const { missing } = await scan(paths);
-  if (missing.length > 0)
-    throw new Error(`Cannot read ${missing.join(", ")}: there is no such file or directory`);
+  await checkThere(paths);
   const cluster = new Cluster(nodeName);
   const nodes = new NodeLog();
   const news = new Bell();
@@ -46,8 +45,7 @@ export async function filesSource(
         if (status.synced && (first || untold || cluster.pending)) {
           first = false;
           untold = false;
-          const snapshot = cluster.take();
-          yield { ...snapshot, problems: [...follower.problems, ...snapshot.problems] };
+          yield take(cluster, follower);
         }
         await news.heard(signal).catch(() => {});
         if (bug !== undefined) throw bug;
@@ -67,18 +65,12 @@ export async function filesSource(
 
   async function follow(): Promise<void> {
     for await (const change of follower.changes(life)) {
-      for (const { kind, object } of change.set) cluster.upsert(kind, object);
-      for (const { kind, object } of change.gone) remove(kind, object);
+      apply(change, cluster);
       seeNode(change);
       status = statusAfter(status, follower.problems, clock.wall());
       untold = true;
       news.ring();
     }
-  }
-
-  function remove(kind: Kind, object: unknown): void {
-    const { namespace, name } = identify(kind, object);
-    cluster.remove(kind, namespace, name);
   }
 
   function seeNode({ set, gone }: Change): void {
@@ -90,6 +82,45 @@ export async function filesSource(
       if (value !== null) nodes.see(value, "");
     } else if (gone.some(isOurs) || !status.synced) nodes.see(null, "");
   }
+}
+
+/** Snapshots of several sets of files, each as a change of the one before. Rejects when a path is not there. */
+export async function* filesInTurn(
+  sets: readonly (readonly string[])[],
+  nodeName: string,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<Snapshot> {
+  const cluster = new Cluster(nodeName);
+  const collection = new Collection();
+  for (const paths of sets) {
+    await checkThere(paths);
+    const follower = new FileFollower(paths, clock, collection);
+    for await (const change of follower.changes(signal)) {
+      apply(change, cluster);
+      yield take(cluster, follower);
+      break;
+    }
+  }
+}
+
+async function checkThere(paths: readonly string[]): Promise<void> {
+  const { missing } = await scan(paths);
+  if (missing.length > 0)
+    throw new CannotReach(`Cannot read ${missing.join(", ")}: there is no such file or directory`);
+}
+
+function apply({ set, gone }: Change, cluster: Cluster): void {
+  for (const { kind, object } of set) cluster.upsert(kind, object);
+  for (const { kind, object } of gone) {
+    const { namespace, name } = identify(kind, object);
+    cluster.remove(kind, namespace, name);
+  }
+}
+
+function take(cluster: Cluster, { problems }: FileFollower): Snapshot {
+  const snapshot = cluster.take();
+  return { ...snapshot, problems: [...problems, ...snapshot.problems] };
 }
 
 function statusAfter(before: ResourceStatus, problems: readonly Problem[], now: number): ResourceStatus {
