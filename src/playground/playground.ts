@@ -247,7 +247,7 @@ export class Playground {
     if (node !== undefined) return { label: node.name, node: node.name, sender: { kind: "node" } };
     const pod =
       from.kind === "named"
-        ? this.#find("Pod", from.name)
+        ? this.#find("Pod", from.namespace === null ? from.name : `${from.namespace}/${from.name}`)
         : this.api.list("Pod").find((each) => addressesOf(each).includes(from.address));
     if (pod === undefined) throw new CannotDo(`no pod has the address ${text}`);
     const to = parseTo(towards);

@@ -3,6 +3,7 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { modesAtWork } from "../sync/modes.ts";
 import { runLine } from "./commands.ts";
+import { choicesOf, choicesText, completed } from "./complete.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Playground } from "./playground.ts";
 import { samplesOf } from "./samples.ts";
@@ -22,7 +23,10 @@ const keyPattern = new RegExp(`${esc}\\[?[A-Za-z0-9;~]*|.`, "gsu");
 export class TerminalView {
   readonly #terminal: Terminal;
   readonly #syncs = new Map<string, { news: SyncNews; count: number; at: number }>();
-  readonly #output: string[] = ["Welcome. Pods, nodes and the outside are namespaces; the packets are real."];
+  readonly #output: string[] = [
+    "Welcome. Pods, nodes and the outside are namespaces; the packets are real.",
+    "help lists the commands, Tab completes them and the names of what is there.",
+  ];
   #input = "";
   /** Lines that were entered, oldest first, and which of them is shown again. */
   readonly #entered: string[] = [];
@@ -89,6 +93,7 @@ export class TerminalView {
       if (!this.#busy) void this.#work(playground);
     } else if (key === "\u007f" || key === "\b") this.#input = this.#input.replace(/.$/su, "");
     else if (key === "\u0015") this.#input = "";
+    else if (key === "\t") this.#complete(playground);
     else if (key === `${esc}[A`) this.#recall(-1);
     else if (key === `${esc}[B`) this.#recall(1);
     else if (key === `${esc}[5~`) this.#scroll(page);
@@ -96,6 +101,16 @@ export class TerminalView {
     else if (key.startsWith(esc)) return false;
     else if (key >= " ") this.#input += key;
     return false;
+  }
+
+  /** What could follow is said when nothing more can be filled in. */
+  #complete({ api }: Playground): void {
+    const { line, choices } = completed(
+      this.#input,
+      choicesOf((kind) => api.list(kind)),
+    );
+    if (line === this.#input && choices.length > 0) this.say(choicesText(choices));
+    this.#input = line;
   }
 
   #recall(step: -1 | 1): void {

@@ -34,7 +34,12 @@ describe("the playground", () => {
     await terminal.shows("cart now has 2 pods");
     await terminal.shows("web-1 is gone");
     await terminal.shows("answered by cart-");
-    terminal.type("help\r");
+    terminal.type("explain cart-1 svc/shop/w\t");
+    await terminal.shows("> explain cart-1 svc/shop/web:80 ");
+    terminal.type("\u0015drain \t\t");
+    await terminal.shows("  node-a  node-b\n");
+    await terminal.shows("> drain node-");
+    terminal.type("\u0015help\r");
     await terminal.shows("lines above: PgUp");
     terminal.type("\u001b[5~\u001b[5~");
     await terminal.shows("below: PgDn");
