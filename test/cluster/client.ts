@@ -11,14 +11,18 @@ export type Answer = { readonly code: number; readonly body: Json };
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API are read by the tests as they are
 export type Json = any;
 
-/** A request; `body` is sent as JSON, or as a merge patch with PATCH. */
-export type Client = (method: string, path: string, body?: unknown) => Promise<Answer>;
+/** A request; `body` is sent as JSON, or as a merge patch with PATCH where nothing else is said. */
+export type Client = (method: string, path: string, body?: unknown, contentType?: string) => Promise<Answer>;
 
 export function apiClient(netns: Namespace, pki: Pki, address: string, port: number): Client {
   const [ca, key, cert] = [pki.ca, pki.admin.key, pki.admin.cert].map((file) => readFileSync(file));
-  return (method, path, body) =>
+  return (
+    method,
+    path,
+    body,
+    contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json",
+  ) =>
     new Promise((resolve, reject) => {
-      const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
       const text = body === undefined ? "" : JSON.stringify(body);
       const sent = request(
         {

@@ -214,12 +214,40 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
       `patch service hello --type=json -p [{"op":"replace","path":"/spec/ports/0/port","value":83}]`,
     );
     expect(await port()).toBe("83/82");
-    await kubectl("apply --server-side -f -", service);
-    expect(await port()).toBe("80/web");
+    const third = service.replace("port: 80,", "port: 83,");
+    await expect(kubectl("apply --server-side -f -", third)).rejects.toThrow(
+      /conflict with "kubectl-patch" using v1: \.spec\.ports\[port=83,protocol="TCP"\]\.targetPort/,
+    );
+    await kubectl("apply --server-side --force-conflicts -f -", third);
+    expect(await port()).toBe("83/web");
     await kubectl("label service hello tier=front");
     await kubectl("annotate service hello note=1");
     expect(await kubectl("get service -l tier=front --show-labels")).toMatch(/^hello .*tier=front$/m);
     await kubectl("delete service hello");
+  });
+
+  it("applies what several managers want, each its own fields", async () => {
+    const service = (spec: string) =>
+      `apiVersion: v1\nkind: Service\nmetadata: { name: shared, namespace: shop }\nspec: ${spec}\n`;
+    const mine = service("{ selector: { app: web }, ports: [{ port: 80, targetPort: 8080 }] }");
+    const theirs = service("{ ports: [{ port: 80, targetPort: 8081 }], sessionAffinity: ClientIP }");
+    await kubectl("apply --server-side --field-manager=mine -f -", mine);
+    await expect(kubectl("apply --server-side --field-manager=theirs -f -", theirs)).rejects.toThrow(
+      /1 conflict: conflict with "mine": \.spec\.ports\[port=80,protocol="TCP"\]\.targetPort/,
+    );
+    await kubectl("apply --server-side --field-manager=theirs --force-conflicts -f -", theirs);
+    expect(await met("svc/shop/shared:80")).toBe("refused");
+    const shown = await kubectl("get service shared -o yaml --show-managed-fields");
+    expect(shown.match(/manager: \w+/g)).toEqual(["manager: mine", "manager: theirs"]);
+    expect(shown.match(/f:targetPort: \{\}/g)).toHaveLength(1);
+    expect(await kubectl("get service shared -o yaml")).not.toContain("managedFields");
+    // What nobody else wants goes with the one who leaves it out.
+    await kubectl(
+      "apply --server-side --field-manager=theirs -f -",
+      service("{ sessionAffinity: ClientIP }"),
+    );
+    expect(await kubectl("get service shared -o jsonpath={.spec.ports[0].targetPort}")).toBe("80");
+    await kubectl("delete service shared");
   });
 
   it("goes back to the template before, and waits while it is paused", async () => {

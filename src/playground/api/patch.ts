@@ -1,4 +1,4 @@
-// The four ways to change part of an object: JSON patch, merge patch, strategic merge (lite), server-side apply (lite).
+// Three ways to change part of an object: JSON patch, merge patch, strategic merge (lite).
 import { badRequest, Failure } from "./failure.ts";
 import { isMap } from "./object.ts";
 import type { Resource } from "./resources.ts";
@@ -42,26 +42,6 @@ function mergeList(resource: Resource, target: unknown, patch: readonly unknown[
     const merged = strategicPatch(resource, at < 0 ? undefined : result[at], entry);
     if (at < 0 && merged !== undefined) result.push(merged);
     else if (at >= 0) result.splice(at, 1, ...(merged === undefined ? [] : [merged]));
-  }
-  return result;
-}
-
-/** Apply: what this manager applied before and leaves out now is removed, the rest is merged; lists are replaced. */
-export function applyPatch(target: unknown, before: unknown, applied: unknown): unknown {
-  return mergePatch(without(target, before, applied), applied);
-}
-
-function without(target: unknown, before: unknown, applied: unknown): unknown {
-  if (!isMap(target) || !isMap(before)) return target;
-  const result = { ...target };
-  for (const name of Object.keys(before)) {
-    const next = isMap(applied) ? applied[name] : undefined;
-    if (next !== undefined) result[name] = without(result[name], before[name], next);
-    else if (isMap(before[name]) && isMap(result[name])) {
-      const rest = without(result[name], before[name], {});
-      if (Object.keys(rest as object).length === 0) delete result[name];
-      else result[name] = rest;
-    } else delete result[name];
   }
   return result;
 }

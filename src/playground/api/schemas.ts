@@ -6,12 +6,14 @@ import {
   ignored,
   integer,
   integerOrText,
+  keyed,
   map,
   object,
   objects,
   required,
   text,
   texts,
+  whole,
 } from "./fields.ts";
 
 const noContainers = "Taken and passed over: pods of the playground are small servers without containers.";
@@ -32,18 +34,20 @@ const listMetadata = { apiVersion: text("The version of its kind."), kind: text(
 
 const status = anything("How it is; written by the server.");
 
-const selector = object("Finds Pods by their labels.", {
-  matchLabels: map("Labels that a Pod must have."),
-  matchExpressions: objects("Not used here: say matchLabels.", {
-    key: text("A label."),
-    operator: text("In, NotIn, Exists or DoesNotExist."),
-    values: texts("Its values."),
+const selector = whole(
+  object("Finds Pods by their labels.", {
+    matchLabels: map("Labels that a Pod must have."),
+    matchExpressions: objects("Not used here: say matchLabels.", {
+      key: text("A label."),
+      operator: text("In, NotIn, Exists or DoesNotExist."),
+      values: texts("Its values."),
+    }),
   }),
-});
+);
 
 const podSpec = object("Where it runs, and what it listens on.", {
   nodeName: text("The node it is on; without it, one is chosen."),
-  nodeSelector: map("Labels of the nodes it may be on."),
+  nodeSelector: whole(map("Labels of the nodes it may be on.")),
   tolerations: objects("Taints of nodes that do not keep it away.", {
     key: text("The key of the taint; empty: every key."),
     operator: text("Whether the value counts.", "Equal", "Exists"),
@@ -57,20 +61,26 @@ const podSpec = object("Where it runs, and what it listens on.", {
     tolerationSeconds: integer("Passed over."),
   }),
   terminationGracePeriodSeconds: integer("How long it serves on after it was told to end (5)."),
-  containers: objects("Their ports count: an echo server listens on each. Without any, on 8080.", {
-    name: required(text("Its name.")),
-    image: text("Passed over: every container is the same echo server."),
-    ports: objects("What it listens on.", {
-      name: text("A name that the targetPort of a Service may say."),
-      containerPort: required(integer("The port.")),
-      protocol: text("TCP (default) or UDP.", "TCP", "UDP", "SCTP"),
-      ...ignored("hostPort hostIP", noContainers),
+  containers: keyed(
+    objects("Their ports count: an echo server listens on each. Without any, on 8080.", {
+      name: required(text("Its name.")),
+      image: text("Passed over: every container is the same echo server."),
+      ports: keyed(
+        objects("What it listens on.", {
+          name: text("A name that the targetPort of a Service may say."),
+          containerPort: required(integer("The port.")),
+          protocol: text("TCP (default) or UDP.", "TCP", "UDP", "SCTP"),
+          ...ignored("hostPort hostIP", noContainers),
+        }),
+        { containerPort: undefined, protocol: "TCP" },
+      ),
+      ...ignored(
+        "args command env envFrom imagePullPolicy lifecycle livenessProbe readinessProbe resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir",
+        noContainers,
+      ),
     }),
-    ...ignored(
-      "args command env envFrom imagePullPolicy lifecycle livenessProbe readinessProbe resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir",
-      noContainers,
-    ),
-  }),
+    { name: undefined },
+  ),
   ...ignored(
     "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride imagePullSecrets initContainers os overhead preemptionPolicy priority priorityClassName readinessGates resourceClaims resources restartPolicy runtimeClassName schedulerName schedulingGates securityContext serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain topologySpreadConstraints volumes workloadRef",
     noContainers,
@@ -111,8 +121,8 @@ const serviceSpec = object("What it offers, to whom, and who answers.", {
     "LoadBalancer",
     "ExternalName",
   ),
-  selector: map("Labels of the Pods that answer. Without it, write EndpointSlices yourself."),
-  ports: objects("Where it listens.", servicePort),
+  selector: whole(map("Labels of the Pods that answer. Without it, write EndpointSlices yourself.")),
+  ports: keyed(objects("Where it listens.", servicePort), { port: undefined, protocol: "TCP" }),
   clusterIP: text("Its address inside; one is chosen. None: it has none, and nothing is proxied."),
   clusterIPs: texts("One address for each family."),
   ipFamilies: texts("IPv4, IPv6 or both."),

@@ -18,7 +18,7 @@ import { Store } from "./store.ts";
 import { asTable, wantsTable } from "./table.ts";
 import { checkWatch, type OpenWatch, serveWatch } from "./watch.ts";
 import { openWire } from "./wire.ts";
-import { type Applied, writeObject } from "./write.ts";
+import { writeObject } from "./write.ts";
 
 export type ApiServerOptions = {
   readonly host?: string;
@@ -55,7 +55,6 @@ export class ApiServer {
   readonly seen: Seen[] = [];
   readonly #options: ApiServerOptions;
   readonly #now: () => number;
-  readonly #applied: Applied = new Map();
   readonly #watches = new Set<OpenWatch>();
   readonly #sockets = new Set<Socket>();
   #server: Server | null = null;
@@ -197,7 +196,7 @@ export class ApiServer {
     const bytes = await bytesOf(message);
     const contentType = message.headers["content-type"] ?? "application/json";
     const customs = this.#options.customs ?? plainCustoms;
-    return writeObject(this.store, request, { contentType, bytes }, this.#applied, customs);
+    return writeObject(this.store, request, { contentType, bytes }, customs);
   }
 
   #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {

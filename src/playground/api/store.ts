@@ -37,6 +37,11 @@ export class Store {
     return this.#version;
   }
 
+  /** The time now, as objects tell it. */
+  time(): string {
+    return new Date(this.#world.now()).toISOString().replace(/\.\d+Z$/, "Z");
+  }
+
   get(resource: Resource, namespace: string, name: string): ApiObject {
     const found = this.#of(resource).get(`${namespace}/${name}`);
     if (!found) throw notFound(resource.plural, name);
@@ -83,14 +88,13 @@ export class Store {
       );
     const namespace = resource.namespaced ? (draft.metadata?.namespace ?? "default") : undefined;
     if (this.#of(resource).has(`${namespace ?? ""}/${name}`)) throw alreadyExists(resource.plural, name);
-    const { managedFields: _, ...metadata } = draft.metadata ?? {};
     const created: Metadata = {
-      ...metadata,
+      ...draft.metadata,
       name,
       ...(namespace === undefined ? {} : { namespace }),
       uid: this.#world.uid(),
       resourceVersion: this.#next(),
-      creationTimestamp: new Date(this.#world.now()).toISOString().replace(/\.\d+Z$/, "Z"),
+      creationTimestamp: this.time(),
     };
     return this.#commit(resource, null, typed(resource, draft, created))!;
   }
@@ -111,9 +115,8 @@ export class Store {
         "the object has been modified; please apply your changes to the latest version and try again",
       );
     }
-    const { managedFields: _, ...metadata } = draft.metadata ?? {};
     const { uid, creationTimestamp, resourceVersion } = before.metadata;
-    const kept: Metadata = { ...metadata, ...namesOf(before), uid, creationTimestamp, resourceVersion };
+    const kept: Metadata = { ...draft.metadata, ...namesOf(before), uid, creationTimestamp, resourceVersion };
     const after = typed(resource, draft, kept);
     if (isDeepStrictEqual(after, before)) return before;
     return this.#commit(resource, before, {

@@ -4,23 +4,21 @@ import { decoded, unknownFormat, type WriteBody } from "./body.ts";
 import type { Admit, Customs } from "./customs.ts";
 import { badRequest, Failure, invalid } from "./failure.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
-import { applyPatch, jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
+import { applied, ownedAfter, type Writer, withOwnersOf } from "./owners.ts";
+import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { deleted, deletedAll } from "./remove.ts";
-import { type ApiRequest, isDryRun, isStrict } from "./request.ts";
+import { type ApiRequest, isDryRun, isOn, isStrict } from "./request.ts";
 import { apiVersionOf } from "./resources.ts";
 import { scaled, scaleOf } from "./scale.ts";
+import { schemas } from "./schemas.ts";
 import type { Store } from "./store.ts";
 
 export type Answer = { readonly code: number; readonly body: unknown };
-
-/** What each field manager applied last, by `manager uid`. */
-export type Applied = Map<string, unknown>;
 
 export function writeObject(
   store: Store,
   request: ApiRequest,
   body: WriteBody,
-  applied: Applied,
   { admit, linger, release = () => {} }: Customs,
 ): Answer {
   switch (request.verb) {
@@ -29,7 +27,7 @@ export function writeObject(
     case "update":
       return { code: 200, body: replaced(store, request, decoded(body), admit) };
     case "patch":
-      return patched(store, request, body, applied, admit);
+      return patched(store, request, body, admit);
     case "delete":
       return { code: 200, body: deleted(store, request, body, { linger, release }) };
     case "deletecollection":
@@ -74,40 +72,65 @@ function withoutStatus({ resource }: ApiRequest, draft: Draft): Draft {
   return rest;
 }
 
+/** Notes who owns which field after a write. `said`: as it was handed in; `next`: with what the server filled in. */
+type Claim = (old: ApiObject | null, said: Draft, next: Draft) => Draft;
+
+function claimOf(store: Store, request: ApiRequest): Claim {
+  const writer = writerOf(store, request, "Update");
+  return (old, said, next) => ownedAfter(schemas[request.resource.kind]!, old, said, next, writer);
+}
+
+function writerOf(
+  store: Store,
+  { resource, subresource, manager }: ApiRequest,
+  operation: Writer["operation"],
+): Writer {
+  return { manager, operation, apiVersion: apiVersionOf(resource), subresource, time: store.time() };
+}
+
 /** With `dryRun` everything is checked and nothing is stored. */
-function created(store: Store, request: ApiRequest, draft: Draft, admit: Admit): ApiObject | Draft {
-  const admitted = admit(request.resource, withoutStatus(request, draft), null, isStrict(request));
-  return isDryRun(request) ? admitted : store.create(request.resource, admitted);
+function created(
+  store: Store,
+  request: ApiRequest,
+  draft: Draft,
+  admit: Admit,
+  claim = claimOf(store, request),
+): ApiObject | Draft {
+  const said = withoutStatus(request, draft);
+  const next = claim(null, said, admit(request.resource, said, null, isStrict(request)));
+  return isDryRun(request) ? next : store.create(request.resource, next);
 }
 
 /** A write to the object leaves its status alone, one to `/status` leaves the rest alone. */
-function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit): unknown {
-  const old = store.get(request.resource, request.namespace, request.name);
-  if (request.subresource === "scale") {
-    const next = admit(request.resource, scaled(old, body), old, false);
-    return scaleOf(
-      isDryRun(request) ? ({ ...old, ...next } as ApiObject) : store.update(request.resource, next),
-    );
+function replaced(
+  store: Store,
+  request: ApiRequest,
+  body: unknown,
+  admit: Admit,
+  claim = claimOf(store, request),
+): unknown {
+  const { resource, namespace, name, subresource } = request;
+  const old = store.get(resource, namespace, name);
+  if (subresource === "scale") {
+    const next = claim(old, old, admit(resource, scaled(old, body), old, false));
+    return scaleOf(isDryRun(request) ? ({ ...old, ...next } as ApiObject) : store.update(resource, next));
   }
   const draft = named(request, body);
-  if (request.subresource === "status") {
-    const version = draft.metadata?.resourceVersion ?? "";
-    return store.update(request.resource, {
-      ...old,
-      metadata: { ...old.metadata, resourceVersion: version },
-      status: draft.status,
-    });
+  if (subresource === "status") {
+    const metadata = { ...old.metadata, resourceVersion: draft.metadata?.resourceVersion ?? "" };
+    const next = claim(old, old, { ...old, metadata, status: draft.status });
+    return isDryRun(request) ? next : store.update(resource, next);
   }
-  const admitted = admit(request.resource, withoutStatus(request, draft), old, isStrict(request));
-  const kept = request.resource.hasStatus && old.status !== undefined;
-  const next = kept ? { ...admitted, status: old.status } : admitted;
-  return isDryRun(request) ? next : store.update(request.resource, next);
+  const admitted = admit(resource, withoutStatus(request, draft), old, isStrict(request));
+  const kept = resource.hasStatus && old.status !== undefined;
+  const next = claim(old, draft, kept ? { ...admitted, status: old.status } : admitted);
+  return isDryRun(request) ? next : store.update(resource, next);
 }
 
-function patched(store: Store, request: ApiRequest, body: WriteBody, applied: Applied, admit: Admit): Answer {
+function patched(store: Store, request: ApiRequest, body: WriteBody, admit: Admit): Answer {
   const { resource, namespace, name } = request;
   if (body.contentType.startsWith("application/apply-patch"))
-    return appliedObject(store, request, body, applied, admit);
+    return appliedObject(store, request, body, admit);
   const old = store.get(resource, namespace, name);
   const patch = decoded(body);
   const whole = request.subresource === "scale" ? scaleOf(old) : old;
@@ -129,27 +152,24 @@ function patched(store: Store, request: ApiRequest, body: WriteBody, applied: Ap
   }
 }
 
-function appliedObject(
-  store: Store,
-  request: ApiRequest,
-  body: WriteBody,
-  applied: Applied,
-  admit: Admit,
-): Answer {
-  const { resource, namespace, name, query } = request;
-  const manager = query.get("fieldManager") ?? "";
-  if (manager === "")
-    throw invalid("PatchOptions", "", "fieldManager: Required value: is required for apply patch");
+function appliedObject(store: Store, request: ApiRequest, body: WriteBody, admit: Admit): Answer {
+  const { resource, namespace, name, subresource, query } = request;
+  if (!query.get("fieldManager"))
+    throw invalid(
+      "PatchOptions.meta.k8s.io",
+      "",
+      "fieldManager: Required value: is required for apply patch",
+      "fieldManager",
+    );
   const draft = named(request, parse(body.bytes.toString()));
-  if (!store.has(resource, namespace, name)) {
-    const made = created(store, request, draft, admit);
-    applied.set(`${manager} ${String(made.metadata?.uid)}`, draft);
-    return { code: 201, body: made };
-  }
-  const old = store.get(resource, namespace, name);
-  const id = `${manager} ${old.metadata.uid}`;
-  const base = { ...old, metadata: { ...old.metadata, resourceVersion: "" } };
-  const answer = replaced(store, request, applyPatch(base, applied.get(id), draft), admit);
-  applied.set(id, draft);
-  return { code: 200, body: answer };
+  if (draft.metadata?.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
+  const asked = subresource === "" ? withoutStatus(request, draft) : draft;
+  const old = store.has(resource, namespace, name) ? store.get(resource, namespace, name) : null;
+  const base = old && { ...old, metadata: { ...old.metadata, resourceVersion: "" } };
+  const writer = writerOf(store, request, "Apply");
+  const next = applied(schemas[resource.kind]!, base, asked, writer, isOn(query, "force"));
+  const claim: Claim = (_old, _said, admitted) => withOwnersOf(next, admitted);
+  return old === null
+    ? { code: 201, body: created(store, request, next, admit, claim) }
+    : { code: 200, body: replaced(store, request, next, admit, claim) };
 }
