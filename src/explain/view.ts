@@ -5,6 +5,7 @@ import {
   type ClusterNode,
   type FamilySnapshot,
   noTriggers,
+  noUdpChanges,
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
@@ -46,7 +47,7 @@ export function snapshotOf({ ipv4, ipv6, node }: View): Snapshot {
     ipv4: family(ipv4),
     ipv6: family(ipv6),
     node,
-    udpEndpointsChanged: new Set(),
+    udpEndpointsChanged: noUdpChanges,
     triggeredAt: noTriggers,
     problems: [],
   };

@@ -5,6 +5,7 @@ import { same } from "../model/same.ts";
 import {
   type FamilySnapshot,
   noTriggers,
+  noUdpChanges,
   type PortKey,
   type ServiceName,
   type ServicePort,
@@ -146,7 +147,7 @@ const nothingYet: Snapshot = {
   ipv4: emptyFamily,
   ipv6: emptyFamily,
   node: null,
-  udpEndpointsChanged: new Set(),
+  udpEndpointsChanged: noUdpChanges,
   triggeredAt: noTriggers,
   problems: [],
 };

@@ -1,6 +1,6 @@
 // The objects of a cluster in the words of the model, each parsed once, and which of them changed since the last Snapshot.
 import type { Problem } from "../model/problem.ts";
-import type { ClusterNode, Protocol, ServiceName } from "../model/snapshot.ts";
+import type { ClusterNode, Protocol, ServiceName, UdpChanges } from "../model/snapshot.ts";
 import { ArrivalLog } from "./arrivals.ts";
 import { type ParsedSlice, parseEndpointSlice, type Slice } from "./endpointslice.ts";
 import type { Identity } from "./identity.ts";
@@ -75,13 +75,13 @@ export class Known {
   }
 
   /** Services that changed, and those whose slices did; of the latter also those with UDP ports, for stale flows. */
-  touchedServices(): { readonly all: ReadonlySet<ServiceName>; readonly udp: ReadonlySet<ServiceName> } {
+  touchedServices(): { readonly all: ReadonlySet<ServiceName>; readonly udp: UdpChanges } {
     const all = new Set(this.services.changes().keys());
-    const udp = new Set<ServiceName>();
+    const udp = { ipv4: new Set<ServiceName>(), ipv6: new Set<ServiceName>() };
     const add = (slice: Slice | undefined) => {
       if (slice === undefined) return;
       all.add(slice.owner);
-      if (slice.ports.some(isUdp)) udp.add(slice.owner);
+      if (slice.ports.some(isUdp)) udp[slice.family].add(slice.owner);
     };
     for (const [key, before] of this.#slices.changes()) {
       add(before);

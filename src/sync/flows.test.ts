@@ -4,7 +4,8 @@ import { manualClock } from "../../test/support/manual-clock.ts";
 import { endpoint, routed, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
 import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { Family } from "../model/address.ts";
+import { noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import type { Routes } from "../routing/routes.ts";
 import { type FinishedSync, type FlowSweep, FlowSweeper } from "./flows.ts";
 
@@ -12,6 +13,12 @@ describe("stale flows", () => {
   it("04/37 10/57 are not looked for when no UDP endpoint changed", async () => {
     const { passes, sync } = setUp();
     await sync(snapshot());
+    expect(passes).toEqual([]);
+  });
+
+  it("are not looked for in a family whose slices did not change", async () => {
+    const { passes, sync } = setUp();
+    await sync(snapshot("kube-system/dns"), "ok", "ipv6");
     expect(passes).toEqual([]);
   });
 
@@ -90,8 +97,8 @@ function setUp() {
     clock,
     passes,
     sweeps,
-    sync: async (snapshot: Snapshot, outcome: "ok" | "failed" = "ok") => {
-      sweeper.afterSync({ record: record(outcome), snapshot, routes: () => routes });
+    sync: async (snapshot: Snapshot, outcome: "ok" | "failed" = "ok", family: Family = "ipv4") => {
+      sweeper.afterSync({ record: record(outcome, family), snapshot, routes: () => routes });
       await new Promise((resolve) => setImmediate(resolve));
     },
     refuse: () => {
@@ -128,12 +135,13 @@ function dnsAt(at: string): Routes {
 }
 
 function snapshot(...udpEndpointsChanged: readonly string[]): Snapshot {
-  return { udpEndpointsChanged: new Set(udpEndpointsChanged) } as unknown as Snapshot;
+  const changes = { ...noUdpChanges, ipv4: new Set(udpEndpointsChanged) };
+  return { udpEndpointsChanged: changes } as unknown as Snapshot;
 }
 
-function record(outcome: "ok" | "failed"): FinishedSync["record"] {
+function record(outcome: "ok" | "failed", family: Family): FinishedSync["record"] {
   return {
-    family: "ipv4",
+    family,
     trigger: "change",
     startedAt: 0,
     finishedAt: 0,

@@ -55,7 +55,8 @@ export class FlowSweeper {
   readonly afterSync = ({ record, snapshot, routes }: FinishedSync): void => {
     const { family, outcome } = record;
     // A turn without news shows the same Snapshot again.
-    if (this.#seen.get(family) !== snapshot && snapshot.udpEndpointsChanged.size > 0) this.#owed.add(family);
+    if (this.#seen.get(family) !== snapshot && snapshot.udpEndpointsChanged[family].size > 0)
+      this.#owed.add(family);
     this.#seen.set(family, snapshot);
     if (outcome.kind !== "ok" || !this.#owed.delete(family)) return;
     this.#due.set(family, routes);

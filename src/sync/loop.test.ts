@@ -6,7 +6,7 @@ import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
-import { noTriggers, type Snapshot } from "../model/snapshot.ts";
+import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Driver } from "./driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
@@ -264,7 +264,7 @@ const changedSnapshot: Snapshot = {
   ipv4: family,
   ipv6: family,
   node: null,
-  udpEndpointsChanged: new Set(),
+  udpEndpointsChanged: noUdpChanges,
   triggeredAt: noTriggers,
   problems: [],
 };
