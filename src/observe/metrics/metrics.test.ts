@@ -1,16 +1,18 @@
 // What /metrics prints: the format, which metrics each mode shows, and the documented table.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { someBuild as build } from "../../../test/support/build-facts.ts";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../../test/support/prometheus.ts";
 import type { Mode } from "../../config/modes.ts";
-import { counter, everywhere, gauge, histogram, inModes, readCounter } from "./define.ts";
+import { counter, type Definition, everywhere, gauge, histogram, inModes, readCounter } from "./define.ts";
 import { reportKernelCounters } from "./kernel-counters.ts";
 import { openMetrics } from "./metrics.ts";
 import { metricsPage } from "./page.ts";
 import { type ProcessView, reportProcess } from "./process.ts";
-import { isHidden, type MetricsSettings, openRegistry } from "./registry.ts";
+import { isHidden, type MetricsSettings, openRegistry, prometheusType } from "./registry.ts";
 import { observeRequest } from "./requests.ts";
 import { observeSweep } from "./sweeps.ts";
 import { systemProcess } from "./system-process.ts";
@@ -171,6 +173,13 @@ describe("the metrics of a mode", () => {
     expect(names(mode, ...gates).sort()).toEqual([...common, ...own].sort());
   });
 
+  it("03/33 of ipvs mode has the types, labels and buckets that the real kube-proxy showed", () => {
+    const { series } = JSON.parse(readFileSync(realAnswers, "utf8")) as { series: readonly string[] };
+    const theirs = series.filter((line) => line.startsWith("kubeproxy_"));
+    const ours = opened({ mode: "ipvs" }).shown.filter(({ name }) => name.startsWith("kubeproxy_"));
+    expect(new Set(ours.flatMap(shapesOf))).toEqual(new Set(theirs.map(shapeOf)));
+  });
+
   it("03/37 buckets of the latency histogram start at 0 and end at 300", () => {
     const { buckets } = metricTable.programmingDuration;
     expect([buckets.length, buckets[0], buckets[1], buckets.at(-1)]).toEqual([81, 0, 0.25, 300]);
@@ -188,6 +197,28 @@ describe("the metrics of a mode", () => {
     expect(await print()).not.toContain("nftables_sync_failures");
   });
 });
+
+const realAnswers = join(import.meta.dirname, "../../../test/golden/ipvs/answers.json");
+
+/** `name{label,…} bound type`: a line of the page without the values of labels. */
+function shapeOf(line: string): string {
+  const [, name, labels, type] = /^(\w+)\{(.*)\} (\w+)$/.exec(line)!;
+  const pairs = [...labels!.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!, value!] as const);
+  const bound = pairs.find(([key]) => key === "le")?.[1] ?? "";
+  const keys = pairs.map(([key]) => key).filter((key) => key !== "le");
+  return `${name}{${keys.join()}} ${bound} ${type}`;
+}
+
+/** The same of every line that a metric can have. */
+function shapesOf(definition: Definition): readonly string[] {
+  const { name, labels, buckets } = definition;
+  const type = prometheusType(definition);
+  const shape = (suffix: string, bound = "") =>
+    `${name}${suffix}{${labels.toSorted().join()}} ${bound} ${type}`;
+  if (type !== "histogram") return [shape("")];
+  const bounds = [...buckets.map(formatFloat), "+Inf"];
+  return [...bounds.map((bound) => shape("_bucket", bound)), shape("_sum"), shape("_count")];
+}
 
 describe("a scraper", () => {
   it("accepts everything, with every metric in use", async () => {
