@@ -2,7 +2,8 @@
 import "./v8.ts";
 import { constants } from "node:os";
 import { runCommand } from "./command.ts";
-import { commandWorld, exitWith } from "./world.ts";
+import { exitWith } from "./exit.ts";
+import { commandWorld } from "./world.ts";
 
 // No signal handlers, as in kube-proxy: a signal ends the process at once and leaves the rules in place. The first
 // process of a container is an exception: the kernel lets only signals with a handler through to it.

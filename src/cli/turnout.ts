@@ -1,7 +1,8 @@
 // The tool: runs the command that was asked for.
 import "./v8.ts";
 import { dispatch } from "./dispatch.ts";
-import { commandWorld, exitWith } from "./world.ts";
+import { exitWith } from "./exit.ts";
+import { commandWorld } from "./world.ts";
 
 exitWith(dispatch(process.argv.slice(2), commandWorld(), untilInterrupted));
 

@@ -1,7 +1,6 @@
 // The real machine as the commands see it.
 import { writeFile } from "node:fs/promises";
 import { systemClock } from "../observe/clock.ts";
-import { printBug } from "./bug.ts";
 import type { CommandWorld } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
 import { runDaemon } from "./daemon.ts";
@@ -30,16 +29,4 @@ export function commandWorld(): CommandWorld {
     writeFile,
     runDaemon,
   };
-}
-
-/** Ends the process with the code a command resolves with; a bug, wherever it shows, ends it with 2. */
-export function exitWith(code: Promise<number>): void {
-  const end = (bug: unknown) => {
-    process.stderr.write(`${printBug(bug)}\n`);
-    process.exit(2);
-  };
-  process.once("uncaughtException", end);
-  code.then((value) => {
-    process.exitCode = value;
-  }, end);
 }

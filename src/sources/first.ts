@@ -2,6 +2,7 @@
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { filesInTurn } from "./files/source.ts";
+import { holdProcess } from "./hold.ts";
 import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
 import { CannotReach, type SourceStatus } from "./source.ts";
 import { realWorld } from "./world.ts";
@@ -38,11 +39,16 @@ export async function firstSnapshots(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<readonly [Snapshot, Snapshot]> {
-  const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal);
-  const [first, second] = [await snapshots.next(), await snapshots.next()];
-  if (first.done || second.done) throw new CannotReach("Cannot read the files: interrupted");
-  await snapshots.return(undefined);
-  return [first.value, second.value];
+  const letGo = holdProcess();
+  try {
+    const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal);
+    const [first, second] = [await snapshots.next(), await snapshots.next()];
+    if (first.done || second.done) throw new CannotReach("Cannot read the files: interrupted");
+    await snapshots.return(undefined);
+    return [first.value, second.value];
+  } finally {
+    letGo();
+  }
 }
 
 function reasonIn({ resources }: SourceStatus): string | null {

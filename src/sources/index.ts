@@ -5,6 +5,7 @@ import { type ConnectionOptions, resolveConnection } from "./api/connection.ts";
 import { apiSource } from "./api/source.ts";
 import { type Limit, throttle } from "./api/throttle.ts";
 import { filesSource } from "./files/source.ts";
+import { holdProcess } from "./hold.ts";
 import { CannotReach, type Source } from "./source.ts";
 import type { World } from "./world.ts";
 
@@ -26,9 +27,8 @@ export async function openSource(
   world: World,
   life: AbortSignal,
 ): Promise<Source> {
-  // Nothing else may hold the process while the Source waits for a server that is down.
-  const alive = setInterval(() => {}, 1 << 30);
-  life.addEventListener("abort", () => clearInterval(alive), { once: true });
+  const letGo = holdProcess();
+  life.addEventListener("abort", letGo, { once: true });
   setMaxListeners(0, life);
   try {
     switch (spec.kind) {
@@ -38,7 +38,7 @@ export async function openSource(
         return apiSource({ client: await openApi(spec, world), nodeName, world }, life);
     }
   } catch (error) {
-    clearInterval(alive);
+    letGo();
     throw new CannotReach(error instanceof Error ? error.message : String(error), { cause: error });
   }
 }

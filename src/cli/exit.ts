@@ -1,0 +1,18 @@
+// How a program ends: with the code its command resolves with.
+import { printBug } from "./bug.ts";
+
+/** A bug, wherever it shows, ends it with 2; so does a command that waits for something that cannot come any more. */
+export function exitWith(code: Promise<number>): void {
+  const end = (bug: unknown) => {
+    process.stderr.write(`${printBug(bug)}\n`);
+    process.exit(2);
+  };
+  const starved = () =>
+    end(new Error("The command has not ended, and nothing is left that it could wait for"));
+  process.once("uncaughtException", end);
+  process.once("beforeExit", starved);
+  code.then((value) => {
+    process.off("beforeExit", starved);
+    process.exitCode = value;
+  }, end);
+}

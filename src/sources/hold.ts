@@ -1,0 +1,7 @@
+// Keeps the process alive while it waits for what does not: timers of the clock, files at rest, servers that are down.
+
+/** Until the returned function is called. */
+export function holdProcess(): () => void {
+  const hold = setInterval(() => {}, 1 << 30);
+  return () => clearInterval(hold);
+}
