@@ -3,16 +3,20 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CommandWorld } from "../src/cli/command.ts";
 import { commands, referencePage } from "../src/cli/commands.ts";
 import { diff } from "../src/cli/diff.ts";
 import { dispatch } from "../src/cli/dispatch.ts";
 import { explain } from "../src/cli/explain.ts";
+import { playgroundSocket } from "../src/cli/look.ts";
+import { withMistakes } from "../src/cli/mistake.ts";
 import { render } from "../src/cli/render.ts";
 import { run } from "../src/cli/run.ts";
 import { printStatus, status } from "../src/cli/status.ts";
+import { HostError } from "../src/host/error.ts";
 import { type Status, serveStatus } from "../src/observe/status.ts";
+import { ApiServer } from "../src/playground/api/server.ts";
 
 const root = join(import.meta.dirname, "..");
 const shop = ["--source", `files:${join(root, "examples/shop")}`, "--node=node-a"];
@@ -49,6 +53,10 @@ describe("explain", () => {
     ["no-such-port", "pod:10.0.1.9", "172.30.0.10:81"],
     ["ipv6", "pod:fd00:1::9", "svc/shop/web:80"],
     ["not-ours", "pod:10.0.1.9", "192.0.2.1:443"],
+    ["cluster-ip-from-outside", "outside", "svc/shop/web"],
+    ["address-of-a-pod", "10.0.1.9", "svc/shop/web"],
+    ["node-port-of-another-node", "outside", "192.168.0.77:30080"],
+    ["node-port-on-loopback", "node", "127.0.0.1:30080"],
   ])("%s", async (name, from, to) => {
     const text = await said(explain, from, to, ...shop);
     expect(text.err).toBe("");
@@ -102,6 +110,67 @@ describe("explain", () => {
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
     expect(err.trim().split("\n")).toHaveLength(1);
+  });
+});
+
+describe("explain of senders by name", () => {
+  let allowed = true;
+  const api = new ApiServer({ allows: ({ resource }) => allowed || resource.plural !== "pods" });
+  beforeAll(async () => {
+    const spec = { podCIDRs: ["10.0.1.0/24"] };
+    api.put({ kind: "Node", metadata: { name: "node-a" }, spec });
+    api.put({
+      kind: "Pod",
+      metadata: { name: "web-1", namespace: "shop" },
+      spec: { nodeName: "node-a" },
+      status: { podIP: "10.0.1.5" },
+    });
+    api.put({ kind: "Pod", metadata: { name: "late", namespace: "shop" } });
+    await api.listen();
+  });
+  afterAll(() => api.close());
+
+  it.each([
+    ["web-1", "pod 10.0.1.5 →"],
+    ["shop/web-1", "pod 10.0.1.5 →"],
+    ["wbe-1", 'no running pod "wbe-1"; did you mean web-1?'],
+    ["pod/web-1", 'no running pod "pod/web-1"; did you mean web-1?'],
+    ["nodea", "did you mean node-a?"],
+    ["late", 'no running pod "late"\n'],
+    ["pod:10.0.2.9", "! 10.0.2.9 is no pod of node-a: the node it runs on sees its packets first"],
+  ])("%s", async (from, answer) => {
+    const { out, err } = await said(explain, from, "192.0.2.1:80", "--source", api.url, "--node=node-a");
+    expect(err + out).toContain(answer);
+  });
+
+  it("says how to go on when nobody may tell, or nobody answers", async () => {
+    allowed = false;
+    const refused = await said(explain, "web-1", "192.0.2.1:80", "--source", api.url, "--node=node-a");
+    expect(refused.err).toMatch(
+      /^turnout explain: cannot look up web-1: .*forbidden.*; say its address, for example pod:10\.0\.1\.5\n$/,
+    );
+    const silent = await said(
+      explain,
+      "web-1",
+      "192.0.2.1:80",
+      "--source=http://127.0.0.1:1",
+      "--node=node-a",
+    );
+    expect(silent.err).toMatch(
+      /^turnout explain: cannot look up web-1: Cannot reach .*; say its address.*\n$/,
+    );
+  });
+});
+
+describe("a machine that refuses", () => {
+  it("is told in a sentence", async () => {
+    const refuse = (_: readonly string[], world: CommandWorld) =>
+      withMistakes("diff", world, async () => {
+        throw new HostError("unavailable", "Cannot read the table: EPERM");
+      });
+    const { code, err } = await said(refuse);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^turnout diff: Cannot read the table: EPERM(; only root may do that)?\n$/);
   });
 });
 
@@ -223,6 +292,29 @@ describe("diff", () => {
   it("is quiet when nothing changes", async () => {
     const { code, out } = await said(diff, ...shop, `--against=${shop[1]}`);
     expect({ code, out }).toEqual({ code: 0, out: "No packet meets another fate.\n" });
+  });
+
+  it("does not compare with a file that cannot be read", async () => {
+    const file = join(scratch, "broken.yaml");
+    writeFileSync(file, "a: [");
+    const { code, err, out } = await said(diff, ...shop, `--against=files:${file}`);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(
+      /^turnout diff: cannot compare: .*broken\.yaml:\d+: cannot be read: .*; nothing in it counts\n$/,
+    );
+    const other = await said(explain, "node", "192.0.2.1:80", `--source=${shop[1]},${file}`, "--node=node-a");
+    expect(other.code).toBe(0);
+    expect(other.err).toMatch(/^! .*broken\.yaml:\d+: cannot be read: .*; nothing in it counts\n$/);
+  });
+
+  it("tells when one side does not know the node", async () => {
+    const file = join(scratch, "no-node.yaml");
+    const documents = readFileSync(join(root, "examples/shop/shop.yaml"), "utf8").split("\n---\n");
+    writeFileSync(file, documents.filter((each) => !each.includes("kind: Node\n")).join("\n---\n"));
+    const { err } = await said(diff, ...shop, `--against=files:${file}`);
+    expect(err).toBe(
+      `! there is no Node "node-a" in files:${file}: its addresses, pod networks and zone are not known\n`,
+    );
   });
 
   it("wants to know with what to compare", async () => {
@@ -401,6 +493,13 @@ describe("status", () => {
     const { code, err } = await said(status, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(answer);
+  });
+
+  it("of the playground names its nodes", () => {
+    expect(playgroundSocket(7, "node-b")).toBe("/run/turnout-playground/7/node-b.sock");
+    expect(() => playgroundSocket(7, "node-z")).toThrow(
+      'the playground has no node "node-z"; say --node=node-a or --node=node-b',
+    );
   });
 
   it("says so when no daemon runs", async () => {

@@ -12,6 +12,7 @@ import {
   lookHelp,
   placeOf,
   unknownNode,
+  unreadable,
 } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
@@ -71,7 +72,10 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     }
     const other = await lookFrom({ ...given, source: given.against, node: look.node }, world.version);
     const [seen, then] = await lookAtBoth(look, other, signal);
+    const [broken] = [...unreadable(seen), ...unreadable(then)];
+    if (broken !== undefined) throw new Mistake(`cannot compare: ${broken}`);
     world.stderr(await unknownNode(seen));
+    world.stderr(await unknownNode(then, ` in ${given.against}`));
     const changes = compareRoutes(seen.routes, then.routes);
     world.stdout(output === "json" ? `${JSON.stringify(changes, null, 2)}\n` : printComparison(changes));
     return changes.length === 0 ? 0 : 3;

@@ -1,14 +1,26 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
+import { closest } from "../config/closest.ts";
 import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/ask.ts";
 import { judges } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
 import { type Family, familyOf } from "../model/address.ts";
+import { CannotReach } from "../sources/source.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
-import { askApi, askView, type Look, lookAt, lookFlags, lookFrom, lookHelp, unknownNode } from "./look.ts";
+import {
+  askApi,
+  askView,
+  type Look,
+  lookAt,
+  lookFlags,
+  lookFrom,
+  lookHelp,
+  unknownNode,
+  unreadable,
+} from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 
@@ -56,9 +68,14 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
       look.toldByDaemon && !live ? await askView(look, sender, toText) : await lookAt(look, signal, live);
     const { routes } = seen;
     world.stderr(await unknownNode(seen));
+    for (const broken of unreadable(seen)) world.stderr(`! ${broken}\n`);
     const question = questionOf(sender, to.value, routes);
     if (!question.ok) throw new Mistake(question.reason);
     const { family, packet } = question.value;
+    if (sender.kind === "pod" && packet.from.origin === "elsewhere")
+      world.stderr(
+        `! ${sender.address} is no pod of ${look.node}: the node it runs on sees its packets first; say --node=NAME\n`,
+      );
     const told = traceOf(judges[look.config.mode](routes[family], packet), routes[family], packet);
     const kernel = live ? await lookAtKernel(look, routes[family], packet, signal) : null;
     if (output === "json")
@@ -80,10 +97,10 @@ async function senderOf(
   if (from.kind !== "named") return { sender: from, node: null };
   const { namespace, name } = from;
   if (namespace === null && name === look.node) return { sender: { kind: "node" }, node: name };
-  const nodes = itemsOf(await askApi(look, "/api/v1/nodes", signal));
+  const nodes = await itemsAt("/api/v1/nodes");
   if (namespace === null && nodes?.some(({ metadata }) => metadata?.name === name))
     return { sender: { kind: "node" }, node: name };
-  const pods = itemsOf(await askApi(look, "/api/v1/pods", signal));
+  const pods = await itemsAt("/api/v1/pods");
   if (pods === null)
     throw new Mistake(
       `files do not tell the address of pod ${name}: say for example pod:10.0.1.5; if it is a node, say node and --node=${name}`,
@@ -97,8 +114,29 @@ async function senderOf(
   }
   const { podIP, podIPs = [] } = found[0]?.status ?? {};
   const address = podIPs.map(({ ip }) => ip).find((ip) => familyOf(ip) === family) ?? podIP;
-  if (address === undefined) throw new Mistake(`there is no node and no running pod ${JSON.stringify(name)}`);
+  if (address === undefined) throw new Mistake(nobody(from, [...pods, ...(nodes ?? [])]));
   return { sender: { kind: "pod", address }, node: found[0]?.spec?.nodeName ?? null };
+
+  async function itemsAt(path: string): Promise<readonly Item[] | null> {
+    try {
+      return itemsOf(await askApi(look, path, signal));
+    } catch (error) {
+      if (!(error instanceof CannotReach)) throw error;
+      throw new Mistake(
+        `cannot look up ${name}: ${error.message}; say its address, for example pod:10.0.1.5`,
+      );
+    }
+  }
+}
+
+function nobody({ namespace, name }: Extract<From, { kind: "named" }>, there: readonly Item[]): string {
+  const asked = namespace === null ? name : `${namespace}/${name}`;
+  const near = closest(
+    name,
+    there.map(({ metadata }) => metadata?.name ?? ""),
+  );
+  const hint = near === null || near === asked ? "" : `; did you mean ${near}?`;
+  return `there is no node and no running pod ${JSON.stringify(asked)}${hint}`;
 }
 
 type Item = {

@@ -9,14 +9,17 @@ import { nodeRoutes } from "../explain/node-routes.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
 import { snapshotOf } from "../explain/view.ts";
 import { type Family, families } from "../model/address.ts";
+import { printProblem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { ask } from "../observe/ask.ts";
 import { systemClock } from "../observe/clock.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status.ts";
+import { nodePlaces } from "../playground/net/layout.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
+import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import { lookConfig } from "./look-config.ts";
 import { Mistake } from "./mistake.ts";
@@ -61,7 +64,7 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
     const node = given.node ?? preferredNode ?? "node-a";
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
     const netns = namespacePath(namespaceName(node, pid));
-    const socket = join(home, `${node}.sock`);
+    const socket = playgroundSocket(pid, node);
     return { spec, node, socket, netns, toldByDaemon: false, ...(await asToldBy(socket, given)) };
   }
   if (/^daemon(:|$)/.test(source)) {
@@ -131,7 +134,7 @@ export async function askView(look: Look, from: Sender, toText: string): Promise
 }
 
 /** What is unknown when there is no such Node, and which there are; empty when there is one. */
-export async function unknownNode({ look, snapshot }: Seen): Promise<string> {
+export async function unknownNode({ look, snapshot }: Seen, where = ""): Promise<string> {
   if (snapshot.node !== null) return "";
   const { node } = look;
   const names = await nodeNames(look.spec, realWorld(systemClock));
@@ -142,7 +145,12 @@ export async function unknownNode({ look, snapshot }: Seen): Promise<string> {
       : names.length > 0
         ? `; there ${names.length === 1 ? "is" : "are"} ${few(names)}`
         : "";
-  return `! there is no Node ${JSON.stringify(node)}: its addresses, pod networks and zone are not known${hint}\n`;
+  return `! there is no Node ${JSON.stringify(node)}${where}: its addresses, pod networks and zone are not known${hint}\n`;
+}
+
+/** Files that could not be read, in words. */
+export function unreadable({ snapshot }: Seen): string[] {
+  return snapshot.problems.filter(({ kind }) => kind === "unreadable").map(printProblem);
 }
 
 /** The first of many. */
@@ -157,11 +165,15 @@ export function placeOf({ netns }: Look): { readonly netns?: string } {
   return netns === undefined ? {} : { netns };
 }
 
-/** Whatever the API answers to a GET; null when the Source is no API. */
+/** Whatever the API answers to a GET; null when the Source is no API. Throws CannotReach when it does not answer. */
 export async function askApi(look: Pick<Look, "spec">, path: string, signal: AbortSignal): Promise<unknown> {
   if (look.spec.kind !== "api") return null;
-  const client = await openApi(look.spec, realWorld(systemClock));
-  return client.json({ method: "GET", path }, signal);
+  try {
+    const client = await openApi(look.spec, realWorld(systemClock));
+    return await client.json({ method: "GET", path }, signal);
+  } catch (error) {
+    throw new CannotReach((error as Error).message, { cause: error });
+  }
 }
 
 /** In words when nobody answers. */
@@ -186,9 +198,28 @@ export function isPlayground(source: string): boolean {
 
 export function playgroundPid(source: string): number {
   const asked = source.split(":")[1];
-  const pid = livingPlaygrounds().findLast((each) => asked === undefined || each === Number(asked));
+  const pid = readPlaygrounds().findLast((each) => asked === undefined || each === Number(asked));
   if (pid === undefined) throw new Mistake("no playground runs here: start one with turnout playground");
   return pid;
+}
+
+function readPlaygrounds(): number[] {
+  try {
+    return livingPlaygrounds();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+    throw new Mistake("only root may look at the playground that runs here");
+  }
+}
+
+/** Where the daemon of one of its nodes answers. */
+export function playgroundSocket(pid: number, node: string): string {
+  const names = nodePlaces.map(({ name }) => name);
+  if (!names.includes(node))
+    throw new Mistake(
+      `the playground has no node ${JSON.stringify(node)}; say --node=${names.join(" or --node=")}`,
+    );
+  return join(statePath(pid), `${node}.sock`);
 }
 
 /** The relays of the node, which its daemon alone knows. */

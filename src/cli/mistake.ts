@@ -1,4 +1,6 @@
-// A mistake in what the user said, or a cluster not to be reached: every command answers with a sentence and exit code 1.
+// A mistake in what the user said, a cluster not to be reached, a kernel that does not tell: every command answers with a
+// sentence and exit code 1.
+import { HostError } from "../host/error.ts";
 import { CannotReach } from "../sources/source.ts";
 import type { CommandWorld } from "./command.ts";
 
@@ -25,8 +27,10 @@ export async function withMistakes(
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Mistake || error instanceof CannotReach)) throw error;
-    world.stderr(`turnout ${name}: ${error.message}\n`);
+    if (!(error instanceof Mistake || error instanceof CannotReach || error instanceof HostError))
+      throw error;
+    const why = error instanceof HostError && process.getuid?.() !== 0 ? "; only root may do that" : "";
+    world.stderr(`turnout ${name}: ${error.message}${why}\n`);
     return 1;
   }
 }

@@ -1,11 +1,9 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
-import { join } from "node:path";
 import { printProblem } from "../model/problem.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
-import { statePath } from "../playground/net/namespaces.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { askDaemon, isPlayground, playgroundPid } from "./look.ts";
+import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 
@@ -41,7 +39,7 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
 }
 
 function socketOf(source: string, node: string): string {
-  if (isPlayground(source)) return join(statePath(playgroundPid(source)), `${node}.sock`);
+  if (isPlayground(source)) return playgroundSocket(playgroundPid(source), node);
   const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
   if (!source.startsWith("daemon")) throw new Mistake("--source must be daemon, daemon:SOCKET or playground");
   return socket ?? defaultStatusSocket;
@@ -99,7 +97,12 @@ function syncText(
         ? "ok"
         : `${outcome.refused.length} refused`
       : `FAILED: ${outcome.message}`;
-  return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${changedPorts} ports, ${operations} operations, ${finishedAt - startedAt} ms, ${end}`;
+  const work = `${count(changedPorts, "port")}, ${count(operations, "operation")}`;
+  return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${work}, ${finishedAt - startedAt} ms, ${end}`;
+}
+
+function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? "" : "s"}`;
 }
 
 function watchText(

@@ -48,8 +48,19 @@ describe("where to", () => {
   it.each([
     ["10.0.0.1", "10.0.0.1:80"],
     ["fd30::10", "[fd30::10]:80"],
-    ["shop/web:80", "svc/shop/web:80"],
+    ["shop/web:80", "say svc/shop/web:80."],
+    ["web", "say svc/NAMESPACE/web."],
+    ["web:81", "say svc/NAMESPACE/web:81."],
+    ["web.shop", "say svc/shop/web."],
+    ["svc/web.shop:81", "say svc/shop/web:81."],
+    ["web.shop.svc.cluster.local:http", "say svc/shop/web:http."],
+    ["http://web.shop.svc:81/", "say svc/shop/web:81."],
+    ["nodeport:99999", "99999 is no port"],
   ])("refuses %j and says what is missing", (text, right) => {
     expect(parseTo(text)).toMatchObject({ ok: false, reason: expect.stringContaining(right) });
+  });
+
+  it.each(["10.0:80", "nodeport:x", "svc/a/b/c", "?"])("does not take %j for a Service", (text) => {
+    expect(parseTo(text)).toMatchObject({ ok: false, reason: expect.not.stringContaining("If it is") });
   });
 });

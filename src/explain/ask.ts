@@ -62,7 +62,9 @@ export function senderText(from: Exclude<From, { kind: "named" }>): string {
 }
 
 export function parseTo(text: string): Parsed<To> {
-  const mistake = refused(`where is ${JSON.stringify(text)}? Say for example ${toExamples}`);
+  const meant = serviceMeant(text);
+  const hint = meant === null ? "" : `If it is a Service, say ${meant}. `;
+  const mistake = refused(`where is ${JSON.stringify(text)}? ${hint}Say for example ${toExamples}`);
   const [, service] = /^(?:svc|service)\/(.+)$/.exec(text) ?? [];
   if (service !== undefined) {
     const [, namespace, name, port, protocol] =
@@ -80,14 +82,25 @@ export function parseTo(text: string): Parsed<To> {
     return refused(
       `${text} has many ports: say which, for example ${text.includes(":") ? `[${text}]` : text}:80`,
     );
-  if (/^[a-z0-9-]+\/[a-z0-9-]+(:[a-z0-9-]+)?$/.test(text))
-    return refused(`where is ${JSON.stringify(text)}? If it is a Service, say svc/${text}`);
   const [, place, digits, protocol = "tcp"] = /^(.+):(\d{1,5})(?:\/(tcp|udp|sctp))?$/.exec(text) ?? [];
   const port = Number(digits);
-  if (place === undefined || port < 1 || port > 65_535) return mistake;
+  if (place === undefined) return mistake;
+  if (port < 1 || port > 65_535)
+    return refused(`${digits} is no port: say one from 1 to 65535, for example svc/shop/web:80`);
   if (place === "nodeport") return parsed({ kind: "nodePort", port, protocol: protocol as Protocol });
   const address = parseAddress(place.replace(/^\[(.*)\]$/, "$1"));
   return address === null
     ? mistake
     : parsed({ kind: "address", address, port, protocol: protocol as Protocol });
+}
+
+/** Of `shop/web:80`, `web.shop.svc.cluster.local`, `http://web.shop/` or `web`: how to say it here. */
+function serviceMeant(text: string): string | null {
+  const plain = text.replace(/^(https?:\/\/|svc\/|service\/)/, "").replace(/\/$/, "");
+  const [, folder, name, port = ""] = /^([a-z0-9-]+)\/([a-z][a-z0-9-]*)(:[a-z0-9-]+)?$/.exec(plain) ?? [];
+  if (name !== undefined) return `svc/${folder}/${name}${port}`;
+  const [, host, domain, dnsPort = ""] =
+    /^([a-z][a-z0-9-]*)(?:\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?)?(:[a-z0-9-]+)?$/.exec(plain) ?? [];
+  if (host === undefined || host === "nodeport") return null;
+  return `svc/${domain ?? "NAMESPACE"}/${host}${dnsPort}`;
 }

@@ -4,7 +4,9 @@ import type { Candidate, Trace } from "./trace.ts";
 
 export function printTrace(trace: Trace): string {
   const { packet, node } = trace;
-  const from = `${senderNames[packet.from.origin]} ${packet.from.address}`;
+  // Somebody from elsewhere may have an address that only pods of this node have.
+  const sender = packet.from.origin === "elsewhere" ? trace.sender : packet.from.origin;
+  const from = `${sender} ${packet.from.address}`;
   const to = `${joinHostPort(packet.to.address, packet.to.port)}/${packet.to.protocol}`;
   const rows: [string, readonly string[]][] = [
     ["packet", [`${from} → ${to}, as ${node} sees it`]],
@@ -18,8 +20,6 @@ export function printTrace(trace: Trace): string {
     .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))
     .join("");
 }
-
-const senderNames = { pod: "pod", node: "node", elsewhere: "outside" } as const;
 
 function outcomeText({ outcome, candidates, stickySeconds }: Trace): string {
   switch (outcome) {

@@ -55,7 +55,7 @@ export function traceOf(decision: RelayedDecision, routes: Routes, packet: Packe
     candidates: choices.map((choice) => candidateOf(choice, choices.length, decision, routes, packet)),
     leftOut: routed === null || outcome.kind === "pass" ? [] : leftOut(routed, hit!.route, decision, routes),
     stickySeconds: outcome.kind === "forward" ? (routed?.port.affinity?.seconds ?? null) : null,
-    clientSees: clientSees(outcome.kind, packet),
+    clientSees: clientSees(outcome.kind, packet) + ifRouted(decision),
   };
 }
 
@@ -134,6 +134,12 @@ function someHinted(
   here: string,
 ): boolean {
   return [...chosen].some((endpoint) => hints(endpoint).includes(here));
+}
+
+/** Who is no pod and no node gets here only where somebody routes cluster IPs. */
+function ifRouted({ outcome, hit, sender }: RelayedDecision): string {
+  const isFar = sender === "outside" && hit?.route.frontend.kind === "clusterIP";
+  return isFar && outcome.kind === "forward" ? ", if cluster IPs are routed to this node" : "";
 }
 
 function clientSees(outcome: Trace["outcome"], { to }: Packet): string {

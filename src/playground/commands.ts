@@ -1,5 +1,6 @@
 // The commands of the playground, typed at its prompt or read from a script: each gives lines of text.
 import { setTimeout as sleep } from "node:timers/promises";
+import { closest } from "../config/closest.ts";
 import type { Fate } from "./net/send.ts";
 import { CannotDo, type Playground, type Sent } from "./playground.ts";
 
@@ -119,10 +120,12 @@ export const commands: Readonly<Record<string, Command>> = {
 export async function runLine(playground: Playground, line: string): Promise<readonly string[]> {
   const [name = "", ...args] = line.trim().split(/\s+/);
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined)
-    return [
-      `there is no command ${JSON.stringify(name)}; there are ${Object.keys(commands).join(", ")}, quit`,
-    ];
+  if (command === undefined) {
+    const names = [...Object.keys(commands), "quit"];
+    const near = closest(name, names);
+    const hint = near === null ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
+    return [`there is no command ${JSON.stringify(name)}; ${hint}`];
+  }
   const { usage, most = 1 } = command;
   if (args.length > most) return [`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`];
   try {
@@ -157,7 +160,7 @@ function fateText(fate: Fate): string {
     case "silence":
       return "no answer";
     case "unreachable":
-      return "unreachable";
+      return "unreachable: no route leads there";
   }
 }
 

@@ -63,7 +63,7 @@ describe("Tab", () => {
   });
 
   it("says the first of many", () => {
-    expect(choicesText(["a", "b"])).toBe("  a  b");
-    expect(choicesText(Array.from({ length: 100 }, (_, i) => `${i}`))).toMatch(/ 39 {2}and 60 more$/);
+    expect(choicesText(["a", "b"])).toBe("  a, b");
+    expect(choicesText(Array.from({ length: 100 }, (_, i) => `${i}`))).toMatch(/ 39 and 60 more$/);
   });
 });

@@ -36,7 +36,7 @@ export function choicesOf(list: (kind: string) => readonly ApiObject[]): Choices
 export function choicesText(choices: readonly string[]): string {
   const most = 40;
   const more = choices.length - most;
-  return `  ${choices.slice(0, most).join("  ")}${more > 0 ? `  and ${more} more` : ""}`;
+  return `  ${choices.slice(0, most).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function wordsAfter([name, ...args]: readonly string[], choices: Choices): readonly string[] {

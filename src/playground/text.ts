@@ -41,10 +41,10 @@ export function tail(text: string, width: number): string {
   return `…${characters.join("")}`;
 }
 
-/** Lines no wider than `width`, broken between words; below a label they stay in its column. */
+/** Lines no wider than `width`, broken between words; below a label they stay in its column, if that is not too narrow. */
 export function folded(line: string, width: number): string[] {
-  const label = /^ *(?:\S+(?: \S+)* {2,})*/.exec(line)?.[0].length ?? 0;
-  const indent = " ".repeat(label > 0 && label < width / 2 ? label : 2);
+  const columns = [...line.matchAll(/ {2,}(?=\S)/g)].map(({ index, 0: gap }) => index + gap.length);
+  const indent = " ".repeat(columns.findLast((column) => column < width / 2) ?? 2);
   const lines: string[] = [];
   let rest = line;
   while (widthOf(rest) > width) {

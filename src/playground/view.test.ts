@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { ApiObject } from "./api/object.ts";
 import { helpLines } from "./commands.ts";
 import { samplesOf } from "./samples.ts";
-import { widthOf } from "./text.ts";
+import { folded, widthOf } from "./text.ts";
 import { renderView, type ViewState } from "./view.ts";
 
 const object = (kind: string, name: string, fields: object): ApiObject => ({
@@ -178,6 +178,15 @@ describe("the live view", () => {
     const lines = renderView({ ...state, output: [said] }, { width: 40, height: 16, colour: false });
     expect(lines).toContain("  because   10.0.1.4 is in 10.0.1.0/24:");
     expect(lines).toContain("            traffic of a pod");
+  });
+
+  it("folds below the last column that leaves half of the room", () => {
+    const said =
+      "             33.3 %  10.0.1.4:8080 on node-a  sees this node: the sender is not a pod of this node";
+    expect(folded(said, 80)).toEqual([
+      "             33.3 %  10.0.1.4:8080 on node-a  sees this node: the sender is not",
+      "                     a pod of this node",
+    ]);
   });
 
   it("has a help that needs no folding on a small screen", () => {

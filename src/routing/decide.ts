@@ -188,7 +188,13 @@ function withoutFrontend(routes: Routes, traits: Traits, { to }: Packet): Verdic
     const because = `${to.address} is inside ServiceCIDR ${cidr}, but belongs to no Service`;
     return { outcome: { kind: traits.unallocatedAddress }, because };
   }
-  return { outcome: { kind: "pass" }, because: "no Service is there" };
+  const nodePort = to.protocol === "icmp" ? null : holderOf(routes, `node/${to.protocol}/${to.port}`);
+  if (nodePort === null) return { outcome: { kind: "pass" }, because: "no Service is there" };
+  const why = isNodeAddress(to.address, routes.settings)
+    ? `NodePorts do not answer on ${to.address}`
+    : `${to.address} is no address of this node`;
+  const because = `${to.port} is a NodePort of ${portLabel(nodePort.routed.port)}, but ${why}`;
+  return { outcome: { kind: "pass" }, because };
 }
 
 function isClusterIP({ ports, claims }: Routes, address: Address): boolean {

@@ -37,7 +37,7 @@ describe("the playground", () => {
     terminal.type("explain cart-1 svc/shop/w\t");
     await terminal.shows("> explain cart-1 svc/shop/web:80 ");
     terminal.type("\u0015drain \t\t");
-    await terminal.shows("  node-a  node-b\n");
+    await terminal.shows("  node-a, node-b\n");
     await terminal.shows("> drain node-");
     terminal.type("\u0015help\r");
     await terminal.shows("lines above: PgUp");

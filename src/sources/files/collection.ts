@@ -21,8 +21,12 @@ export class Collection {
 
   /** A broken file keeps the objects it had. */
   load(path: string, parsed: ParsedFile): void {
-    if (parsed.kind === "good") this.#contents.set(path, parsed);
-    else this.#contents.set(path, { ...(this.#contents.get(path) ?? empty), problems: [parsed.problem] });
+    if (parsed.kind === "good") return void this.#contents.set(path, parsed);
+    const { objects } = this.#contents.get(path) ?? empty;
+    const kept = objects.length > 0 ? "its last good state is kept" : "nothing in it counts";
+    const { problem } = parsed;
+    const problems = [{ ...problem, message: `${problem.message}; ${kept}` }];
+    this.#contents.set(path, { objects, problems });
   }
 
   forget(path: string): void {

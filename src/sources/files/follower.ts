@@ -107,7 +107,7 @@ async function parsedFile(path: string) {
     // Decoded in one piece: with an encoding, readFile would do it chunk by chunk.
     return parseManifests(path, (await readFile(path)).toString("utf8"));
   } catch (error) {
-    const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}; its last good state is kept`;
+    const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;
     return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } } as const;
   }
 }

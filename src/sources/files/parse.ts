@@ -122,7 +122,7 @@ function broken(path: string, line: number, message: string): Problem {
     kind: "unreadable",
     object: `${path}:${line}`,
     field: "",
-    message: `cannot be read: ${text}; its last good state is kept`,
+    message: `cannot be read: ${text}`,
   };
 }
 

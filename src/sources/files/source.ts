@@ -1,4 +1,5 @@
 // Manifests in files as a Source: read at the start, and followed as they change.
+import { stat } from "node:fs/promises";
 import { Cluster } from "../../manifests/cluster.ts";
 import { identify } from "../../manifests/identity.ts";
 import { parseNode } from "../../manifests/node.ts";
@@ -106,8 +107,14 @@ export async function* filesInTurn(
 
 async function checkThere(paths: readonly string[]): Promise<void> {
   const { missing } = await scan(paths);
-  if (missing.length > 0)
-    throw new CannotReach(`Cannot read ${missing.join(", ")}: there is no such file or directory`);
+  const [first] = missing;
+  if (first === undefined) return;
+  const isHidden = await stat(first).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === "EACCES",
+  );
+  const why = isHidden ? "permission denied" : "there is no such file or directory";
+  throw new CannotReach(`Cannot read ${missing.join(", ")}: ${why}`);
 }
 
 function apply({ set, gone }: Change, cluster: Cluster): void {

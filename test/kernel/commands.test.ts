@@ -1,0 +1,45 @@
+// Commands as programs of their own: on files that were written just now, and for somebody who is not root.
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, it } from "vitest";
+import { isRoot } from "./netns.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const turnout = join(root, "bin", "turnout");
+const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+const scratch = mkdtempSync(join(tmpdir(), "turnout-fresh-"));
+const notBuilt = existsSync(join(root, "dist", "turnout.cjs"))
+  ? null
+  : "not built; build with: npm run build";
+beforeEach(({ skip }) => skip(notBuilt !== null, notBuilt ?? ""));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+it.each([
+  [["render"], 0, "shop/web:http"],
+  [["explain", "node", "svc/shop/web"], 0, "forward to one of 2"],
+  [["diff", `--against=files:${join(scratch, "new.yaml")}`], 3, "~ shop/web:http"],
+])("turnout %j waits until files that were written just now are at rest", (argv, code, words) => {
+  const shop = join(root, "examples/shop/shop.yaml");
+  writeFileSync(join(scratch, "new.yaml"), readFileSync(shop, "utf8").replace("30080", "30090"));
+  cpSync(shop, join(scratch, "shop.yaml"));
+  const line = [...argv, `--source=files:${join(scratch, "shop.yaml")}`, "--node=node-a"];
+  const { status, stdout, stderr } = spawnSync(turnout, line, { encoding: "utf8" });
+  expect(stdout).toContain(words);
+  expect({ status, bug: stderr.includes("nothing is left") }).toEqual({ status: code, bug: false });
+});
+
+it.for([
+  ["explain", "node", "svc/shop/web", "--live"],
+  ["diff", "--live"],
+])("turnout %s … --live: only root may read the kernel", (argv, { skip }) => {
+  const isOpen = isRoot && spawnSync("setpriv", [...nobody, "test", "-r", turnout]).status === 0;
+  skip(!isOpen, "nobody else may come here");
+  const line = [...argv, `--source=files:${join(root, "examples/shop")}`, "--node=node-a"];
+  const { status, stderr } = spawnSync("setpriv", [...nobody, turnout, ...line], { encoding: "utf8" });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(/^turnout (explain|diff): Cannot read .*: EPERM; only root may do that\n$/),
+  });
+});
