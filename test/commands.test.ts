@@ -458,6 +458,18 @@ describe("status", () => {
     await expect(printStatus(told, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
   });
 
+  it("tells once what is the same of several watches", () => {
+    const service = told.watches.Service!;
+    const watches = { Service: service, Node: service, EndpointSlice: { ...service, synced: false } };
+    const lines = printStatus({ ...told, watches }, 1_000_000).split("\n");
+    const first = lines.findIndex((line) => line.startsWith("watches"));
+    expect(lines.slice(first, first + 3)).toEqual([
+      "watches   Service, Node: known, open for 100 s, last word 15 s ago",
+      "          EndpointSlice: not known yet, open for 100 s, last word 15 s ago",
+      expect.stringMatching(/^drift/),
+    ]);
+  });
+
   it("counts Problems that are too many to be read", () => {
     const problems = Array.from({ length: 10_000 }, (_, i) => ({
       ...told.problems[0]!,
@@ -505,7 +517,9 @@ describe("status", () => {
   it("says so when no daemon runs", async () => {
     const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
-    expect(err).toContain("no Turnout runs here: there is no /nonexistent/sock. Start one with turnout run");
+    expect(err).toMatch(
+      /no Turnout runs here: there is no \/nonexistent\/sock\. One that still waits .* Start one with turnout run/,
+    );
   });
 });
 

@@ -30,7 +30,7 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
     const socket = socketOf(given.source ?? "daemon", given.node ?? "node-a");
     const told = await askDaemon(
       socket,
-      "Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
+      "One that still waits for its API server says so in its log. Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
     );
     const now = world.clock.wall();
     world.stdout(output === "json" ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, now));
@@ -52,7 +52,7 @@ export function printStatus(told: Status, now: number): string {
     ["source", [told.source]],
     ["in place", told.families.map((family) => inPlace(family, told.lastSuccess[family], now))],
     ["syncs", told.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
-    ["watches", Object.entries(told.watches).map(([kind, watch]) => watchText(kind, watch, now))],
+    ["watches", watchLines(told.watches, now)],
     [
       "drift",
       told.drift.length === 0
@@ -105,18 +105,24 @@ function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? "" : "s"}`;
 }
 
-function watchText(
-  kind: string,
-  watch: NonNullable<Status["watches"][keyof Status["watches"]]>,
-  now: number,
-): string {
+/** Kinds of which the same is to be told share a line, as all in files do. */
+function watchLines(watches: Status["watches"], now: number): string[] {
+  const kinds = new Map<string, string[]>();
+  for (const [kind, watch] of Object.entries(watches)) {
+    const text = watchText(watch, now);
+    kinds.set(text, [...(kinds.get(text) ?? []), kind]);
+  }
+  return [...kinds].map(([text, names]) => `${names.join(", ")}: ${text}`);
+}
+
+function watchText(watch: NonNullable<Status["watches"][keyof Status["watches"]]>, now: number): string {
   const age = watch.watchSince === null ? "not open" : `open for ${span(now - watch.watchSince)}`;
   const last = watch.lastEventAt === null ? "" : `, last word ${span(now - watch.lastEventAt)} ago`;
   const error =
     watch.lastError === null
       ? ""
       : `, last error ${span(now - watch.lastError.at)} ago: ${watch.lastError.message}`;
-  return `${kind}: ${watch.synced ? "known" : "not known yet"}, ${age}${last}${error}`;
+  return `${watch.synced ? "known" : "not known yet"}, ${age}${last}${error}`;
 }
 
 function span(ms: number): string {

@@ -128,6 +128,12 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await kubectl("create namespace mine");
     await kubectl("create service clusterip web --tcp=80 -n mine");
     expect(await kubectl("get ns")).toMatch(/^mine +Active/m);
+    // Pods of the same name in two namespaces are two pods.
+    await kubectl("run cart-1 --image=echo -n mine");
+    await kubectl("wait --for=condition=Ready pod/cart-1 -n mine --timeout=9s");
+    const address = await kubectl("get pod cart-1 -n mine -o jsonpath={.status.podIP}");
+    const { fate } = await ground.send("pod:mine/cart-1", "svc/shop/stock:9090");
+    expect(fate).toMatchObject({ by: { saw: address } });
     await kubectl("delete namespace mine");
     expect(await kubectl("get services -A -o name")).not.toContain("mine");
     await expect(kubectl("get service web -n mine")).rejects.toThrow(/not found/);
