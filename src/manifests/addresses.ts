@@ -35,7 +35,7 @@ export function cidrOf(report: Report, item: string, field: string): Cidr | null
 
 /** One empty list for everybody: most Services have no external addresses. */
 const none: readonly string[] = [];
-const noneOfBoth: ByFamily<readonly string[]> = { ipv4: none, ipv6: none };
+export const noneOfBoth: ByFamily<readonly string[]> = { ipv4: none, ipv6: none };
 
 function split(
   items: readonly string[],

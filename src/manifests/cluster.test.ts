@@ -350,6 +350,21 @@ describe("what metrics want to know", () => {
     followed.remove("EndpointSlice", "shop", "web-1");
     expect(followed.take().triggeredAt.ipv4).toEqual([]);
   });
+
+  it("keeps those of other Services, and those that come later", () => {
+    const followed = cluster(["EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:05Z"))]);
+    const other = at("2026-01-02T03:04:06Z").metadata;
+    const named = { name: "api-1", labels: { "kubernetes.io/service-name": "api" } };
+    followed.upsert("EndpointSlice", slice([endpoint("10.0.1.2")], { metadata: { ...other, ...named } }));
+    followed.remove("EndpointSlice", "shop", "web-1");
+    followed.upsert("EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:07Z")));
+    expect(followed.take().triggeredAt.ipv4).toEqual([
+      Date.UTC(2026, 0, 2, 3, 4, 6),
+      Date.UTC(2026, 0, 2, 3, 4, 7),
+    ]);
+    followed.upsert("EndpointSlice", slice([endpoint("10.0.1.9")], at("2026-01-02T03:04:08Z")));
+    expect(followed.take().triggeredAt.ipv4).toEqual([Date.UTC(2026, 0, 2, 3, 4, 8)]);
+  });
 });
 
 describe("cost", () => {

@@ -16,6 +16,7 @@ import { type Identity, identify, identity } from "./identity.ts";
 import { joinEndpoints } from "./join.ts";
 import { Known } from "./known.ts";
 import type { Kind } from "./objects.ts";
+import type { Service } from "./service.ts";
 
 /** Events of Services and EndpointSlices, whether or not they changed anything; metrics tell them. */
 export type ClusterEvents = {
@@ -85,13 +86,15 @@ export class Cluster {
   /** Everything known now, and which ServicePorts differ from the Snapshot taken before. */
   take(): Snapshot {
     const changes: Changes = { ipv4: new Map(), ipv6: new Map() };
-    const touched = this.#known.touchedServices();
-    for (const name of touched.all) this.#visit(name, changes);
+    const { services } = this.#known;
+    const owners = this.#known.ownersOfChangedSlices();
+    for (const [name, before] of services.changes()) this.#visit(name, before, services.get(name), changes);
+    for (const name of owners.same) this.#visit(name, services.get(name), services.get(name), changes);
     this.#last = {
       ipv4: this.#familySnapshot("ipv4", changes.ipv4),
       ipv6: this.#familySnapshot("ipv6", changes.ipv6),
       node: this.#known.nodes.get(this.#nodeName) ?? null,
-      udpEndpointsChanged: touched.udp,
+      udpEndpointsChanged: owners.udp,
       triggeredAt: this.#known.arrivals.take(),
       problems: this.#known.problems(this.#last.problems),
     };
@@ -105,15 +108,12 @@ export class Cluster {
   }
 
   /** Adds to `changes` what is different now about one Service. */
-  #visit(name: ServiceName, changes: Changes): void {
+  #visit(name: ServiceName, before: Service | undefined, now: Service | undefined, changes: Changes): void {
     this.#visits++;
-    const { services, slicesOf } = this.#known;
-    const now = services.get(name);
-    const before = services.changes().has(name) ? services.changes().get(name) : now;
-    const slices = slicesOf.of(name);
+    const slices = this.#known.slicesOf.of(name);
     for (const family of families) {
-      for (const { key } of before?.[family] ?? []) changes[family].set(key, undefined);
-      for (const port of joinEndpoints(now?.[family] ?? [], slices)) {
+      for (const { key } of before?.[family] ?? none) changes[family].set(key, undefined);
+      for (const port of joinEndpoints(now?.[family] ?? none, slices)) {
         const old = this.#last[family].ports.get(port.key);
         const kept = keepIdentity(old, port);
         if (kept === old) changes[family].delete(port.key);
@@ -137,6 +137,8 @@ export class Cluster {
     return same(last, now) ? last : now;
   }
 }
+
+const none: readonly ServicePort[] = [];
 
 /** By family, the ServicePorts that are new or different; undefined: gone. */
 type Changes = ByFamily<Map<PortKey, ServicePort | undefined>>;

@@ -15,17 +15,27 @@ export function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamil
   }
   // The API server copies clusterIP into clusterIPs; a manifest from a file may have the first alone.
   const candidates = listed.length === 0 ? [single] : listed;
-  const at = (family: Family, name: string): Address | null => {
-    const index = families.indexOf(name);
-    const candidate = candidates[index];
-    if (candidate === undefined) return null;
-    const address = clusterIPOf(report, candidate, index);
-    if (address !== null && familyOf(address) !== family) {
-      complain(report, "invalid-address", fieldOf(index), `is ${address}, which is not ${name}`);
-    }
-    return ofFamily(address, family);
+  return {
+    ipv4: selected(report, candidates, families.indexOf(names.ipv4), "ipv4"),
+    ipv6: selected(report, candidates, families.indexOf(names.ipv6), "ipv6"),
   };
-  return { ipv4: at("ipv4", "IPv4"), ipv6: at("ipv6", "IPv6") };
+}
+
+const names = { ipv4: "IPv4", ipv6: "IPv6" } as const;
+
+function selected(
+  report: Report,
+  candidates: readonly string[],
+  index: number,
+  family: Family,
+): Address | null {
+  const candidate = index < 0 ? undefined : candidates[index];
+  if (candidate === undefined) return null;
+  const address = clusterIPOf(report, candidate, index);
+  if (address !== null && familyOf(address) !== family) {
+    complain(report, "invalid-address", fieldOf(index), `is ${address}, which is not ${names[family]}`);
+  }
+  return ofFamily(address, family);
 }
 
 /** `index` among `clusterIPs`; null for the singular field. */

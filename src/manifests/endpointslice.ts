@@ -89,8 +89,13 @@ function endpointsOf(
     addEndpoint(found, report, fields(report, items[i], "", at), at, family, port);
   }
   // A list that grew holds room for at least sixteen more; a copy holds none.
-  return { endpoints: found.endpoints.slice(), terminating: found.terminating };
+  return {
+    endpoints: found.endpoints.slice(),
+    terminating: found.terminating.length === 0 ? noneTerminate : found.terminating,
+  };
 }
+
+const noneTerminate: readonly number[] = [];
 
 const place = placesIn("endpoints");
 

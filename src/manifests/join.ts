@@ -1,6 +1,7 @@
 // Brings the ports of a Service together with the endpoints its slices hold for them.
-import { compareEndpoints, type Endpoint, type Protocol, type ServicePort } from "../model/snapshot.ts";
+import { compareEndpoints, type Endpoint, type ServicePort } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
+import type { SlicePort } from "./ports.ts";
 
 /**
  * The ports of one Service in one family with their Endpoints. Ports are joined by name and protocol alone.
@@ -11,31 +12,43 @@ export function joinEndpoints(
   slices: readonly Slice[],
 ): readonly ServicePort[] {
   if (ports.length === 0 || slices.length === 0) return ports;
-  const claims = claimsByName(slices);
-  return ports.map((port) => {
-    const found =
-      claims
-        .get(port.portName)
-        ?.filter(({ slice, protocol }) => slice.family === port.family && protocol === port.protocol) ?? [];
-    return found.length === 0 ? port : { ...port, endpoints: merged(found) };
-  });
+  // Most Services have one port, which is found sooner than all are sorted by name.
+  if (ports.length === 1) return [joined(ports[0]!, claimsOn(ports[0]!, slices))];
+  const byName = claimsByName(slices);
+  return ports.map((port) =>
+    joined(port, byName.get(port.portName)?.filter((claim) => isOn(port, claim.slice, claim.port)) ?? []),
+  );
 }
 
 /** What one slice says of one of its ports. */
-type Claim = { readonly slice: Slice; readonly protocol: Protocol; readonly port: number };
+type Claim = { readonly slice: Slice; readonly port: SlicePort };
+
+function claimsOn(wanted: ServicePort, slices: readonly Slice[]): readonly Claim[] {
+  const claims: Claim[] = [];
+  for (const slice of slices)
+    for (const port of slice.ports) if (isOn(wanted, slice, port)) claims.push({ slice, port });
+  return claims;
+}
+
+function isOn(wanted: ServicePort, { family }: Slice, { portName, protocol }: SlicePort): boolean {
+  return family === wanted.family && portName === wanted.portName && protocol === wanted.protocol;
+}
 
 /** By the name of the port alone, which needs no key to be made; hardly ever do two protocols share one. */
 function claimsByName(slices: readonly Slice[]): ReadonlyMap<string, readonly Claim[]> {
   const claims = new Map<string, Claim[]>();
   for (const slice of slices) {
-    for (const { portName, protocol, port } of slice.ports) {
-      const claim = { slice, protocol, port };
-      const known = claims.get(portName);
-      if (known === undefined) claims.set(portName, [claim]);
-      else known.push(claim);
+    for (const port of slice.ports) {
+      const known = claims.get(port.portName);
+      if (known === undefined) claims.set(port.portName, [{ slice, port }]);
+      else known.push({ slice, port });
     }
   }
   return claims;
+}
+
+function joined(port: ServicePort, claims: readonly Claim[]): ServicePort {
+  return claims.length === 0 ? port : { ...port, endpoints: merged(claims) };
 }
 
 /** For the same address and port one that does not terminate wins; of two such, the last. Sorted bytewise. */
@@ -47,7 +60,7 @@ function merged(claims: readonly Claim[]): readonly Endpoint[] {
   for (const { slice, port } of claims) {
     const first = all.length;
     for (const endpoint of slice.endpoints)
-      all.push(endpoint.port === port ? endpoint : { ...endpoint, port });
+      all.push(endpoint.port === port.port ? endpoint : { ...endpoint, port: port.port });
     for (const index of slice.terminating) terminating.add(all[first + index]!);
   }
   // Sorting is stable: entries for the same address and port stay in the order of their slices.
@@ -56,7 +69,7 @@ function merged(claims: readonly Claim[]): readonly Endpoint[] {
 }
 
 function isOnPort({ slice, port }: Claim): boolean {
-  return slice.endpoints[0]?.port === port;
+  return slice.endpoints[0]?.port === port.port;
 }
 
 /** And without duplicates. */

@@ -33,30 +33,37 @@ export class Known {
     ...Object.values(this.#problems),
   ];
 
-  /** Returns whether anything about the object changed, its Problems apart. */
-  put(who: Identity, object: unknown): boolean {
+  put(who: Identity, object: unknown): void {
     switch (who.kind) {
       case "Service":
-        return this.#setService(who, parseService(who, object));
+        this.#setService(who, parseService(who, object));
+        break;
       case "EndpointSlice":
-        return this.#setSlice(who, parseEndpointSlice(who, object));
+        this.#setSlice(who, parseEndpointSlice(who, object));
+        break;
       case "Node":
-        return this.#set(this.nodes, who, parseNode(who, object));
+        this.#set(this.nodes, who, parseNode(who, object));
+        break;
       case "ServiceCIDR":
-        return this.#set(this.cidrs, who, parseServiceCIDR(who, object));
+        this.#set(this.cidrs, who, parseServiceCIDR(who, object));
+        break;
     }
   }
 
-  remove(who: Key): boolean {
+  remove(who: Key): void {
     switch (who.kind) {
       case "Service":
-        return this.#setService(who, gone);
+        this.#setService(who, gone);
+        break;
       case "EndpointSlice":
-        return this.#setSlice(who, { slice: gone, triggeredAt: null });
+        this.#setSlice(who, { slice: gone, triggeredAt: null });
+        break;
       case "Node":
-        return this.#set(this.nodes, who, gone);
+        this.#set(this.nodes, who, gone);
+        break;
       case "ServiceCIDR":
-        return this.#set(this.cidrs, who, gone);
+        this.#set(this.cidrs, who, gone);
+        break;
     }
   }
 
@@ -74,20 +81,19 @@ export class Known {
     for (const tracked of this.#all) tracked.settle();
   }
 
-  /** Services that changed, and those whose slices did; of the latter also those with UDP ports, for stale flows. */
-  touchedServices(): { readonly all: ReadonlySet<ServiceName>; readonly udp: UdpChanges } {
-    const all = new Set(this.services.changes().keys());
+  /** Services whose slices changed: those that are the same themselves, and those with UDP ports, for stale flows. */
+  ownersOfChangedSlices(): { readonly same: ReadonlySet<ServiceName>; readonly udp: UdpChanges } {
+    const changed = this.services.changes();
+    const same = new Set<ServiceName>();
     const udp = { ipv4: new Set<ServiceName>(), ipv6: new Set<ServiceName>() };
-    const add = (slice: Slice | undefined) => {
-      if (slice === undefined) return;
-      all.add(slice.owner);
-      if (slice.ports.some(isUdp)) udp[slice.family].add(slice.owner);
-    };
     for (const [key, before] of this.#slices.changes()) {
-      add(before);
-      add(this.#slices.get(key));
+      for (const slice of [before, this.#slices.get(key)]) {
+        if (slice === undefined) continue;
+        if (!changed.has(slice.owner)) same.add(slice.owner);
+        if (slice.ports.some(isUdp)) udp[slice.family].add(slice.owner);
+      }
     }
-    return { all, udp };
+    return { same, udp };
   }
 
   /** In the order of kinds and names; `last` when nothing changed about them. */
@@ -102,26 +108,24 @@ export class Known {
     );
   }
 
-  #setService(who: Key, parsed: Parsed<Service>): boolean {
-    const changed = this.#set(this.services, who, parsed);
+  #setService(who: Key, parsed: Parsed<Service>): void {
+    this.#set(this.services, who, parsed);
     this.arrivals.service();
-    return changed;
   }
 
-  #setSlice(who: Key, { slice, triggeredAt }: ParsedSlice): boolean {
+  #setSlice(who: Key, { slice, triggeredAt }: ParsedSlice): void {
     const before = this.#slices.get(who.key);
-    const changed = this.#set(this.#slices, who, slice);
+    const now = this.#set(this.#slices, who, slice);
     const known = slice.value ?? before;
-    if (known !== undefined) this.arrivals.slice(known, changed);
-    if (!changed) return false;
-    const now = this.#slices.get(who.key);
+    if (known !== undefined) this.arrivals.slice(known, now !== before);
+    if (now === before) return;
     this.slicesOf.move(before, now);
     if (now === undefined) this.arrivals.removed(before!);
     else if (triggeredAt !== null) this.arrivals.triggered(now, triggeredAt);
-    return true;
   }
 
-  #set<V>(tracked: Tracked<V>, who: Key, { value, problems }: Parsed<V>): boolean {
+  /** Returns what is known of the object now. */
+  #set<V>(tracked: Tracked<V>, who: Key, { value, problems }: Parsed<V>): V | undefined {
     this.#problems[who.kind].set(who.key, problems.length === 0 ? undefined : problems);
     return tracked.set(who.key, value ?? undefined);
   }

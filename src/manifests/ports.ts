@@ -18,25 +18,32 @@ export type Port = {
 
 /** Of two ports with the same name and protocol the last one counts. */
 export function servicePortsOf(report: Report, spec: Raw): readonly Port[] {
-  const ports = new Map<string, Port>();
-  const items = list(report, spec.ports, "spec", "ports");
-  for (let i = 0; i < items.length; i++) {
+  const ports = list(report, spec.ports, "spec", "ports").map((item, i) => {
     const at = servicePlace(i);
-    const port = portOf(report, fields(report, items[i], "", at), at);
-    if (port === null) continue;
-    const key = `${port.protocol}/${port.portName}`;
-    if (ports.has(key)) {
-      complain(report, "conflict", at, "repeats the name and protocol of an earlier port and replaces it");
-    }
-    ports.set(key, port);
-  }
-  return [...ports.values()];
+    return portOf(report, fields(report, item, "", at), at);
+  });
+  return ports.length === 1 && ports.every(isPort) ? ports : lastOfEachName(report, ports);
 }
 
 function portOf(report: Report, raw: Raw, at: string): Port | null {
   const port = slicePortOf(report, raw, at);
   const nodePort = raw.nodePort === 0 ? 0 : (portNumber(report, raw.nodePort, at, "nodePort") ?? 0);
-  return port === null ? null : { ...port, nodePort };
+  if (port === null) return null;
+  return { portName: port.portName, protocol: port.protocol, port: port.port, nodePort };
+}
+
+function lastOfEachName(report: Report, ports: readonly (Port | null)[]): readonly Port[] {
+  const byName = new Map<string, Port>();
+  for (const [i, port] of ports.entries()) {
+    if (port === null) continue;
+    const name = `${port.protocol}/${port.portName}`;
+    if (byName.has(name)) {
+      const message = "repeats the name and protocol of an earlier port and replaces it";
+      complain(report, "conflict", servicePlace(i), message);
+    }
+    byName.set(name, port);
+  }
+  return [...byName.values()];
 }
 
 /** One entry of `ports` of a slice. */
@@ -47,7 +54,11 @@ export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
   const ports = list(report, slice.ports, "", "ports").map((item, i) =>
     slicePortOf(report, fields(report, item, "", slicePlace(i)), slicePlace(i)),
   );
-  return ports.every((port) => port !== null) ? ports : ports.filter((port) => port !== null);
+  return ports.every(isPort) ? ports : ports.filter(isPort);
+}
+
+function isPort<P extends SlicePort>(port: P | null): port is P {
+  return port !== null;
 }
 
 function slicePortOf(report: Report, raw: Raw, at: string): SlicePort | null {

@@ -6,7 +6,7 @@ import type { Raw } from "./objects.ts";
 /** What was found wrong with one object. A field of the wrong type refuses the whole object, as Go's decoder would. */
 export type Report = {
   readonly who: Identity;
-  readonly problems: Problem[];
+  problems: readonly Problem[];
   unlisted: number;
   refused: boolean;
 };
@@ -18,21 +18,25 @@ export type Parsed<T> = { readonly value: T | null; readonly problems: readonly 
 const listedAtMost = 20;
 
 export function reportOn(who: Identity): Report {
-  return { who, problems: [], unlisted: 0, refused: false };
+  return { who, problems: noProblems, unlisted: 0, refused: false };
 }
+
+/** One empty list for everybody: hardly any object has Problems. */
+const noProblems: readonly Problem[] = [];
 
 export function complain(report: Report, kind: ProblemKind, field: string, message: string): void {
   // Of an object that is refused, only the reasons for that are worth telling.
   if (report.refused && kind !== "wrong-type") return;
   if (report.problems.length >= listedAtMost) report.unlisted++;
-  else report.problems.push({ kind, object: describe(report.who), field, message });
+  else report.problems = [...report.problems, { kind, object: describe(report.who), field, message }];
 }
 
 /** Closes the report: `value` counts only if nothing in the object had the wrong type. */
 export function parsed<T>(report: Report, value: T | null): Parsed<T> {
   if (report.unlisted > 0) {
     const message = `has ${report.unlisted} more problems that are not listed`;
-    report.problems.push({ kind: "ignored", object: describe(report.who), field: "", message });
+    const rest: Problem = { kind: "ignored", object: describe(report.who), field: "", message };
+    report.problems = [...report.problems, rest];
   }
   return { value: report.refused ? null : value, problems: report.problems };
 }
@@ -77,8 +81,12 @@ export function fields(report: Report, value: unknown, at: string, field: string
 /** A list of texts, with their indices in Problems. */
 export function texts(report: Report, value: unknown, at: string, field: string): readonly string[] {
   const items = list(report, value, at, field);
-  if (items.every((item) => typeof item === "string")) return items;
+  if (items.every(isText)) return items;
   return items.map((item, i) => text(report, item, at, `${field}[${i}]`));
+}
+
+function isText(item: unknown): item is string {
+  return typeof item === "string";
 }
 
 /** A port number 1–65535; null, with a Problem, when it is another number; null when absent. */
@@ -129,7 +137,7 @@ const noFields: Raw = {};
 function refuse(report: Report, wanted: string, value: unknown, at: string, field: string): void {
   if (!report.refused) {
     report.refused = true;
-    report.problems.length = 0;
+    report.problems = noProblems;
     report.unlisted = 0;
   }
   complain(

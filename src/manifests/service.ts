@@ -1,7 +1,7 @@
 // A Service becomes its ServicePorts in both families, still without Endpoints.
 import { type Address, type Cidr, type Family, prefixLength } from "../model/address.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
-import { addressesOf, type ByFamily, cidrsOf } from "./addresses.ts";
+import { addressesOf, type ByFamily, cidrsOf, noneOfBoth } from "./addresses.ts";
 import { clusterIPsOf } from "./clusterip.ts";
 import type { Identity } from "./identity.ts";
 import { labels, type Raw } from "./objects.ts";
@@ -37,11 +37,20 @@ export function parseService(who: Identity, object: unknown): Parsed<Service> {
   if (!hasAddress(report, type, clusterIP)) return parsed<Service>(report, null);
   const common = commonOf(report, type, clusterIP, spec, fields(report, raw.status, "", "status"));
   const ports = servicePortsOf(report, spec);
-  const build = (family: Family) => {
-    const clusterIP = common.clusterIPs[family];
-    return clusterIP === null ? none : ports.map((port) => servicePort(who, family, clusterIP, port, common));
-  };
-  return parsed(report, { ipv4: build("ipv4"), ipv6: build("ipv6") });
+  return parsed(report, {
+    ipv4: portsIn("ipv4", who, ports, common),
+    ipv6: portsIn("ipv6", who, ports, common),
+  });
+}
+
+function portsIn(
+  family: Family,
+  who: Identity,
+  ports: readonly Port[],
+  common: Common,
+): readonly ServicePort[] {
+  const clusterIP = common.clusterIPs[family];
+  return clusterIP === null ? none : ports.map((port) => servicePort(who, family, clusterIP, port, common));
 }
 
 function servicePort(
@@ -118,7 +127,9 @@ function commonOf(report: Report, type: string, clusterIP: string, spec: Raw, st
 
 function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Address[]> {
   const loadBalancer = fields(report, status.loadBalancer, "status", "loadBalancer");
-  const addresses = list(report, loadBalancer.ingress, "status.loadBalancer", "ingress").map((item, i) => {
+  const ingresses = list(report, loadBalancer.ingress, "status.loadBalancer", "ingress");
+  if (ingresses.length === 0) return noneOfBoth;
+  const addresses = ingresses.map((item, i) => {
     const at = `status.loadBalancer.ingress[${i}]`;
     const ingress = fields(report, item, "", at);
     const mode = text(report, ingress.ipMode, at, "ipMode");
@@ -131,7 +142,9 @@ function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Addre
 /** Empty means everybody: so does a range that covers its whole family, and so do ranges of the other family alone. */
 function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
   const field = "loadBalancerSourceRanges";
-  const ranges = cidrsOf(report, texts(report, spec[field], "spec", field), `spec.${field}`);
+  const written = texts(report, spec[field], "spec", field);
+  if (written.length === 0) return noneOfBoth;
+  const ranges = cidrsOf(report, written, `spec.${field}`);
   return { ipv4: unlessAll(ranges.ipv4), ipv6: unlessAll(ranges.ipv6) };
 }
 

@@ -30,6 +30,7 @@ function without(slices: readonly Slice[], slice: Slice): readonly Slice[] {
 }
 
 function withOne(slices: readonly Slice[], slice: Slice): readonly Slice[] {
+  if (slices.length === 0) return [slice];
   const after = slices.findIndex((other) => other.key > slice.key);
   return after < 0 ? [...slices, slice] : slices.toSpliced(after, 0, slice);
 }

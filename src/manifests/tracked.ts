@@ -23,12 +23,14 @@ export class Tracked<V> {
     return this.#before.size > 0;
   }
 
-  /** `undefined` removes. A value equal to the one there changes nothing and keeps its identity. */
-  set(key: string, value: V | undefined): boolean {
+  /** `undefined` removes. A value equal to the one there changes nothing and keeps its identity. Returns what is there now. */
+  set(key: string, value: V | undefined): V | undefined {
     const current = this.#now.get(key);
-    if (same(current, value)) return false;
-    this.#put(key, this.#settledOr(key, current, value));
-    return true;
+    if (same(current, value)) return current;
+    const next = this.#settledOr(key, current, value);
+    if (next === undefined) this.#now.delete(key);
+    else this.#now.set(key, next);
+    return next;
   }
 
   /** Keys that differ from when it was last settled, with what stood there then. */
@@ -49,10 +51,5 @@ export class Tracked<V> {
     if (!same(settled, value)) return value;
     this.#before.delete(key);
     return settled;
-  }
-
-  #put(key: string, value: V | undefined): void {
-    if (value === undefined) this.#now.delete(key);
-    else this.#now.set(key, value);
   }
 }

@@ -9,11 +9,11 @@ const changes = fc.array(fc.tuple(keys, fc.option(fc.nat(3), { nil: undefined })
 describe("Keyed", () => {
   it("behaves as a Map that is copied before each change", () => {
     fc.assert(
-      fc.property(fc.array(changes, { maxLength: 6 }), (batches) => {
+      fc.property(fc.array(changes, { maxLength: 6 }), fc.boolean(), (batches, asMaps) => {
         const history: [Keyed<number>, Map<string, number>][] = [[keyed(), new Map()]];
         for (const batch of batches) {
           const [map, plain] = history.at(-1)!;
-          history.push([map.with(batch), changed(plain, batch)]);
+          history.push([map.with(asMaps ? new Map(batch) : batch), changed(plain, batch)]);
         }
         for (const [map, plain] of history) agree(map, plain);
       }),

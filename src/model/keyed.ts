@@ -1,6 +1,9 @@
 // An immutable map by string key whose copies share what did not change: a base, and what was written since in a layer.
 
-/** Immutable. `with` gives a new map; the old one stays valid. In no particular order. */
+/**
+ * Immutable. `with` gives a new map; the old one stays valid. In no particular order.
+ * A Map handed to `with` must not be written any more: an empty map becomes that one instead of copying it.
+ */
 export type Keyed<V> = {
   readonly size: number;
   get(key: string): V | undefined;
@@ -55,18 +58,19 @@ class Layered<V> implements Keyed<V> {
     return isLarge(layer, this.#base) ? this.#folded(layer) : new Layered(this.#base, layer, size);
   }
 
-  *keys(): IterableIterator<string> {
-    if (this.#layer.size === 0) return yield* this.#base.keys();
-    for (const [key] of this.entries()) yield key;
+  keys(): IterableIterator<string> {
+    return this.#layer.size === 0 ? this.#base.keys() : firsts(this.#merged());
   }
 
-  *values(): IterableIterator<V> {
-    if (this.#layer.size === 0) return yield* this.#base.values();
-    for (const [, value] of this.entries()) yield value;
+  values(): IterableIterator<V> {
+    return this.#layer.size === 0 ? this.#base.values() : seconds(this.#merged());
   }
 
-  *entries(): IterableIterator<[string, V]> {
-    if (this.#layer.size === 0) return yield* this.#base.entries();
+  entries(): IterableIterator<[string, V]> {
+    return this.#layer.size === 0 ? this.#base.entries() : this.#merged();
+  }
+
+  *#merged(): IterableIterator<[string, V]> {
     for (const entry of this.#base) if (!this.#layer.has(entry[0])) yield entry;
     for (const [key, value] of this.#layer) if (value !== undefined) yield [key, value];
   }
@@ -77,21 +81,42 @@ class Layered<V> implements Keyed<V> {
 
   /** Of an empty map: there is nothing to share. */
   #filled(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
-    const base = new Map<string, V>();
-    for (const [key, value] of changes) write(base, key, value);
+    const base = isFull(changes) ? changes : written(new Map<string, V>(), changes);
     return base.size === 0 ? this : new Layered(base, new Map(), base.size);
   }
 
   #folded(layer: Layer<V>): Keyed<V> {
-    const base = new Map(this.#base);
-    for (const [key, value] of layer) write(base, key, value);
+    const base = written(new Map(this.#base), layer);
     return new Layered(base, new Map(), base.size);
   }
 }
 
-function write<V>(map: Map<string, V>, key: string, value: V | undefined): void {
-  if (value === undefined) map.delete(key);
-  else map.set(key, value);
+function* firsts<A>(pairs: Iterable<readonly [A, unknown]>): IterableIterator<A> {
+  for (const [first] of pairs) yield first;
+}
+
+function* seconds<B>(pairs: Iterable<readonly [unknown, B]>): IterableIterator<B> {
+  for (const [, second] of pairs) yield second;
+}
+
+/** Whether these changes are a Map that removes nothing. */
+function isFull<V>(
+  changes: Iterable<readonly [string, V | undefined]>,
+): changes is ReadonlyMap<string, V> & typeof changes {
+  if (!(changes instanceof Map)) return false;
+  for (const value of changes.values()) if (value === undefined) return false;
+  return true;
+}
+
+function written<V>(
+  map: Map<string, V>,
+  changes: Iterable<readonly [string, V | undefined]>,
+): ReadonlyMap<string, V> {
+  for (const [key, value] of changes) {
+    if (value === undefined) map.delete(key);
+    else map.set(key, value);
+  }
+  return map;
 }
 
 /** At its square root, the copies of the layer between two copies of the base cost about as much as the latter. */

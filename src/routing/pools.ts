@@ -62,18 +62,18 @@ const nobody: Pool = { endpoints: [], because: "the Service has no usable endpoi
 const nobodyHere: Pool = { endpoints: [], because: "no usable endpoint on this node" };
 
 function clusterPool(endpoints: readonly Endpoint[], place: Place): Pool {
-  const ready = withState(endpoints, "ready");
+  const ready = only(isReady, endpoints);
   if (ready.length > 0) return byTopology(ready, place);
-  const draining = withState(endpoints, "draining");
+  const draining = only(isDraining, endpoints);
   if (draining.length === 0) return nobody;
   return { endpoints: draining, because: "no endpoint is ready: all that are serving while they terminate" };
 }
 
 /** Hints of a kind count only if every ready endpoint carries one and some match; node hints beat zone hints. */
 function byTopology(ready: readonly Endpoint[], place: Place): Pool {
-  const sameNode = hinted(ready, (endpoint) => endpoint.nodeHints, place.nodeName);
+  const sameNode = hinted(ready, "nodeHints", place.nodeName);
   if (sameNode !== null) return { endpoints: sameNode, because: "ready endpoints hinted for this node" };
-  const sameZone = hinted(ready, (endpoint) => endpoint.zoneHints, place.zone);
+  const sameZone = hinted(ready, "zoneHints", place.zone);
   if (sameZone !== null)
     return { endpoints: sameZone, because: "ready endpoints hinted for this node's zone" };
   return { endpoints: ready, because: "all ready endpoints" };
@@ -81,19 +81,24 @@ function byTopology(ready: readonly Endpoint[], place: Place): Pool {
 
 function hinted(
   ready: readonly Endpoint[],
-  hintsOf: (endpoint: Endpoint) => readonly string[],
+  kind: "nodeHints" | "zoneHints",
   here: string,
 ): readonly Endpoint[] | null {
-  if (here === "" || !ready.every((endpoint) => hintsOf(endpoint).length > 0)) return null;
-  const matching = ready.filter((endpoint) => hintsOf(endpoint).includes(here));
+  if (here === "") return null;
+  const matching: Endpoint[] = [];
+  for (const endpoint of ready) {
+    const hints = endpoint[kind];
+    if (hints.length === 0) return null;
+    if (hints.includes(here)) matching.push(endpoint);
+  }
   return matching.length > 0 ? matching : null;
 }
 
 function localPool(endpoints: readonly Endpoint[], place: Place): Pool {
   const here = endpoints.filter((endpoint) => isLocal(endpoint, place));
-  const ready = withState(here, "ready");
+  const ready = only(isReady, here);
   if (ready.length > 0) return { endpoints: ready, because: "ready endpoints on this node" };
-  const draining = withState(here, "draining");
+  const draining = only(isDraining, here);
   if (draining.length === 0) return nobodyHere;
   return {
     endpoints: draining,
@@ -101,9 +106,15 @@ function localPool(endpoints: readonly Endpoint[], place: Place): Pool {
   };
 }
 
+function isReady({ state }: Endpoint): boolean {
+  return state === "ready";
+}
+
+function isDraining({ state }: Endpoint): boolean {
+  return state === "draining";
+}
+
 /** The list itself when all of it matches: most Services share one array with the Snapshot. */
-function withState(endpoints: readonly Endpoint[], state: Endpoint["state"]): readonly Endpoint[] {
-  return endpoints.every((endpoint) => endpoint.state === state)
-    ? endpoints
-    : endpoints.filter((endpoint) => endpoint.state === state);
+function only(matches: (endpoint: Endpoint) => boolean, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return endpoints.every(matches) ? endpoints : endpoints.filter(matches);
 }

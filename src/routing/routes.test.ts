@@ -2,11 +2,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { servicePort, settings, snapshotOf } from "../../test/clusters.ts";
+import { change, generatedHistory } from "../../test/laws/common.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { keyed } from "../model/keyed.ts";
-import type { ServicePort } from "../model/snapshot.ts";
+import type { PortKey, ServicePort } from "../model/snapshot.ts";
 import { conflicts } from "./conflicts.ts";
-import { route } from "./routes.ts";
+import { frontendId, type Routes, route } from "./routes.ts";
 
 const here = fc.sample(settings("ipv4"), { seed: 1, numRuns: 1 })[0]!;
 const allowing: FamilySettings = { ...here, externalIPsAllowed: true };
@@ -39,6 +40,38 @@ describe("claims", () => {
     expect([...after.changed].sort()).toEqual([thief.key, web.key]);
     expect(after.ports.get(thief.key)!.routes.map(({ frontend }) => frontend.kind)).toContain("externalIP");
     expect(after.ports.has(web.key)).toBe(false);
+  });
+
+  it("who is given one Frontend still has lost the others", () => {
+    const api = port("api", { clusterIP: "172.30.0.3" });
+    const greedy = { ...thief, externalIPs: ["172.30.0.1", "172.30.0.3"] };
+    const before = route(null, snapshotOf([web, api, greedy], "ipv4"), allowing);
+    const after = route(before, snapshotOf([api, greedy], "ipv4", [web.key]), allowing);
+    expect(after.ports.get(greedy.key)!.lost.map(({ holder }) => holder)).toEqual([api.key]);
+  });
+
+  it("who holds and who lost what, reached step by step, is what it is from scratch", () => {
+    fc.assert(
+      fc.property(generatedHistory("ipv4"), ({ settings, steps }) => {
+        const ports = new Map<PortKey, ServicePort>();
+        let routes: Routes | null = null;
+        for (const { changes, setting } of steps) {
+          const changed = change(ports, changes);
+          const snapshot = snapshotOf([...ports.values()], "ipv4", changed);
+          routes = route(routes, snapshot, settings[setting]!);
+          const fresh = route(null, snapshot, settings[setting]!);
+          expect(new Map(routes.ports.entries())).toEqual(new Map(fresh.ports.entries()));
+          expect(new Map(routes.claims.entries())).toEqual(new Map(fresh.claims.entries()));
+          for (const { port, routes: held, lost } of fresh.ports.values()) {
+            const holders = [...held, ...lost].map(
+              ({ frontend }) => fresh.claims.get(frontendId(frontend))![0]!.key,
+            );
+            expect(holders).toEqual([...held.map(() => port.key), ...lost.map(({ holder }) => holder)]);
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it("04/9 an external IP counts for reachability although the gate keeps it from being served", () => {

@@ -75,8 +75,16 @@ export type Claim = { readonly key: PortKey; readonly kind: Frontend["kind"] };
 export function route(before: Routes | null, snapshot: FamilySnapshot, settings: FamilySettings): Routes {
   const known = before !== null && before.settings === settings ? before : null;
   const visited = known === null ? allKeys(before, snapshot) : snapshot.changed;
-  const { claims, dirty } = stakeClaims(known, snapshot, visited, settings);
-  const ports = (known?.ports ?? keyed<PortRoutes>()).with(routed(dirty, snapshot, settings, claims));
+  const touched = stakeClaims(known, snapshot, visited, settings);
+  const claims = (known?.claims ?? keyed<readonly Claim[]>()).with(touched);
+  const { dirty, contested } = settleClaims(known, touched, visited);
+  const routed = new Map<PortKey, PortRoutes | undefined>();
+  for (const key of dirty) {
+    const port = snapshot.ports.get(key);
+    const disputes = contested.has(key) ? claims : null;
+    routed.set(key, port === undefined ? undefined : routePort(port, settings, disputes));
+  }
+  const ports = (known?.ports ?? keyed<PortRoutes>()).with(routed);
   return { settings, serviceCIDRs: snapshot.serviceCIDRs, ports, claims, changed: dirty };
 }
 
@@ -101,38 +109,37 @@ export function frontendId(frontend: Frontend): FrontendId {
   return `${place}/${frontend.protocol}/${frontend.port}`;
 }
 
-function* routed(
-  keys: Iterable<PortKey>,
-  snapshot: FamilySnapshot,
+/** `disputes` are the claims; null when nobody else asks for any of its Frontends. */
+function routePort(
+  port: ServicePort,
   settings: FamilySettings,
-  claims: Keyed<readonly Claim[]>,
-): Generator<readonly [PortKey, PortRoutes | undefined]> {
-  for (const key of keys) {
-    const port = snapshot.ports.get(key);
-    yield [key, port === undefined ? undefined : routePort(port, settings, claims)];
-  }
-}
-
-function routePort(port: ServicePort, settings: FamilySettings, claims: Keyed<readonly Claim[]>): PortRoutes {
+  disputes: Keyed<readonly Claim[]> | null,
+): PortRoutes {
   const pools = choosePools(port, settings);
-  const holderOf = (frontend: Frontend) => claims.get(frontendId(frontend))![0]!.key;
-  const isHeld = (frontend: Frontend) => holderOf(frontend) === port.key;
   const asked = frontendsOf(port, settings);
-  const held = asked.every(isHeld) ? asked : asked.filter(isHeld);
+  const lost = disputes === null ? nothingLost : lostBy(port, asked, disputes);
+  const held =
+    lost.length === 0 ? asked : asked.filter((frontend) => !lost.some((one) => one.frontend === frontend));
   return {
     port,
     pools,
     routes: held.map((frontend) => routeFrontend(frontend, port, pools, settings)),
-    lost:
-      held === asked
-        ? nothingLost
-        : asked
-            .filter((frontend) => !held.includes(frontend))
-            .map((frontend) => ({ frontend, holder: holderOf(frontend) })),
+    lost,
   };
 }
 
-const nothingLost: readonly never[] = [];
+const nothingLost: PortRoutes["lost"] = [];
+
+function lostBy(
+  port: ServicePort,
+  asked: readonly Frontend[],
+  claims: Keyed<readonly Claim[]>,
+): PortRoutes["lost"] {
+  const lost = asked
+    .map((frontend) => ({ frontend, holder: claims.get(frontendId(frontend))![0]!.key }))
+    .filter(({ holder }) => holder !== port.key);
+  return lost.length === 0 ? nothingLost : lost;
+}
 
 function routeFrontend(frontend: Frontend, port: ServicePort, pools: Pools, settings: FamilySettings): Route {
   switch (frontend.kind) {
@@ -191,41 +198,55 @@ function allKeys(before: Routes | null, snapshot: FamilySnapshot): ReadonlySet<P
   return keys;
 }
 
-/** Brings the claims up to date; a ServicePort whose Frontend changes hands must be routed anew as well. */
+/** The claims on every Frontend that is asked for, or no longer, by those visited; undefined: nobody asks any more. */
 function stakeClaims(
   before: Routes | null,
   snapshot: FamilySnapshot,
   visited: ReadonlySet<PortKey>,
   settings: FamilySettings,
-): { claims: Keyed<readonly Claim[]>; dirty: ReadonlySet<PortKey> } {
-  /** undefined: nobody asks any more. */
+): ReadonlyMap<FrontendId, readonly Claim[] | undefined> {
   const touched = new Map<FrontendId, readonly Claim[] | undefined>();
   const claimsOf = (id: FrontendId) =>
     (touched.has(id) ? touched.get(id) : before?.claims.get(id)) ?? noClaims;
   for (const key of visited) {
     const old = before?.ports.get(key)?.port;
-    for (const frontend of old === undefined ? [] : frontendsOf(old, settings)) {
+    for (const frontend of old === undefined ? noFrontends : frontendsOf(old, settings)) {
       const id = frontendId(frontend);
       const others = claimsOf(id).filter((claim) => claim.key !== key);
       touched.set(id, others.length === 0 ? undefined : others);
     }
     const now = snapshot.ports.get(key);
-    for (const frontend of now === undefined ? [] : frontendsOf(now, settings)) {
+    for (const frontend of now === undefined ? noFrontends : frontendsOf(now, settings)) {
       const id = frontendId(frontend);
       const claim = { key, kind: frontend.kind };
       const others = claimsOf(id);
       touched.set(id, others.length === 0 ? [claim] : [...others, claim].sort(byRightToHold));
     }
   }
-  const dirty = new Set(visited);
-  for (const [id, claims] of touched) {
-    if (before?.claims.get(id)?.[0]?.key === claims?.[0]?.key) continue;
-    for (const claim of claims ?? noClaims) dirty.add(claim.key);
-  }
-  return { claims: (before?.claims ?? keyed<readonly Claim[]>()).with(touched), dirty };
+  return touched;
 }
 
+const noFrontends: readonly Frontend[] = [];
 const noClaims: readonly Claim[] = [];
+
+/** A ServicePort whose Frontend changes hands must be routed anew as well. Contested: all that may have lost one. */
+function settleClaims(
+  before: Routes | null,
+  touched: ReadonlyMap<FrontendId, readonly Claim[] | undefined>,
+  visited: ReadonlySet<PortKey>,
+): { dirty: ReadonlySet<PortKey>; contested: ReadonlySet<PortKey> } {
+  const affected = new Set<PortKey>();
+  const contested = new Set<PortKey>();
+  for (const [id, claims] of touched) {
+    if (claims === undefined || (claims.length === 1 && visited.has(claims[0]!.key))) continue;
+    const isHandedOver = before?.claims.get(id)?.[0]?.key !== claims[0]!.key;
+    for (const { key } of claims) {
+      contested.add(key);
+      if (isHandedOver) affected.add(key);
+    }
+  }
+  return { dirty: affected.size === 0 ? visited : new Set([...visited, ...affected]), contested };
+}
 
 /** A cluster IP cannot be taken over by somebody's external IP; among equals the key decides, not the arrival. */
 function byRightToHold(a: Claim, b: Claim): number {
