@@ -57,6 +57,7 @@ describe("explain", () => {
     ["address-of-a-pod", "10.0.1.9", "svc/shop/web"],
     ["node-port-of-another-node", "outside", "192.168.0.77:30080"],
     ["node-port-on-loopback", "node", "127.0.0.1:30080"],
+    ["ipv6-from-outside", "outside", "[2001:db8::2]:30080"],
   ])("%s", async (name, from, to) => {
     const text = await said(explain, from, to, ...shop);
     expect(text.err).toBe("");
@@ -81,6 +82,7 @@ describe("explain", () => {
     [["outside", "fd30::10", ...shop], "[fd30::10]:80"],
     [["outside", "nodeport:30080", "extra", ...shop], 'cannot use "extra"; say who sends'],
     [["outside", "nodeport:30080", "--sorce=files:x"], "did you mean --source?"],
+    [["outside", "nodeport:30080", "-n", "shop"], 'cannot use "-n"; --help shows'],
     [["outside", "nodeport:30080", ...shop, "--lvie"], "did you mean --live?"],
     [["outside", "nodeport:30080", "--source", "--node=a"], "--source needs a value, for example"],
     [["outside", "nodeport:30080", ...shop, "-o"], "for example -o json"],

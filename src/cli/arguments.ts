@@ -54,7 +54,8 @@ function spelledOut(argument: string): string {
 
 function noFlag(argument: string, name: string, known: readonly string[]): string {
   const near = closest(name, known);
-  const hint = near === null ? "--help shows what can be said" : `did you mean --${near}?`;
+  const hint =
+    near === null || name.length === 1 ? "--help shows what can be said" : `did you mean --${near}?`;
   return `cannot use ${JSON.stringify(argument)}; ${hint}`;
 }
 

@@ -9,7 +9,8 @@ describe("who sends", () => {
     ["pod:shop/web-1", { kind: "named", namespace: "shop", name: "web-1" }],
     ["web-1", { kind: "named", namespace: null, name: "web-1" }],
     ["node", { kind: "node" }],
-    ["outside", { kind: "outside", address: "203.0.113.9" }],
+    ["outside", { kind: "outside", address: "203.0.113.9", anybody: true }],
+    ["pod:[fd00:1::5]", { kind: "pod", address: "fd00:1::5" }],
     ["outside:198.51.100.7", { kind: "outside", address: "198.51.100.7" }],
     ["198.51.100.7", { kind: "outside", address: "198.51.100.7" }],
   ])("%s", (text, value) => {

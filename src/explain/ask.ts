@@ -7,7 +7,8 @@ import type { Protocol } from "../model/snapshot.ts";
 export type From =
   | { readonly kind: "pod"; readonly address: Address }
   | { readonly kind: "node" }
-  | { readonly kind: "outside"; readonly address: Address }
+  /** `anybody`: nobody in particular, so an address of the other family will do as well. */
+  | { readonly kind: "outside"; readonly address: Address; readonly anybody?: true }
   | { readonly kind: "named"; readonly namespace: string | null; readonly name: string };
 
 /** Where to. */
@@ -33,8 +34,11 @@ export const fromExamples = "pod:10.0.1.5, pod:shop/web-1, web-1, node, outside:
 export const toExamples =
   "10.96.0.10:53/udp, [fd30::10]:80, svc/shop/web:80, svc/shop/web:http, nodeport:30080";
 
-/** An address of the network that is set aside for examples. */
-const somebodyOutside = "203.0.113.9";
+/** Addresses of the networks that are set aside for examples. */
+export const somebodyOutside: Readonly<Record<Family, Address>> = {
+  ipv4: "203.0.113.9",
+  ipv6: "2001:db8:9::9",
+};
 
 /** The family of what was said, where it tells. */
 export function familyOfTo(to: To): Family | null {
@@ -43,9 +47,9 @@ export function familyOfTo(to: To): Family | null {
 
 export function parseFrom(text: string): Parsed<From> {
   const [, word, rest] = /^(pod|outside):(.*)$/.exec(text) ?? [];
-  const address = parseAddress(rest ?? text);
+  const address = parseAddress((rest ?? text).replace(/^\[(.*)\]$/, "$1"));
   if (text === "node") return parsed({ kind: "node" });
-  if (text === "outside") return parsed({ kind: "outside", address: somebodyOutside });
+  if (text === "outside") return parsed({ kind: "outside", address: somebodyOutside.ipv4, anybody: true });
   if (address !== null) return parsed({ kind: word === "pod" ? "pod" : "outside", address });
   if (/^[\d.]+$/.test(rest ?? text))
     return refused(`who sends ${JSON.stringify(text)}? That is no address. Say for example ${fromExamples}`);
@@ -58,7 +62,8 @@ export function parseFrom(text: string): Parsed<From> {
 
 /** What `parseFrom` reads as this sender. */
 export function senderText(from: Exclude<From, { kind: "named" }>): string {
-  return from.kind === "node" ? "node" : `${from.kind}:${from.address}`;
+  if (from.kind === "node" || (from.kind === "outside" && from.anybody)) return from.kind;
+  return `${from.kind}:${from.address}`;
 }
 
 export function parseTo(text: string): Parsed<To> {

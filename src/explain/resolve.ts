@@ -1,11 +1,11 @@
 // From what a user asks about to the packet itself: Services and NodePorts become addresses of this node's Routes.
 import { closest } from "../config/closest.ts";
 import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
-import { type Address, contains, type Family, families, familyOf } from "../model/address.ts";
+import { type Address, contains, type Family, families, familyOf, isLoopback } from "../model/address.ts";
 import type { ServicePort } from "../model/snapshot.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import type { From, To } from "./ask.ts";
+import { type From, somebodyOutside, type To } from "./ask.ts";
 
 export type BothRoutes = Readonly<Record<Family, Routes>>;
 
@@ -34,7 +34,7 @@ export function questionOf(from: Sender, to: To, routes: BothRoutes): Parsed<Que
 function destinationOf(from: Sender, to: To, routes: BothRoutes): Parsed<Packet["to"]> {
   switch (to.kind) {
     case "address":
-      return parsed(to);
+      return parsed({ address: to.address, port: to.port, protocol: to.protocol });
     case "nodePort": {
       const family = from.kind === "node" ? "ipv4" : familyOf(from.address);
       return parsed({ address: routes[family].settings.nodeIP, port: to.port, protocol: to.protocol });
@@ -98,8 +98,10 @@ function similar(service: string, routes: BothRoutes): string {
 
 /** The node sends to itself from the very address it sends to. */
 function sourceAddress(from: Sender, family: Family, { settings }: Routes, to: Address): Address {
+  if (from.kind === "outside" && from.anybody) return somebodyOutside[family];
   if (from.kind !== "node") return from.address;
-  return settings.family === family && settings.localAddresses.includes(to) ? to : settings.nodeIP;
+  const isOwn = isLoopback(to) || (settings.family === family && settings.localAddresses.includes(to));
+  return isOwn ? to : settings.nodeIP;
 }
 
 /** A pod of another node comes in from elsewhere. */
