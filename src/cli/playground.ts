@@ -5,8 +5,8 @@ import { judges } from "../explain/node-routes.ts";
 import { Failure } from "../playground/api/failure.ts";
 import { CannotStart } from "../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
-import { runLine } from "../playground/commands.ts";
-import { Playground } from "../playground/playground.ts";
+import { obey } from "../playground/commands.ts";
+import { CannotDo, Playground } from "../playground/playground.ts";
 import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
 import { readArguments } from "./arguments.ts";
@@ -21,7 +21,8 @@ Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifest
 
   --mode       how the proxies work: nftables (default), iptables, ipvs (where the kernel has it) or userspace
   --once       makes the tour without a terminal, and ends
-  --script     runs the commands in a file, one a line, and ends; # begins a comment
+  --script     runs the commands in a file, one a line, and ends; # begins a comment; ends with 1 when one is
+               mistaken
   --manifests  YAML of the cluster to start with, instead of the shop that is built in
   -o           text (default) or json: a JSON object for each line, without a terminal
   --port       of the Kubernetes API on 127.0.0.1; another free one when it is taken
@@ -151,9 +152,9 @@ async function asLines(
       `Ready after ${((Date.now() - started) / 1000).toFixed(1)} s: ${options.mode} mode on node-a and node-b.`,
     );
     print(`kubectl --kubeconfig=${ground.kubeconfig} get services,pods,nodes`);
-    if (script !== null) await runScript(ground, script, print, signal);
-    else await makeTour(ground, print, signal);
-    if (once || script !== null || signal.aborted) return 0;
+    if (script !== null) return await runScript(ground, script, print, signal);
+    await makeTour(ground, print, signal);
+    if (once || signal.aborted) return 0;
     print("\nServing until stopped; kubectl, turnout explain and turnout status can talk to it.");
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     return 0;
@@ -174,16 +175,25 @@ function jsonLine(line: string): string {
   return `${JSON.stringify({ [kind]: text })}\n`;
 }
 
+/** Goes on behind a mistake, and ends with 1 then. */
 async function runScript(
   ground: Playground,
   script: string,
   print: (line: string) => void,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
+  let code = 0;
   for (const line of script.split("\n").map((each) => each.replace(/#.*/, "").trim())) {
     if (line === "" || signal.aborted) continue;
-    if (line === "quit") return;
+    if (line === "quit") break;
     print(`> ${line}`);
-    for (const answer of await runLine(ground, line)) print(`  ${answer}`);
+    try {
+      for (const answer of await obey(ground, line)) print(`  ${answer}`);
+    } catch (error) {
+      if (!(error instanceof CannotDo)) throw error;
+      print(`  ${error.message}`);
+      code = 1;
+    }
   }
+  return code;
 }

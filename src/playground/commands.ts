@@ -118,22 +118,28 @@ export const commands: Readonly<Record<string, Command>> = {
 
 /** Runs one line. Mistakes come back as text. */
 export async function runLine(playground: Playground, line: string): Promise<readonly string[]> {
+  try {
+    return await obey(playground, line);
+  } catch (error) {
+    if (!(error instanceof CannotDo)) throw error;
+    return [error.message];
+  }
+}
+
+/** The same for scripts; throws CannotDo when there is a mistake in the line. */
+export async function obey(playground: Playground, line: string): Promise<readonly string[]> {
   const [name = "", ...args] = line.trim().split(/\s+/);
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) {
     const names = [...Object.keys(commands), "quit"];
     const near = closest(name, names);
     const hint = near === null ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
-    return [`there is no command ${JSON.stringify(name)}; ${hint}`];
+    throw new CannotDo(`there is no command ${JSON.stringify(name)}; ${hint}`);
   }
   const { usage, most = 1 } = command;
-  if (args.length > most) return [`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`];
-  try {
-    return await command.run(playground, args);
-  } catch (error) {
-    if (!(error instanceof CannotDo)) throw error;
-    return [error.message];
-  }
+  if (args.length > most)
+    throw new CannotDo(`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`);
+  return command.run(playground, args);
 }
 
 export function helpLines(): string[] {

@@ -43,3 +43,13 @@ it.for([
     stderr: expect.stringMatching(/^turnout (explain|diff): Cannot read .*: EPERM; only root may do that\n$/),
   });
 });
+
+it("a playground's script goes on behind a mistake, and ends with 1", ({ skip }) => {
+  skip(!isRoot, "needs root on Linux");
+  const file = join(scratch, "script");
+  writeFileSync(file, "scael web 3\nscale web many # as well\nsend web-1 svc/shop/cart:80\n");
+  const line = ["playground", `--script=${file}`, "--port=0"];
+  const { status, stdout } = spawnSync(turnout, line, { encoding: "utf8" });
+  expect(stdout).toMatch(/did you mean scale\?\n(.*\n)*.*scale web 5\n(.*\n)*.*answered by cart-1/);
+  expect(status).toBe(1);
+});
