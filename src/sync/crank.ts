@@ -23,12 +23,14 @@ export class Crank {
   readonly #bell = new Bell();
   /** What somebody else changed on the host; null: nothing that we know of. */
   #drifted: string | null = null;
+  /** A host that could not be read is left alone until then, unless it is changed again. */
+  #readableAt = Number.NEGATIVE_INFINITY;
   #woken = false;
-  #failed = false;
   #last: Snapshot | null = null;
   #lastEnd = Number.NEGATIVE_INFINITY;
-  /** The same without repairs: a host that somebody changes all the time must not keep news waiting. */
+  /** The same without repairs, and of repairs alone: each has a pace of its own. */
   #lastPacedEnd = Number.NEGATIVE_INFINITY;
+  #lastRepairEnd = Number.NEGATIVE_INFINITY;
 
   constructor(family: Family, driver: Driver, tray: Tray, options: LoopOptions) {
     this.#options = options;
@@ -47,6 +49,7 @@ export class Crank {
     this.#options.observer.started(this.#family);
     const onForeignChange = (what: string) => {
       this.#drifted = what;
+      this.#readableAt = Number.NEGATIVE_INFINITY;
       this.#bell.ring();
     };
     await this.#driver.watch(onForeignChange, signal);
@@ -71,17 +74,26 @@ export class Crank {
 
   /** What comes next if nothing happens, and when; asks for news once they would be welcome. */
   #next(): readonly [at: number, reason: Reason] {
-    const { minGapMs, retryMs, resyncMs } = this.#options.pace();
-    const newsAt = this.#lastPacedEnd + minGapMs;
+    const newsAt = this.#lastPacedEnd + this.#options.pace().minGapMs;
     const hasNews = !this.#tray.isEmpty || this.#woken;
     const isTimeForNews = newsAt <= this.#options.clock.steady();
-    if (isTimeForNews && hasNews) return [newsAt, "news"];
-    if (isTimeForNews) this.#tray.ask();
-    if (this.#drifted !== null && this.#last !== null) return [this.#lastEnd + driftGapMs, "drift"];
-    if (!isTimeForNews) return [newsAt, "news"];
+    if (isTimeForNews && !hasNews) this.#tray.ask();
+    const turn = isTimeForNews && !hasNews ? this.#nextWithoutNews() : ([newsAt, "news"] as const);
+    if (this.#drifted === null || this.#last === null) return turn;
+    // The longest due comes first: neither constant news nor constant changes by others keep the other waiting.
+    const repairAt = Math.max(this.#lastRepairEnd + driftGapMs, this.#readableAt);
+    return repairAt < turn[0] ? [repairAt, "drift"] : turn;
+  }
+
+  #nextWithoutNews(): readonly [at: number, reason: Reason] {
     if (this.#last === null) return [Number.POSITIVE_INFINITY, "news"];
-    if (this.#failed) return [this.#lastEnd + Math.min(retryMs, resyncMs), "retry"];
-    return [this.#lastEnd + resyncMs, "resync"];
+    if (this.#sync.incomplete) return [this.#lastEnd + this.#retryMs(), "retry"];
+    return [this.#lastEnd + this.#options.pace().resyncMs, "resync"];
+  }
+
+  #retryMs(): number {
+    const { retryMs, resyncMs } = this.#options.pace();
+    return Math.min(retryMs, resyncMs);
   }
 
   /** Until that moment, or until there may be a better reason. */
@@ -104,13 +116,14 @@ export class Crank {
     if (this.#last !== null)
       await this.#bringAbout(this.#last, news !== null, this.#trigger(reason, isFirst), signal);
     this.#lastEnd = this.#options.clock.steady();
-    if (reason !== "drift") this.#lastPacedEnd = this.#lastEnd;
+    if (reason === "drift") this.#lastRepairEnd = this.#lastEnd;
+    else this.#lastPacedEnd = this.#lastEnd;
   }
 
   #trigger(reason: Reason, isFirst: boolean): Trigger {
     if (isFirst) return "first";
     if (reason !== "news") return reason;
-    return this.#failed ? "retry" : "change";
+    return this.#sync.incomplete ? "retry" : "change";
   }
 
   async #bringAbout(
@@ -126,7 +139,6 @@ export class Crank {
     const { conflicts } = this.#sync;
     const record = await this.#sync.turn(wanted, settings(this.#family, snapshot), trigger, signal);
     if (this.#sync.conflicts !== conflicts) observer.conflicts(this.#family, this.#sync.conflicts);
-    this.#failed = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
     observer.synced(record, snapshot);
     afterSync?.({ record, snapshot, routes: () => this.#sync.routes! });
   }
@@ -136,7 +148,10 @@ export class Crank {
     this.#drifted = null;
     const found = await this.#sync.verify(trigger, signal);
     const { observer } = this.#options;
-    if ("failed" in found) observer.readBack(this.#family, 1, found.failed);
-    else observer.readBack(this.#family, found.differences, what);
+    if ("failed" in found) {
+      this.#drifted ??= what;
+      this.#readableAt = this.#options.clock.steady() + this.#retryMs();
+      observer.readBack(this.#family, 1, found.failed);
+    } else observer.readBack(this.#family, found.differences, what);
   }
 }

@@ -19,6 +19,7 @@ export class FamilySync {
   /** What each ServicePort asks for and another one holds; most ask for nothing of the kind. */
   readonly #contested = new Map<PortKey, readonly Problem[]>();
   #conflicts: readonly Problem[] = [];
+  #incomplete = false;
 
   constructor(family: Family, driver: Driver, wall: () => number) {
     this.family = family;
@@ -30,6 +31,11 @@ export class FamilySync {
     return this.#routes;
   }
 
+  /** Whether the last Sync failed, or left out what the host refused. */
+  get incomplete(): boolean {
+    return this.#incomplete;
+  }
+
   /** Services that ask for what another one holds, sorted; the same list as long as nothing changed. */
   get conflicts(): readonly Problem[] {
     return this.#conflicts;
@@ -37,6 +43,17 @@ export class FamilySync {
 
   /** One Sync. A host that refuses ends up in the record; a bug is thrown. */
   async turn(
+    snapshot: FamilySnapshot,
+    settings: FamilySettings,
+    trigger: Trigger,
+    signal: AbortSignal,
+  ): Promise<SyncRecord> {
+    const record = await this.#attempt(snapshot, settings, trigger, signal);
+    this.#incomplete = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
+    return record;
+  }
+
+  async #attempt(
     snapshot: FamilySnapshot,
     settings: FamilySettings,
     trigger: Trigger,
@@ -58,7 +75,8 @@ export class FamilySync {
       ...(this.#driver.rules === undefined ? {} : { rules: this.#driver.rules }),
     });
     try {
-      const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, trigger === "retry");
+      // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
+      const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, this.#incomplete);
       return { ...facts(), ...applied, outcome: { kind: "ok", refused } };
     } catch (error) {
       if (!(error instanceof HostError)) throw error;

@@ -6,6 +6,7 @@ import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
+import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import { Bell } from "../sources/bell.ts";
 import type { Driver } from "./driver.ts";
@@ -133,6 +134,54 @@ describe("loop", () => {
     });
   });
 
+  it("a host that cannot be read is looked at again as a failed Sync is tried again, whatever happens meanwhile", async () => {
+    const { run, advance, drift, verified, unreadable } = setUp();
+    await run()(async ({ change }) => {
+      change();
+      await advance(0);
+      unreadable(1);
+      drift();
+      for (let i = 0; i < 29; i++) {
+        change();
+        await advance(1000);
+      }
+      expect(verified()).toBe(0);
+      await advance(2000);
+      expect(verified()).toBe(1);
+      await advance(60_000);
+      expect(verified()).toBe(1);
+    });
+  });
+
+  it("a host that cannot be read is looked at again at once when it is changed again", async () => {
+    const { run, advance, drift, verified, unreadable } = setUp();
+    await run()(async ({ change }) => {
+      change();
+      await advance(0);
+      unreadable(1);
+      drift();
+      await advance(5000);
+      expect(verified()).toBe(0);
+      drift();
+      await advance(100);
+      expect(verified()).toBe(1);
+    });
+  });
+
+  it("what was refused is tried again behind a foreign change, which may have been the reason", async () => {
+    const { run, advance, drift, refuse, retried } = setUp();
+    await run()(async ({ change }) => {
+      refuse(1);
+      change();
+      await advance(0);
+      drift();
+      await advance(100);
+      drift();
+      await advance(100);
+      expect(retried()).toEqual([false, true, false]);
+    });
+  });
+
   it("news are not kept waiting by a host that somebody changes all the time", async () => {
     const { run, advance, drift, records } = setUp();
     await run()(async ({ change }) => {
@@ -145,6 +194,20 @@ describe("loop", () => {
       }
       expect(records.filter(({ trigger }) => trigger === "change")).toHaveLength(1);
       expect(records.filter(({ trigger }) => trigger === "drift").length).toBeGreaterThan(20);
+    });
+  });
+
+  it("repairs are not kept waiting by a cluster that changes all the time", async () => {
+    const { run, advance, drift, verified } = setUp({ minGapMs: 10, retryMs: 5000, resyncMs: 10_000 });
+    await run()(async ({ change }) => {
+      change();
+      await advance(0);
+      drift();
+      for (let i = 0; i < 30; i++) {
+        change();
+        await advance(10);
+      }
+      expect(verified()).toBe(1);
     });
   });
 
@@ -188,19 +251,31 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
   const clock = new ManualClock();
   const starts: number[] = [];
   const records: SyncRecord[] = [];
+  const retries: boolean[] = [];
   let failures = 0;
+  let refusals = 0;
+  let unreadable = 0;
   let isBuggy = false;
   let verifications = 0;
   let asked = 0;
   let onDrift: (what: string) => void = () => {};
   const driver: Driver = {
-    sync: () => {
+    sync: (_, __, retryRefused = false) => {
       starts.push(clock.steady());
+      retries.push(retryRefused);
       if (isBuggy) return Promise.reject(new Error("a bug"));
       if (failures-- > 0) return Promise.reject(new HostError("refused", "Cannot apply: no"));
-      return Promise.resolve({ readBack: false, operations: 0, bytes: 0, refused: [] });
+      return Promise.resolve({
+        readBack: false,
+        operations: 0,
+        bytes: 0,
+        refused: refusals-- > 0 ? [problem] : [],
+      });
     },
-    verify: () => Promise.resolve({ differences: ++verifications }),
+    verify: () => {
+      if (unreadable-- > 0) return Promise.reject(new HostError("unavailable", "Cannot read: no"));
+      return Promise.resolve({ differences: ++verifications });
+    },
     watch: (callback) => {
       onDrift = callback;
       return Promise.resolve();
@@ -245,12 +320,22 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     fail: (times: number) => {
       failures = times;
     },
+    refuse: (times: number) => {
+      refusals = times;
+    },
+    unreadable: (times: number) => {
+      unreadable = times;
+    },
+    /** For each Sync, whether what was refused should be tried again. */
+    retried: () => retries,
     bug: () => {
       isBuggy = true;
     },
     drift: () => onDrift("somebody"),
   };
 }
+
+const problem: Problem = { kind: "refused", object: "Service shop/web", field: "", message: "no" };
 
 async function* snapshots(bell: Bell, signal: AbortSignal): AsyncGenerator<Snapshot> {
   for (;;) {
