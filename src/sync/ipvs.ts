@@ -87,14 +87,12 @@ export class IpvsDriver implements Driver {
 
   /** We never take away what is wanted; of servers and sets the kernel tells nothing. */
   #keeper(onForeignChange: (what: string) => void): LeavingAddresses {
-    const tell = (what: string) => {
-      if (this.#applied !== null) onForeignChange(what);
-    };
     return {
       left: (address) => {
-        if (this.#want?.addresses.has(address)) tell(`address ${address} was removed from ${linkName}`);
+        if (this.#want?.addresses.has(address))
+          onForeignChange(`address ${address} was removed from ${linkName}`);
       },
-      lost: () => tell("changes of addresses were missed"),
+      lost: () => onForeignChange("changes of addresses were missed"),
     };
   }
 

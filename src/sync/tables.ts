@@ -64,14 +64,11 @@ export class TablesDriver implements Driver {
   }
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
-    const isSet = () => this.#applied !== null;
-    const tell = (what: string) => {
-      if (isSet()) onForeignChange(what);
-    };
-    this.#options.watchCanary?.(isSet, tell, signal);
+    this.#options.watchCanary?.(() => this.#applied !== null, onForeignChange, signal);
     if (this.#host.backEnd !== "nf_tables") return Promise.resolve();
+    // Told even while we do not know what the host holds: it may have been read already.
     this.#listen = () =>
-      watchForeignChanges(this.#host.family, this.#host, tell, signal, this.#options.place);
+      watchForeignChanges(this.#host.family, this.#host, onForeignChange, signal, this.#options.place);
     return Promise.resolve();
   }
 

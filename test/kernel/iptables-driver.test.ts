@@ -147,6 +147,47 @@ describe.runIf(isRoot)("the iptables driver", () => {
     expect(await driver.verify(never)).toEqual({ differences: 0 });
   });
 
+  it("hears of a flush that comes between its reading and its writing", async () => {
+    const onMachine = starter({ netns: here.path });
+    let fails = false;
+    let flushed: string | null = null;
+    const start: Start = (program, args, input, signal) => {
+      if (fails && program === "iptables-restore") return onMachine("false", [], "", signal);
+      const running = onMachine(program, args, input, signal);
+      if (flushed === null || program !== "iptables-save") return running;
+      const finished = running.finished.then((listing) => {
+        here.feed(`*${flushed}\nCOMMIT\n`, "iptables-restore");
+        return listing;
+      });
+      return { ...running, finished };
+    };
+    const driver = await openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: () => 30_000,
+      netns: here.path,
+      start,
+    });
+    const stop = new AbortController();
+    const alarms: string[] = [];
+    await driver.watch((what) => alarms.push(what), stop.signal);
+    const first = routed([web, front]);
+    await driver.sync(first, never);
+    // From here on it does not know what the host holds.
+    fails = true;
+    const second = routed([web, front, dns], ipv4Settings, first);
+    await expect(driver.sync(second, never)).rejects.toThrow("exited with 1");
+    [fails, flushed] = [false, "filter"];
+    await driver.sync({ ...second, changed: new Set() }, never);
+    await settle();
+    flushed = null;
+    expect(alarms).not.toEqual([]);
+    expect((await driver.verify(never)).differences).toBeGreaterThan(0);
+    expect(here.run("iptables-save", "-t", "filter")).toContain("KUBE-FORWARD");
+    stop.abort();
+    await driver.close();
+  });
+
   it("gets there after its restore was killed halfway, at whatever moment", async () => {
     const many = Array.from({ length: 600 }, (_, i) =>
       servicePort(`shop/s${i}`, {
