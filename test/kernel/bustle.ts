@@ -24,7 +24,9 @@ export class Bustle {
       this.#api.remove("Service", "shop", `web-${n}`);
       return;
     }
-    if (!exists) this.#put("Service", `web-${n}`, dualStack(`172.30.0.${n + 1}`));
+    // Every eighth asks for the address that its neighbour has.
+    const address = `172.30.0.${n % 8 === 7 ? n : n + 1}`;
+    if (!exists) this.#put("Service", `web-${n}`, dualStack(address, twin(address)));
     this.#putSlices(
       `web-${n}`,
       Array.from({ length: any(5) }, () => `10.180.${any(4)}.${1 + any(200)}`),
@@ -34,10 +36,12 @@ export class Bustle {
   /** Gives a Service that is always there another address and another endpoint, never had before; returns all four. */
   mark(): readonly string[] {
     const [part, host] = [Math.floor(this.#marks / 250), 1 + (this.#marks++ % 250)];
-    const [address, target] = [`172.30.${1 + part}.${host}`, `10.180.${4 + part}.${host}`];
-    this.#put("Service", "mark", dualStack(address));
+    // The twins of Service addresses tell their last number alone, which another Service may have.
+    const addresses = [`172.30.${1 + part}.${host}`, `fd00:172:31:${1 + part}::${host}`] as const;
+    const target = `10.180.${4 + part}.${host}`;
+    this.#put("Service", "mark", dualStack(...addresses));
     this.#putSlices("mark", [target]);
-    return [address, twin(address), target, twin(target)];
+    return [...addresses, target, twin(target)];
   }
 
   #putSlices(serviceName: string, addresses: readonly string[]): void {
@@ -57,10 +61,10 @@ export class Bustle {
   }
 }
 
-function dualStack(address: string): object {
+function dualStack(...clusterIPs: readonly [string, string]): object {
   return service({
-    clusterIP: address,
-    clusterIPs: [address, twin(address)],
+    clusterIP: clusterIPs[0],
+    clusterIPs,
     ipFamilies: ["IPv4", "IPv6"],
     ipFamilyPolicy: "RequireDualStack",
   });
