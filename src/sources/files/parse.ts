@@ -1,8 +1,9 @@
 // Reads the text of one file: YAML with many documents or JSON, Lists unfolded, each object with its line.
-import { isMap, isSeq, LineCounter, type Node, parseAllDocuments } from "yaml";
 import { identify } from "../../manifests/identity.ts";
-import { type Kind, kinds } from "../../manifests/objects.ts";
+import type { Kind } from "../../manifests/objects.ts";
 import { type Problem, quoted } from "../../model/problem.ts";
+import { type Flaw, type Located, readYaml } from "./any-yaml.ts";
+import { readPlainYaml } from "./plain-yaml.ts";
 
 export type FileObject = {
   readonly kind: Kind;
@@ -19,56 +20,22 @@ export type ParsedFile =
   | { readonly kind: "broken"; readonly problem: Problem };
 
 export function parseManifests(path: string, text: string): ParsedFile {
-  const roots = text.trimStart().startsWith("{")
-    ? (jsonRoot(text) ?? yamlRoots(path, text))
-    : yamlRoots(path, text);
-  if (!Array.isArray(roots)) return { kind: "broken", problem: roots };
+  const roots = readJson(text) ?? readPlainYaml(text) ?? readYaml(text);
+  if (!Array.isArray(roots)) return { kind: "broken", problem: broken(path, roots) };
   const objects: FileObject[] = [];
   const problems: Problem[] = [];
   for (const root of roots) unfold(root, "", `${path}:`, objects, problems);
   return { kind: "good", objects, problems };
 }
 
-/** A value in the file, with its line and, for a List, those of its items; without items: as their List. */
-type Located = { readonly value: unknown; readonly line: number; readonly items?: readonly Located[] };
-
-/** Null when it is not JSON after all; the YAML reader then says where. */
-function jsonRoot(text: string): Located[] | null {
+/** Null when it is not JSON, or not after all; the YAML reader then says where. */
+function readJson(text: string): Located[] | null {
+  if (!text.trimStart().startsWith("{")) return null;
   try {
     return [{ value: JSON.parse(text), line: 1 }];
   } catch {
     return null;
   }
-}
-
-function yamlRoots(path: string, text: string): Located[] | Problem {
-  const lines = new LineCounter();
-  const roots: Located[] = [];
-  for (const document of parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false })) {
-    const [error] = document.errors;
-    if (error) return broken(path, lines.linePos(error.pos[0]).line, error.message);
-    if (document.contents === null) continue;
-    try {
-      const value: unknown = document.toJS({ maxAliasCount: 100 });
-      if (value !== null) roots.push(locate(document.contents, value, lines));
-    } catch (fault) {
-      // Aliases that unfold into too much, or that point to nothing.
-      return broken(path, lineOf(document.contents, lines), (fault as Error).message);
-    }
-  }
-  return roots;
-}
-
-function locate(node: Node, value: unknown, lines: LineCounter): Located {
-  const inner = isMap(node) ? node.get("items", true) : undefined;
-  const values = isFields(value) && Array.isArray(value.items) ? value.items : [];
-  const nodes = isSeq(inner) ? inner.items : [];
-  const items = values.map((item: unknown, i) => locate((nodes[i] ?? node) as Node, item, lines));
-  return { value, line: lineOf(node, lines), items };
-}
-
-function lineOf(node: Node, lines: LineCounter): number {
-  return lines.linePos(node.range?.[0] ?? 0).line;
 }
 
 /** Adds an object, or all of a List; items of a `ServiceList` do not repeat their kind. */
@@ -79,34 +46,50 @@ function unfold(
   objects: FileObject[],
   problems: Problem[],
 ): void {
+  const { value } = at;
   const place = `${prefix}${at.line}`;
-  const complain = (message: string) => problems.push({ kind: "ignored", object: place, field: "", message });
-  if (!isFields(at.value)) return void complain("is not an object and is ignored");
-  const kind = at.value.kind ?? assumed;
-  if (typeof kind !== "string" || kind === "") return void complain("has no kind and is ignored");
-  if (kind.endsWith("List") && Array.isArray(at.value.items)) {
-    const items = at.items ?? at.value.items.map((value: unknown) => ({ value, line: at.line }));
+  if (!isFields(value)) return void problems.push(ignored(place, "is not an object and is ignored"));
+  const kind = value.kind ?? assumed;
+  if (typeof kind !== "string" || kind === "")
+    return void problems.push(ignored(place, "has no kind and is ignored"));
+  if (kind.endsWith("List") && Array.isArray(value.items)) {
+    const items = at.items ?? value.items.map((item: unknown) => ({ value: item, line: at.line }));
     for (const item of items) unfold(item, kind.slice(0, -"List".length), prefix, objects, problems);
     return;
   }
-  const known = kinds.find((candidate) => candidate === kind);
-  const apiVersion = typeof at.value.apiVersion === "string" ? at.value.apiVersion : "";
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  // Others may have kinds of the same name: a Service of another group is not ours.
-  if (known === undefined || (apiVersion !== "" && group !== apis[known].group)) return;
-  if (apiVersion !== "" && !apis[known].versions.includes(version)) {
-    return void complain(`is of version ${quoted(version)} of ${known}, which is not read`);
+  if (!isKind(kind)) return;
+  const { apiVersion } = value;
+  if (typeof apiVersion === "string" && apiVersion !== "" && !apiVersions[kind].includes(apiVersion)) {
+    const { group, version } = partsOf(apiVersion);
+    // Others may have kinds of the same name: a Service of another group is not ours.
+    if (group !== partsOf(apiVersions[kind][0]!).group) return;
+    problems.push(ignored(place, `is of version ${quoted(version)} of ${kind}, which is not read`));
+    return;
   }
-  const object = withNamespace(known, at.value);
-  objects.push({ kind: known, key: `${known} ${identify(known, object).key}`, object, place });
+  const object = withNamespace(kind, value);
+  objects.push({ kind, key: `${kind} ${identify(kind, object).key}`, object, place });
 }
 
-const apis: Readonly<Record<Kind, { readonly group: string; readonly versions: readonly string[] }>> = {
-  Service: { group: "", versions: ["v1"] },
-  Node: { group: "", versions: ["v1"] },
-  EndpointSlice: { group: "discovery.k8s.io", versions: ["v1"] },
-  ServiceCIDR: { group: "networking.k8s.io", versions: ["v1", "v1beta1"] },
+function ignored(place: string, message: string): Problem {
+  return { kind: "ignored", object: place, field: "", message };
+}
+
+const apiVersions: Readonly<Record<Kind, readonly string[]>> = {
+  Service: ["v1"],
+  Node: ["v1"],
+  EndpointSlice: ["discovery.k8s.io/v1"],
+  ServiceCIDR: ["networking.k8s.io/v1", "networking.k8s.io/v1beta1"],
 };
+
+function isKind(kind: string): kind is Kind {
+  return Object.hasOwn(apiVersions, kind);
+}
+
+/** `discovery.k8s.io/v1`; without a slash the group is the core one, whose name is empty. */
+function partsOf(apiVersion: string): { readonly group: string; readonly version: string } {
+  const slash = apiVersion.lastIndexOf("/");
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
+}
 
 /** As kubectl would: without a namespace of its own an object belongs to `default`. */
 function withNamespace(kind: Kind, object: Fields): unknown {
@@ -116,7 +99,7 @@ function withNamespace(kind: Kind, object: Fields): unknown {
   return { ...object, metadata: { ...metadata, namespace: "default" } };
 }
 
-function broken(path: string, line: number, message: string): Problem {
+function broken(path: string, { line, message }: Flaw): Problem {
   const text = message.split("\n")[0]!.replace(/\p{Cc}/gu, "?");
   return {
     kind: "unreadable",

@@ -1,0 +1,494 @@
+// The quick reader against the library: what it reads, it reads the same; what it does not know, it leaves alone.
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { stringify, type ToStringOptions } from "yaml";
+import { type Located, readYaml } from "./any-yaml.ts";
+import { readPlainYaml } from "./plain-yaml.ts";
+
+/** By kubectl v1.37 `-o yaml`. */
+const printed = String.raw`apiVersion: v1
+kind: Service
+metadata:
+  annotations:
+    example.com/colon: 'note: what this Service is for, in so many words that they
+      do not fit into a line of eighty characters, as it were'
+    example.com/colons: 2001:db8::1
+    example.com/dash: '-'
+    example.com/date: "2026-11-01"
+    example.com/emoji: "ü → \U0001F600"
+    example.com/empty: ""
+    example.com/float: "1.50"
+    example.com/hash: 'a #b'
+    example.com/json: '{"a": "it''s"}'
+    example.com/keep: |+
+      two
+      lines
+
+    example.com/percent: 50%
+    example.com/plain: What this Service is for, in so many words that they do not
+      fit into a line of eighty characters, as it were
+    example.com/quote: it's
+    example.com/said: say "x" \ y
+    example.com/script: |
+      #!/bin/sh
+      if true; then
+        echo one
+
+      fi
+    example.com/space: ' '
+    example.com/strip: |-
+      two
+      lines
+    example.com/tab: "a\tb: what this Service is for, in so many words that they do
+      not fit into a line of eighty characters, as it were"
+    example.com/url: http://a/b?c=d#e
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"apiVersion":"v1","kind":"Service"}
+  creationTimestamp: "2026-11-01T00:00:00Z"
+  labels:
+    "123": "123"
+    "null": "null"
+    tier: "0x10"
+    "true": "true"
+    "y": "n"
+  name: web
+  namespace: shop
+  resourceVersion: "1012"
+  uid: 5f0d3c1e-8a42-4d0b-9c57-0e1f2a3b4c5d
+spec:
+  allocateLoadBalancerNodePorts: true
+  clusterIP: 172.30.0.1
+  clusterIPs:
+  - 172.30.0.1
+  - 2001:db8::1
+  externalIPs: []
+  ports:
+  - name: http
+    nodePort: 30080
+    port: 80
+    protocol: TCP
+    targetPort: http
+  - name: dns
+    port: 53
+    protocol: UDP
+    targetPort: 53
+  selector:
+    app: web
+  sessionAffinity: None
+status:
+  loadBalancer: {}
+`;
+
+describe("what kubectl prints", () => {
+  it("is read, each object with its line", () => {
+    const roots = readSame(listOf([printed, printed]));
+    expect(roots[0]!.items!.map(({ line }) => line)).toEqual([3, 3 + printed.split("\n").length - 1]);
+    expect(roots[0]!.items![1]!.value).toMatchObject({
+      metadata: {
+        annotations: {
+          "example.com/emoji": "ü → 😀",
+          "example.com/json": `{"a": "it's"}`,
+          "example.com/keep": "two\nlines\n\n",
+          "example.com/script": "#!/bin/sh\nif true; then\n  echo one\n\nfi\n",
+          "example.com/tab":
+            "a\tb: what this Service is for, in so many words that they do not fit into a line of eighty characters, as it were",
+        },
+        labels: { 123: "123", true: "true" },
+      },
+      spec: { allocateLoadBalancerNodePorts: true, externalIPs: [], ports: [{ nodePort: 30080 }, {}] },
+    });
+  });
+
+  it("is read as many documents, too, with comments in between", () => {
+    const text = `# one\n\n${printed}---\n# Source: two.yaml\n${printed}---\n---\n\n${printed}`;
+    expect(readSame(text)).toHaveLength(3);
+  });
+});
+
+it.each([
+  ["nothing", ""],
+  ["comments alone", "# a\n\n  # b\n"],
+  ["no end of the last line", "a:\n  b: 1"],
+  ["literal text without end of the last line", "a: |\n  b"],
+  ["dashes below the key, and further right", "a:\n- 1\n- 2\nb:\n    - 3\n    - 4\n"],
+  ["sequences in sequences", "a:\n- - 1\n  -   - 2\n      - 3\n-   b: 1\n    c:\n    - 4\n"],
+  ["a value below its key or dash", "a:\n  b\nc:\n  'd'\ne:\n-\n  f: 1\n- # g\n  h: 1\n"],
+  ["no value", "a:\nb: # c\nd:\n  e:\n"],
+  ["comments anywhere", "a: 1 # b\n# c\nd: # e\n    # f\n  # g\n  h: 'i' # j\n# k\n  l: [] # m\n"],
+  ["plain text with everything in it", "a: b#c - d, [e] {f} \"g\" 'h' i:j ? & * ! | > % @ ` \\ k\n"],
+  ["keys that are hardly names", "a b: 1\n?d: 1\n:e: 1\n\"f: g\": 1\n'#h': 1\ni:j: 1\nk#l: 1\n"],
+  ["keys of every object, and of none", "constructor: 1\n__proto__: 2\ntoString:\n  __proto__: 3\n"],
+  ["numbers", "a: 0\nb: -1\nc: 1.5\nd: 1e+21\ne: -0.25E-3\nf: 999999999999999\n"],
+  ["what looks like a number", "a: 1.2.3.4\nb: 1:2\nc: 1-2\nd: 1e\ne: 1_0\nf: --1\ng: 2026-11-01\nh: 0b1\n"],
+  ["words", "a: ~\nb: Null\nc: TRUE\nd: False\ne: nul\nf: truth\ng: yes\nh: 'true'\ni: <<\n"],
+  ["quotes and what they escape", "a: 'b\\'\nc: 'it''s'\nd: \"\\\"\\\\\"\n"],
+  ["folded text", "a: b\n  c\n\n  - d\n\n\n  e  \nf: 'g\n\n\n  h '\ni: \"j \n  k\"\n"],
+  [
+    "items in items",
+    "items:\n- items:\n  - 1\n  - - 2\n- b: 1\n-   'items':\n     -\n       c: 1\nports:\n- 2\n",
+  ],
+])("reads %s", (_, text) => {
+  readSame(text);
+});
+
+it.each([
+  ["an anchor", "a: &b c\n"],
+  ["an alias", "a: *b\n"],
+  ["a tag", "a: !!str 1\n"],
+  ["a merge", "a:\n  <<:\n    b: 1\n"],
+  ["a key twice", "a: 1\n'a': 2\n"],
+  ["a key that is no text", "1: a\n"],
+  ["a key that is a word", "true: a\n"],
+  ["a key before a space", "a : b\n"],
+  ["a key over two lines", "'a\n  b': c\n"],
+  ["a very long key", `${"a".repeat(1025)}: b\n`],
+  ["an explicit key", "? a\n: b\n"],
+  ["a mapping behind a key", "a: b: c\n"],
+  ["a sequence behind a key", "a: - b\n"],
+  ["a key that stands too far left", "a:\n    b: 1\n  c: 2\n"],
+  ["a key that stands too far right", "a: 1\n  b: 2\n"],
+  ["an item among keys", "a: 1\n- b\n"],
+  ["an item without value", "a:\n-\n- b\n"],
+  ["text behind a comment", "a: b # c\n  d\n"],
+  ["text below a comment", "a:\n# b\n c\nd: e\n"],
+  ["a quote without end", "a: 'b\n"],
+  ["text behind a quote", "a: 'b' c\n"],
+  ["a comment right behind a quote", "a: 'b'#c\n"],
+  ["a value without key", ": a\n"],
+  ["quoted text that stands too far left", "a:\n  b: 'c\n  d'\n"],
+  ["an escape of YAML alone", 'a: "\\x41"\n'],
+  ["an escape of YAML that is one of JSON", 'a: "\\U0000005Cn"\n'],
+  ["an escape of nothing", 'a: "\\q"\n'],
+  ["a collection in brackets", "a: [b]\n"],
+  ["folded block text", "a: >\n  b\n"],
+  ["indentation in numbers", "a: |2\n    b\n"],
+  ["text behind the bar", "a: |  b\n  c\n"],
+  ["blank lines in front of literal text", "a: |\n\n  b\n"],
+  ["blanks in a line of literal text", "a: |\n  b\n   \n  c\n"],
+  ["a number of another base", "a: 0x10\n"],
+  ["a number as only YAML has it", "a: +1\n"],
+  ["a zero in front", "a: 010\n"],
+  ["more digits than are exact", "a: 12345678901234567890\n"],
+  ["infinity", "a: -.inf\n"],
+  ["a tab", "a:\tb\n"],
+  ["returns", "a: b\r\n"],
+  ["a byte order mark", "\uFEFFa: b\n"],
+  ["a directive", "%YAML 1.2\n---\na: b\n"],
+  ["the end of a document", "a: b\n...\n"],
+  ["text behind the end of a document", "a: b\n... a.b: c\n"],
+  ["a document that starts with its marker", "--- a\n"],
+  ["a document that is a sequence", "- a\n"],
+  ["a document that is text", "a\n"],
+  ["a document that is indented", "  a: b\n"],
+  ["a hundred thousand levels", `a:\n${"- ".repeat(100_000)}b\n`],
+  ["far more nulls than text", keys(676, "")],
+  ["more keys than anybody has", keys(1_001, " 1")],
+])("leaves to the library: %s", (_, text) => {
+  expect(readPlainYaml(text)).toBeNull();
+});
+
+it("does not stumble over what just does not fit", () => {
+  // The last brackets have no room at some of these lengths.
+  for (let count = 500; count < 676; count++) readPlainYaml(`${keys(count, "")}zzz:\n${"- ".repeat(90)}0\n`);
+});
+
+describe("never disagrees with the library", () => {
+  it("on what its printer prints, and on that with mistakes in it", () => {
+    let read = 0;
+    fc.assert(
+      fc.property(documents, fc.array(mistake, { maxLength: 2 }), (text, mistakes) => {
+        if (agrees(mistakes.reduce((wrong, make) => make(wrong), text))) read++;
+      }),
+      { numRuns: 1_500 },
+    );
+    expect(read).toBeGreaterThan(100);
+  });
+
+  it("on lines of any indentation", () => {
+    let read = 0;
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(6), fc.constantFrom(...lines)), { maxLength: 8 }), (parts) => {
+        if (agrees(parts.map(([indent, line]) => `${" ".repeat(indent)}${line}\n`).join(""))) read++;
+      }),
+      { numRuns: 8_000 },
+    );
+    expect(read).toBeGreaterThan(100);
+  });
+
+  it("on any heap of what YAML is made of", () => {
+    let read = 0;
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 16 }), (heap) => {
+        if (agrees(heap.join(""))) read++;
+      }),
+      { numRuns: 8_000 },
+    );
+    expect(read).toBeGreaterThan(100);
+  });
+});
+
+function readSame(text: string): readonly Located[] {
+  expect(agrees(text)).toBe(true);
+  return readPlainYaml(text)!;
+}
+
+/** Whether the quick reader read it at all. */
+function agrees(text: string): boolean {
+  const quick = readPlainYaml(text);
+  if (quick === null) return false;
+  const thorough = readYaml(text);
+  if (!Array.isArray(thorough)) throw new Error(`should not be read, for: ${thorough.message}`);
+  const [ours, theirs] = [quick.map(whole), thorough.map(whole)];
+  // As text for the order of keys, as values for -0 and the like.
+  expect(JSON.stringify(ours)).toBe(JSON.stringify(theirs));
+  expect(isDeepStrictEqual(ours, theirs)).toBe(true);
+  return true;
+}
+
+function whole({ value, line, items = [] }: Located): Located {
+  return { value, line, items: items.map(whole) };
+}
+
+function listOf(objects: readonly string[]): string {
+  const items = objects.map((text) => `- ${text.trimEnd().replaceAll(/\n(?=.)/g, "\n  ")}\n`);
+  return `apiVersion: v1\nitems:\n${items.join("")}kind: List\nmetadata:\n  resourceVersion: ""\n`;
+}
+
+/** From `aa` on. */
+function keys(count: number, value: string): string {
+  const name = (i: number): string =>
+    (i < 26 ? "" : name(Math.floor(i / 26) - 1)) + String.fromCharCode(97 + (i % 26));
+  return Array.from({ length: count }, (_, i) => `${name(26 + i)}:${value}\n`).join("");
+}
+
+const sentence = "What this Service is for: in so many words that they do not fit into one line # of eighty";
+
+const scalars = [
+  ..."a b key kind items List 10.0.0.1 2001:db8::1 80 0x1f 0o17 1e3 -1 +1 .5 5. -0 null ~ true False yes << a:b".split(
+    " ",
+  ),
+  ..."- -a ? :a a: ' \" it's \\ {} [] {a [1] | > *a &a !a %a @a ` ,a --- ... .inf .nan __proto__ = 007 1_0 😀".split(
+    " ",
+  ),
+  ...[
+    "",
+    " ",
+    "a b",
+    "a: b",
+    "a #b",
+    "#x",
+    "- a",
+    "? a",
+    "--- a",
+    "a\n",
+    "a\nb",
+    "a\n\nb\n",
+    "  a\n b",
+    "a\n\n",
+    "\n",
+  ],
+  ...[
+    "\u0007",
+    "\u0085",
+    "\u00a0",
+    "\u2028",
+    'say "x"',
+    sentence,
+    sentence.replaceAll(/[:#]/g, ""),
+    `${sentence}\n${sentence}`,
+  ],
+];
+
+const tame = [
+  "ClusterIP",
+  "10.0.0.1",
+  "2001:db8::1",
+  "80",
+  "true",
+  "a b",
+  "it's",
+  "",
+  "two\nlines\n",
+  sentence,
+];
+const scalar = fc.oneof(
+  { weight: 12, arbitrary: fc.constantFrom(...tame, null, true, false, 80, -1, 1.5) },
+  fc.constantFrom(...scalars, -0, 1e21, 2 ** 53, Number.POSITIVE_INFINITY, 1 / 3),
+  fc.string({ unit: "grapheme" }),
+);
+const key = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.constantFrom("a", "b", "kind", "items", "items", "example.com/c", "1", "true"),
+  },
+  fc.constantFrom(...scalars),
+);
+const { value } = fc.letrec((tie) => ({
+  value: fc.oneof({ maxDepth: 4 }, scalar, fc.array(tie("value"), { maxLength: 4 }), tie("map")),
+  map: fc.dictionary(key, tie("value"), { maxKeys: 4, noNullPrototype: true }),
+}));
+const map = fc.dictionary(key, value!, { minKeys: 1, maxKeys: 4, noNullPrototype: true });
+
+const style: fc.Arbitrary<ToStringOptions> = fc.record({
+  indent: fc.constantFrom(2, 2, 3, 4),
+  indentSeq: fc.boolean(),
+  lineWidth: fc.constantFrom(0, 80, 30),
+  defaultStringType: fc.constantFrom("PLAIN", "PLAIN", "QUOTE_DOUBLE", "QUOTE_SINGLE", "BLOCK_LITERAL"),
+  blockQuote: fc.constantFrom<NonNullable<ToStringOptions["blockQuote"]>[]>(true, "literal", "folded"),
+  doubleQuotedAsJSON: fc.boolean(),
+  collectionStyle: fc.constantFrom("any", "any", "any", "any", "any", "flow"),
+  nullStr: fc.constantFrom("null", "~", ""),
+});
+
+const marker = fc.constantFrom("---\n", "--- \n", "--- # c\n", "---\n# c\n\n", "...\n");
+
+const documents = fc
+  .tuple(
+    fc.array(fc.oneof({ weight: 9, arbitrary: map }, value!), { minLength: 1, maxLength: 3 }),
+    style,
+    marker,
+  )
+  .map(([values, options, between]) =>
+    values
+      .map((one) => stringify(one, { ...options, aliasDuplicateObjects: false, simpleKeys: true }))
+      .join(between),
+  );
+
+const pieces = [
+  ...[
+    "\n",
+    "\n",
+    "\n",
+    "\n  ",
+    "\n  ",
+    "\n    ",
+    "\n\n",
+    " ",
+    "  ",
+    "a",
+    "a: ",
+    "b:",
+    "c: x",
+    "items:",
+    "items: ",
+    "1",
+    "~",
+  ],
+  ...[
+    "- ",
+    "- ",
+    "- - ",
+    "- a",
+    "-",
+    ":",
+    ": ",
+    "?",
+    "? ",
+    "#",
+    " # c",
+    "\n# c\n",
+    "\n  # c\n",
+    "'",
+    '"',
+    "'y'",
+    '"x"',
+    "'k':",
+  ],
+  ...[
+    "|",
+    "|\n",
+    "|\n  x\n",
+    "|-\n  x",
+    "|+\n x\n\n",
+    ">",
+    "{}",
+    "[]",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\\",
+    "&a ",
+    "*a",
+    "!x ",
+  ],
+  ...[
+    "---",
+    "---\n",
+    "\n---\n",
+    "...",
+    "%",
+    "<<: ",
+    "0",
+    "\t",
+    "\r",
+    "\uFEFF",
+    "\u0000",
+    "\u0002",
+    "\u0018",
+    "\u001f",
+  ],
+];
+
+const lines = [
+  ...[
+    "a:",
+    "b:",
+    "c: x",
+    "d: 10.0.0.1",
+    "items:",
+    "'e': ~",
+    "f: 'x",
+    "y'",
+    'g: "x',
+    'z"',
+    "h: x # c",
+    "i: # c",
+    "j: {}",
+  ],
+  ...[
+    "- ",
+    "-",
+    "- x",
+    "- k: 1",
+    "- items:",
+    "- - l: 1",
+    "- # c",
+    "- []",
+    "x",
+    "xy: z",
+    "'x y'",
+    "# c",
+    "#",
+    "",
+    "---",
+    "--- # c",
+  ],
+  ...["m: |", "n: |+", "- |-", "|"],
+];
+
+/** By characters, so that none is cut in two. */
+const slip = fc
+  .tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(2), fc.constantFrom("", "", ...pieces))
+  .map(([place, cut, piece]) => (text: string) => {
+    const characters = Array.from(text);
+    characters.splice(Math.floor(place * characters.length), cut, piece);
+    return characters.join("");
+  });
+
+const ofLines = fc
+  .tuple(fc.nat(), fc.nat(), fc.nat(4), fc.constantFrom(...lines), fc.constantFrom(" ", " # c", " x", ":"))
+  .map(([one, other, kind, added, tail]) => (text: string) => {
+    const lines = text.split("\n");
+    const [i, j] = [one % lines.length, other % lines.length];
+    if (kind === 0) [lines[i], lines[j]] = [lines[j]!, lines[i]!];
+    else if (kind === 1) lines[i] = ` ${lines[i]}`;
+    else if (kind === 2) lines[i] = lines[i]!.replace(/^ /, "");
+    else if (kind === 3) lines.splice(i, j % 2, added);
+    else lines[i] += tail;
+    return lines.join("\n");
+  });
+
+const mistake = fc.oneof(slip, ofLines);
