@@ -86,12 +86,14 @@ export class Known {
     const changed = this.services.changes();
     const same = new Set<ServiceName>();
     const udp = { ipv4: new Set<ServiceName>(), ipv6: new Set<ServiceName>() };
+    const add = (slice: Slice | undefined) => {
+      if (slice === undefined) return;
+      if (!changed.has(slice.owner)) same.add(slice.owner);
+      if (slice.ports.some(isUdp)) udp[slice.family].add(slice.owner);
+    };
     for (const [key, before] of this.#slices.changes()) {
-      for (const slice of [before, this.#slices.get(key)]) {
-        if (slice === undefined) continue;
-        if (!changed.has(slice.owner)) same.add(slice.owner);
-        if (slice.ports.some(isUdp)) udp[slice.family].add(slice.owner);
-      }
+      add(before);
+      add(this.#slices.get(key));
     }
     return { same, udp };
   }
