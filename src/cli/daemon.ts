@@ -19,6 +19,7 @@ import type { WatchedFile } from "./config-file.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
 import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start-up.ts";
+import { compileLater } from "./v8.ts";
 
 export type DaemonOptions = {
   readonly config: ValidConfig;
@@ -50,6 +51,7 @@ export type DaemonOptions = {
 /** Resolves with the exit code. */
 export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Promise<number> {
   const log = options.log.log.in("cli/daemon.ts");
+  compileLater();
   try {
     return options.cleanup ? await cleanUp(log) : await start(options, log, signal);
   } catch (error) {

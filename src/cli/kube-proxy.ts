@@ -1,5 +1,4 @@
 // The drop-in executable: kube-proxy's flags and nothing else.
-import "./v8.ts";
 import { constants } from "node:os";
 import { runCommand } from "./command.ts";
 import { exitWith } from "./exit.ts";

@@ -1,5 +1,4 @@
 // The tool: runs the command that was asked for.
-import "./v8.ts";
 import { dispatch } from "./dispatch.ts";
 import { exitWith } from "./exit.ts";
 import { commandWorld } from "./world.ts";
