@@ -96,6 +96,7 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
       "no endpoint is ready: all that are serving while they terminate",
     );
     await vi.waitFor(() => expect(pods()).toEqual([first]), { timeout: 60_000, interval: 100 });
+    await runLine(ground, "wait");
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(first);
     await runLine(ground, `stop ${first} 0`);
     await runLine(ground, "wait");
