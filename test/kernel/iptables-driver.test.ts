@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Start, starter } from "../../src/host/iptables/command.ts";
 import { ensureCounter, readCounter } from "../../src/host/iptables/counters.ts";
 import type { RestoreFailed } from "../../src/host/iptables/refusal.ts";
+import type { Clock } from "../../src/model/clock.ts";
 import type { Routes } from "../../src/routing/routes.ts";
 import { openIptables } from "../../src/sync/iptables.ts";
 import { modesAtWork } from "../../src/sync/modes.ts";
@@ -23,15 +24,18 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
   afterEach(() => here.remove());
   const never = new AbortController().signal;
+  const opened = (parts: { readonly clock?: Clock; readonly start?: Start } = {}) =>
+    openIptables({
+      family: "ipv4",
+      clock: manualClock(),
+      canaryPeriodMs: () => 30_000,
+      netns: here.path,
+      ...parts,
+    });
 
   it("10/55 10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
     const clock = manualClock();
-    const driver = await openIptables({
-      family: "ipv4",
-      clock,
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-    });
+    const driver = await opened({ clock });
     const stop = new AbortController();
     const alarms: string[] = [];
     await driver.watch((what) => alarms.push(what), stop.signal);
@@ -66,12 +70,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
 
   it("minds changes of what is ours, and nothing else", async () => {
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-    });
+    const driver = await opened();
     const stop = new AbortController();
     const alarms: string[] = [];
     await driver.watch((what) => alarms.push(what), stop.signal);
@@ -104,12 +103,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const other = kubelet === "legacy" ? "nft" : "legacy";
     // An earlier proxy on the other back end counts less.
     here.run(`iptables-${other}`, "-t", "mangle", "-N", "KUBE-PROXY-CANARY");
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-    });
+    const driver = await opened();
     await driver.sync(routed([web]), never);
     expect(here.run(`iptables-${kubelet}-save`)).toContain("shop/web:http cluster IP");
     expect(here.run(`iptables-${other}-save`)).not.toContain("KUBE-SERVICES");
@@ -126,14 +120,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
       const finished = Promise.resolve({ code: fail, stdout: "", stderr: "holding the xtables lock" });
       return { pid: undefined, finished };
     };
-    const options = {
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-      start,
-    } as const;
-    const driver = await openIptables(options);
+    const driver = await opened({ start });
     const first = routed([web]);
     await driver.sync(first, never);
     const second = routed([web, front], ipv4Settings, first);
@@ -161,13 +148,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
       });
       return { ...running, finished };
     };
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-      start,
-    });
+    const driver = await opened({ start });
     const stop = new AbortController();
     const alarms: string[] = [];
     await driver.watch((what) => alarms.push(what), stop.signal);
@@ -206,13 +187,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
       }
       return running;
     };
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-      start,
-    });
+    const driver = await opened({ start });
     let routes: Routes | null = null;
     for (const ms of [1, 20, 50, 90]) {
       routes = routed(ms % 20 === 0 ? many : many.slice(300), ipv4Settings, routes);
@@ -239,14 +214,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
         input,
         signal,
       );
-    const options = {
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-      start,
-    } as const;
-    const driver = await openIptables(options);
+    const driver = await opened({ start });
     const holder = spawn("flock", ["--no-fork", lock, "sleep", "60"], { stdio: "ignore" });
     await settle();
     const routes = routed([web]);
@@ -263,12 +231,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
 
   it("sets a refused Service aside, and keeps the others working", async () => {
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-    });
+    const driver = await opened();
     const bad = servicePort("shop/bad", {
       clusterIP: "172.30.0.66",
       affinity: { seconds: 5e9 },
@@ -283,12 +246,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
 
   it("10/54 leaves nothing when another mode takes over, and takes away what that one left", async () => {
-    const driver = await openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-    });
+    const driver = await opened();
     await driver.sync(routed([web, front]), never);
     here.feed(
       "add table ip kube-proxy\nadd chain ip kube-proxy services\nadd table ip6 kube-proxy\n",
