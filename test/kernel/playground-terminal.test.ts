@@ -22,7 +22,7 @@ describe("the playground", () => {
   beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
 
   it("lives on a terminal of 80×24 without colour", async () => {
-    const terminal = open("stty cols 80 rows 24; NO_COLOR=1", "--port=0");
+    const terminal = open("stty cols 80 rows 24; export NO_COLOR=1;", "--port=0");
     await terminal.shows("Enter sends samples");
     expect(terminal.screen()).toContain("SERVICE             CLUSTER-IP    PORT");
     expect(terminal.screen()).not.toContain("\u001b[1m");
@@ -51,7 +51,7 @@ describe("the playground", () => {
 
   it("goes away when somebody changes their mind while it starts, also while it makes the network", async () => {
     const { path, runs } = slowIp();
-    const terminal = open(`PATH=${path}:$PATH`, "--port=0");
+    const terminal = open(`export PATH=${path}:$PATH;`, "--port=0");
     await until(() => existsSync(runs));
     expect(terminal.all()).toContain("starting");
     terminal.type("\u0003");
@@ -68,7 +68,7 @@ describe("the playground", () => {
   });
 
   it.each([
-    [`PATH=${shellAlone()}`, [], "Cannot run ip: it is not installed; on Debian: apt-get install"],
+    [`export PATH=${shellAlone()};`, [], "Cannot run ip: it is not installed; on Debian: apt-get install"],
     [
       "",
       [`--manifests=${manifest("kind: ConfigMap\nmetadata: { name: a }")}`],
@@ -115,11 +115,11 @@ function manifest(text: string): string {
   return path;
 }
 
-/** The program on a terminal of its own. */
+/** The program on a terminal of its own, in place of the shell that starts it: Ctrl-C reaches nobody else. */
 function open(settings: string, ...args: string[]) {
-  const command = `${settings} ${process.execPath} ${program} playground ${args.join(" ")}`;
+  const command = `${settings} exec ${process.execPath} ${program} playground ${args.join(" ")}`;
   const child: ChildProcessWithoutNullStreams = spawn("script", ["-qefc", command, "/dev/null"], {
-    env: { ...process.env, NO_COLOR: "" },
+    env: { ...process.env, NO_COLOR: "", SHELL: "/bin/sh" },
   });
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
