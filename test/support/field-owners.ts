@@ -73,6 +73,57 @@ const replicas = {
 };
 
 const clientSide = { selector: { app: "old" }, ports: [http] };
+const old = (spec: object, metadata: object = {}) => service(spec, { name: "old", ...metadata });
+const record = (text: string) => ({
+  annotations: { "kubectl.kubernetes.io/last-applied-configuration": text },
+});
+const kubectlApplies = (body: object, manager = "kubectl", options = "") =>
+  step(
+    `${manager} applies${options}`,
+    "PATCH",
+    "apply-patch+yaml",
+    `${services}/old?fieldManager=${manager}${options}`,
+    body,
+  );
+const noted = (text: string) => patches("kubectl-annotate", `${services}/old`, { metadata: record(text) });
+
+/** `kubectl apply` from its own side and from the server's, on one object. */
+const mixed: readonly Step[] = [
+  creates(
+    "kubectl-client-side-apply",
+    services,
+    old(clientSide, record(JSON.stringify(service(clientSide)))),
+  ),
+  noted("{ no json"),
+  kubectlApplies(old({ ...clientSide, selector: { app: "new" } })),
+  noted(JSON.stringify(service(clientSide))),
+  kubectlApplies(old({ ...clientSide, selector: { app: "new" } })),
+  kubectlApplies(old({ ...clientSide, selector: { app: "new" }, sessionAffinity: "ClientIP" })),
+  // What it applied before it may change, whoever wrote the same in between; but not what somebody changed.
+  patches("joe", `${services}/old`, { spec: { selector: null } }),
+  patches("joe", `${services}/old`, { spec: { selector: { app: "new" } } }),
+  kubectlApplies(old({ ...clientSide, selector: { app: "newer" } }, { labels: { b: "1", a: "2" } })),
+  patches("joe", `${services}/old`, { spec: { selector: { app: "joes" } } }),
+  kubectlApplies(old({ ...clientSide, selector: { app: "newest" } })),
+  // Another manager leaves the record alone.
+  kubectlApplies(old({ ...clientSide, selector: { app: "other" } }), "other", "&force=true"),
+  kubectlApplies(
+    old({ ...clientSide, selector: { app: "other" } }, { annotations: { note: "1" } }),
+    "kubectl",
+    "&dryRun=All",
+  ),
+  // A record that cannot be read, or is of something else, allows nothing.
+  ...[
+    "{ no json",
+    "null",
+    "[]",
+    '"text"',
+    JSON.stringify({ ...old({ selector: { app: "other" } }), apiVersion: "v2" }),
+  ].flatMap((text) => [noted(text), kubectlApplies(old({ ...clientSide, selector: { app: "last" } }))]),
+  kubectlApplies(old({ ...clientSide, selector: { app: "other" } }, record("{ no json"))),
+  noted(""),
+  kubectlApplies(old({ ...clientSide, selector: { app: "other" } })),
+];
 
 const steps: readonly Step[] = [
   applies(
@@ -129,23 +180,7 @@ const steps: readonly Step[] = [
     }),
     metadata: { name: "made", labels: { a: "b" }, annotations: {} },
   }),
-  creates("kubectl-client-side-apply", services, {
-    ...service(clientSide),
-    metadata: {
-      name: "old",
-      annotations: {
-        "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify(service(clientSide)),
-      },
-    },
-  }),
-  step("kubectl applies", "PATCH", "apply-patch+yaml", `${services}/old?fieldManager=kubectl`, {
-    ...service({ ...clientSide, selector: { app: "new" } }),
-    metadata: { name: "old" },
-  }),
-  step("kubectl applies", "PATCH", "apply-patch+yaml", `${services}/old?fieldManager=kubectl`, {
-    ...service({ ...clientSide, selector: { app: "new" }, sessionAffinity: "ClientIP" }),
-    metadata: { name: "old" },
-  }),
+  ...mixed,
 
   creates("kubectl-create", deployments, deployment({ replicas: 1, ...replicas })),
   applies("ann", deployments, deployment({ replicas: 2, ...replicas })),
@@ -220,7 +255,11 @@ type Body = {
   readonly message?: string;
   readonly reason?: string;
   readonly details?: { readonly causes?: unknown };
-  readonly metadata?: { readonly labels?: unknown; readonly managedFields?: readonly Entry[] };
+  readonly metadata?: {
+    readonly labels?: unknown;
+    readonly annotations?: unknown;
+    readonly managedFields?: readonly Entry[];
+  };
   readonly spec?: Readonly<Record<string, unknown>> & {
     readonly template?: { readonly spec: { readonly containers: readonly Container[] } };
   };
@@ -239,6 +278,7 @@ function gistOf({ kind, message, reason, details, metadata, spec, endpoints }: B
     .sort((a, b) => (a.manager < b.manager ? -1 : 1));
   return {
     labels: metadata?.labels,
+    annotations: metadata?.annotations,
     spec: { ports: withoutNodePorts(ports), selector, type, sessionAffinity, replicas: count },
     containers: pods?.spec.containers.map(({ name, image, ports: open }) => ({ name, image, ports: open })),
     addresses: endpoints?.map(({ addresses }) => addresses),
@@ -259,10 +299,15 @@ function withoutNodePorts(ports: unknown): unknown {
 const realOnly =
   /^f:(progressDeadlineSeconds|revisionHistoryLimit|strategy|imagePullPolicy|resources|terminationMessage.*|dnsPolicy|schedulerName|terminationGracePeriodSeconds)$/;
 
+const maps = /^f:(metadata|annotations)$/;
+
 /** Without what the playground does not have; of maps and lists their fields are told, not that they are there at all. */
-function told(fields: Fields, name = ""): Fields {
-  const kept = Object.entries(fields).filter(
+function told(tree: Fields, name = ""): Fields {
+  const kept = Object.entries(tree).filter(
     ([part]) => !realOnly.test(part) && (part !== "." || name.startsWith("k:")),
   );
-  return Object.fromEntries(kept.map(([part, inner]) => [part, told(inner, part)]));
+  const inside = kept.map(([part, inner]) => [part, told(inner, part)] as const);
+  return Object.fromEntries(
+    inside.filter(([part, inner]) => !maps.test(part) || Object.keys(inner).length > 0),
+  );
 }

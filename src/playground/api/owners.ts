@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Failure } from "./failure.ts";
 import type { Field } from "./fields.ts";
+import { lastApplied } from "./last-applied.ts";
 import {
   difference,
   type FieldsV1,
@@ -14,7 +15,7 @@ import {
   toFieldsV1,
   without,
 } from "./leaves.ts";
-import { type Draft, isMap, scalar } from "./object.ts";
+import { type Draft, isMap } from "./object.ts";
 
 export type Writer = {
   readonly manager: string;
@@ -68,9 +69,10 @@ export function applied(
   const fields = new Set(leaves(asked, schema).keys());
   const whole = merged(old ?? {}, asked, schema) as Draft;
   const { changed } = difference(leaves(old, schema), leaves(whole, schema));
+  const past = ownPast(schema, old, writer);
   const conflicts = others.flatMap((owner) =>
     [...owner.fields]
-      .filter((path) => changed.has(path) && !isOwnPast(path, owner, writer, schema, old))
+      .filter((path) => changed.has(path) && !past.has(path))
       .map((path) => ({ owner: ownerText(owner), field: pathText(path) })),
   );
   if (conflicts.length > 0 && !force) throw conflictWith(conflicts);
@@ -153,14 +155,15 @@ function renewed(mine: Owner | undefined, writer: Writer, fields: ReadonlySet<Pa
   return { ...writer, time, fields };
 }
 
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-
-/** What kubectl applied from its own side before, it may apply from the server's. */
-function isOwnPast(path: Path, owner: Owner, writer: Writer, schema: Field, old: Draft | null): boolean {
-  if (writer.manager !== "kubectl" || owner.manager !== "kubectl-client-side-apply") return false;
-  const annotations = old?.metadata?.annotations;
-  const text = isMap(annotations) ? scalar(annotations[lastApplied]) : "";
-  return text !== "" && leaves(JSON.parse(text) as Draft, schema).has(path);
+/** What kubectl applied from its own side and nobody changed since, it may change from the server's, whoever owns it. */
+function ownPast(schema: Field, old: Draft | null, { manager, apiVersion }: Writer): ReadonlySet<Path> {
+  const then = leaves(lastApplied(old, manager, apiVersion), schema);
+  const now = leaves(old, schema);
+  return new Set(
+    [...then]
+      .filter(([path, value]) => now.has(path) && isDeepStrictEqual(now.get(path), value))
+      .map(([path]) => path),
+  );
 }
 
 function withOwners(object: Draft, owners: readonly Owner[]): Draft {

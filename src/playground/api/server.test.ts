@@ -168,6 +168,25 @@ describe("writes", () => {
     expect((await get(`${path}/a`)).body).toMatchObject({ code: 404, reason: "NotFound" });
   });
 
+  it("tells with dryRun what it would store or refuse, and stores nothing", async () => {
+    const dry = "?dryRun=All";
+    const would = await call("POST", path + dry, service("a"));
+    expect(would.body.metadata).toMatchObject({ name: "a", uid: expect.any(String) });
+    expect(would.body.metadata).not.toHaveProperty("resourceVersion");
+    expect((await get(`${path}/a`)).code).toBe(404);
+    const { body: stored } = await call("POST", path, service("a"));
+    expect((await call("POST", path + dry, service("a"))).body.reason).toBe("AlreadyExists");
+    const renewed = { ...stored, spec: { clusterIP: "172.30.0.9" } };
+    const { body: told } = await call("PUT", `${path}/a${dry}`, renewed);
+    expect([told.spec, told.metadata.resourceVersion]).toEqual([
+      renewed.spec,
+      stored.metadata.resourceVersion,
+    ]);
+    const old = { ...renewed, metadata: { ...stored.metadata, resourceVersion: "1" } };
+    expect((await call("PUT", `${path}/a${dry}`, old)).body.reason).toBe("Conflict");
+    expect((await get(`${path}/a`)).body).toEqual(stored);
+  });
+
   it("patches in four ways, and the status apart", async () => {
     await call("POST", path, service("a", { clusterIP: "172.30.0.1", ports: [{ port: 80, name: "web" }] }));
     const patch = (type: string, body: unknown, query = "") =>

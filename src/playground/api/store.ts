@@ -77,7 +77,8 @@ export class Store {
     return version >= this.#compacted;
   }
 
-  create(resource: Resource, draft: Draft): ApiObject {
+  /** `dry`: what would be stored; the version comes only with storing. */
+  create(resource: Resource, draft: Draft, dry = false): ApiObject {
     const name = draft.metadata?.name;
     if (!name)
       throw invalid(
@@ -88,19 +89,20 @@ export class Store {
       );
     const namespace = resource.namespaced ? (draft.metadata?.namespace ?? "default") : undefined;
     if (this.#of(resource).has(`${namespace ?? ""}/${name}`)) throw alreadyExists(resource.plural, name);
-    const created: Metadata = {
+    const created = {
       ...draft.metadata,
       name,
       ...(namespace === undefined ? {} : { namespace }),
       uid: this.#world.uid(),
-      resourceVersion: this.#next(),
+      ...(dry ? {} : { resourceVersion: this.#next() }),
       creationTimestamp: this.time(),
-    };
-    return this.#commit(resource, null, typed(resource, draft, created))!;
+    } as Metadata;
+    const object = typed(resource, draft, created);
+    return dry ? object : this.#commit(resource, null, object)!;
   }
 
   /** Replaces an object. An empty resourceVersion in the draft means: whatever is there. */
-  update(resource: Resource, draft: Draft): ApiObject {
+  update(resource: Resource, draft: Draft, dry = false): ApiObject {
     const name = draft.metadata?.name ?? "";
     const before = this.get(
       resource,
@@ -118,7 +120,7 @@ export class Store {
     const { uid, creationTimestamp, resourceVersion } = before.metadata;
     const kept: Metadata = { ...draft.metadata, ...namesOf(before), uid, creationTimestamp, resourceVersion };
     const after = typed(resource, draft, kept);
-    if (isDeepStrictEqual(after, before)) return before;
+    if (dry || isDeepStrictEqual(after, before)) return after;
     return this.#commit(resource, before, {
       ...after,
       metadata: { ...kept, resourceVersion: this.#next() },

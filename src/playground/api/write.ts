@@ -3,6 +3,7 @@ import { parse } from "yaml";
 import { decoded, unknownFormat, type WriteBody } from "./body.ts";
 import type { Admit, Customs } from "./customs.ts";
 import { badRequest, Failure, invalid } from "./failure.ts";
+import { recorded } from "./last-applied.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
 import { applied, ownedAfter, type Writer, withOwnersOf } from "./owners.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
@@ -95,10 +96,10 @@ function created(
   draft: Draft,
   admit: Admit,
   claim = claimOf(store, request),
-): ApiObject | Draft {
+): ApiObject {
   const said = withoutStatus(request, draft);
   const next = claim(null, said, admit(request.resource, said, null, isStrict(request)));
-  return isDryRun(request) ? next : store.create(request.resource, next);
+  return store.create(request.resource, next, isDryRun(request));
 }
 
 /** A write to the object leaves its status alone, one to `/status` leaves the rest alone. */
@@ -113,18 +114,18 @@ function replaced(
   const old = store.get(resource, namespace, name);
   if (subresource === "scale") {
     const next = claim(old, old, admit(resource, scaled(old, body), old, false));
-    return scaleOf(isDryRun(request) ? ({ ...old, ...next } as ApiObject) : store.update(resource, next));
+    return scaleOf(store.update(resource, next, isDryRun(request)));
   }
   const draft = named(request, body);
   if (subresource === "status") {
     const metadata = { ...old.metadata, resourceVersion: draft.metadata?.resourceVersion ?? "" };
     const next = claim(old, old, { ...old, metadata, status: draft.status });
-    return isDryRun(request) ? next : store.update(resource, next);
+    return store.update(resource, next, isDryRun(request));
   }
   const admitted = admit(resource, withoutStatus(request, draft), old, isStrict(request));
   const kept = resource.hasStatus && old.status !== undefined;
   const next = claim(old, draft, kept ? { ...admitted, status: old.status } : admitted);
-  return isDryRun(request) ? next : store.update(resource, next);
+  return store.update(resource, next, isDryRun(request));
 }
 
 function patched(store: Store, request: ApiRequest, body: WriteBody, admit: Admit): Answer {
@@ -161,13 +162,15 @@ function appliedObject(store: Store, request: ApiRequest, body: WriteBody, admit
       "fieldManager: Required value: is required for apply patch",
       "fieldManager",
     );
-  const draft = named(request, parse(body.bytes.toString()));
+  const sent: unknown = parse(body.bytes.toString());
+  const draft = named(request, sent);
   if (draft.metadata?.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   const asked = subresource === "" ? withoutStatus(request, draft) : draft;
   const old = store.has(resource, namespace, name) ? store.get(resource, namespace, name) : null;
   const base = old && { ...old, metadata: { ...old.metadata, resourceVersion: "" } };
   const writer = writerOf(store, request, "Apply");
-  const next = applied(schemas[resource.kind]!, base, asked, writer, isOn(query, "force"));
+  const whole = applied(schemas[resource.kind]!, base, asked, writer, isOn(query, "force"));
+  const next = recorded(whole, sent as Draft, writer.manager);
   const claim: Claim = (_old, _said, admitted) => withOwnersOf(next, admitted);
   return old === null
     ? { code: 201, body: created(store, request, next, admit, claim) }

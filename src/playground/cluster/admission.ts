@@ -87,6 +87,7 @@ function admitService(draft: Draft, old: ApiObject | null, others: readonly ApiO
   const families = familiesOf(given, before);
   const clusterIPs = clusterIPsOf(given, before, families, others, draft.metadata?.name ?? "");
   const external = type === "NodePort" || type === "LoadBalancer";
+  const { sessionAffinityConfig: config, ...rest } = given;
   return {
     ...draft,
     spec: {
@@ -95,13 +96,19 @@ function admitService(draft: Draft, old: ApiObject | null, others: readonly ApiO
       internalTrafficPolicy: "Cluster",
       ipFamilyPolicy: families.length === 2 ? "PreferDualStack" : "SingleStack",
       ...(external ? { externalTrafficPolicy: "Cluster" } : {}),
-      ...given,
+      ...rest,
+      ...(given.sessionAffinity === "ClientIP" ? { sessionAffinityConfig: stayOf(config) } : {}),
       ipFamilies: families.map((family) => (family === "ipv4" ? "IPv4" : "IPv6")),
       clusterIP: clusterIPs[0],
       clusterIPs,
       ports: portsOf(given, external, others, draft),
     },
   };
+}
+
+/** How long a client stays with a Pod. */
+function stayOf(config: unknown): Spec {
+  return { clientIP: { timeoutSeconds: dig(config, "clientIP.timeoutSeconds") ?? 10_800 } };
 }
 
 function familiesOf(given: Spec, before: Spec): readonly Family[] {
