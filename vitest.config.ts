@@ -1,6 +1,9 @@
 // Which tests there are: `unit` is fast (part of `npm run check`); the others need root, a kernel, and partly assets.
 import { defineConfig } from "vitest/config";
 
+/** For what is expected to come soon; a busy machine has it come later. */
+const expect = { poll: { timeout: 30_000 } };
+
 /** In namespaces of their own; they wait for time-outs most of the time. */
 const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 2 };
 
@@ -21,6 +24,7 @@ function serial(name: string, order: number, testTimeout: number) {
       include: [`test/${name}/**/*.test.ts`],
       testTimeout,
       hookTimeout: 240_000,
+      expect,
       fileParallelism: false,
       pool: "forks" as const,
       sequence: { groupOrder: order },
@@ -39,6 +43,7 @@ export default defineConfig({
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
           exclude: ["test/kernel/**", "test/cluster/**", "test/differential/**", "test/uml/**"],
           testTimeout: 120_000,
+          expect,
           sequence: { groupOrder: 0 },
           retry: 1,
         },
