@@ -59,8 +59,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     expect(alarms).toEqual([]);
 
     here.run("sh", "-c", "for t in mangle nat filter; do iptables -t $t -F; iptables -t $t -X; done");
-    await settle();
-    expect(alarms.length).toBeGreaterThan(0);
+    await expect.poll(() => alarms.length).toBeGreaterThan(0);
     expect((await driver.verify(never)).differences).toBeGreaterThan(0);
     const lines = (text: string) => text.split("\n").sort();
     expect(lines(here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, ""))).toEqual(lines(before));
@@ -87,12 +86,10 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await settle();
     expect(alarms).toEqual([]);
     here.run("iptables", "-t", "nat", "-D", "POSTROUTING", "1");
-    await settle();
-    expect(alarms).toHaveLength(1);
+    await expect.poll(() => alarms).toHaveLength(1);
     expect((await driver.verify(never)).differences).toBe(1);
     here.run("iptables", "-t", "nat", "-A", "KUBE-SERVICES", "-j", "RETURN");
-    await settle();
-    expect(alarms).toHaveLength(2);
+    await expect.poll(() => alarms).toHaveLength(2);
     expect(alarms[1]).toContain("KUBE-SERVICES in table nat");
     stop.abort();
     await driver.close();
@@ -160,9 +157,8 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await expect(driver.sync(second, never)).rejects.toThrow("exited with 1");
     [fails, flushed] = [false, "filter"];
     await driver.sync({ ...second, changed: new Set() }, never);
-    await settle();
+    await expect.poll(() => alarms).not.toEqual([]);
     flushed = null;
-    expect(alarms).not.toEqual([]);
     expect((await driver.verify(never)).differences).toBeGreaterThan(0);
     expect(here.run("iptables-save", "-t", "filter")).toContain("KUBE-FORWARD");
     stop.abort();
@@ -215,8 +211,9 @@ describe.runIf(isRoot)("the iptables driver", () => {
         signal,
       );
     const driver = await opened({ start });
-    const holder = spawn("flock", ["--no-fork", lock, "sleep", "60"], { stdio: "ignore" });
-    await settle();
+    const holding = ["--no-fork", lock, "sh", "-c", "echo held; exec sleep 240"];
+    const holder = spawn("flock", holding, { stdio: ["ignore", "pipe", "ignore"] });
+    await once(holder.stdout, "data");
     const routes = routed([web]);
     const failure = (await driver.sync(routes, never).catch((error: unknown) => error)) as RestoreFailed;
     expect(failure.kind).toBe("unavailable");
@@ -270,7 +267,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
 });
 
-/** Lets events arrive. */
+/** Lets events arrive that should not come. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 200));
 }
