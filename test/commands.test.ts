@@ -15,7 +15,8 @@ import { render } from "../src/cli/render.ts";
 import { run } from "../src/cli/run.ts";
 import { printStatus, status } from "../src/cli/status.ts";
 import { HostError } from "../src/host/error.ts";
-import { type Status, serveStatus } from "../src/observe/status.ts";
+import type { Status } from "../src/observe/status.ts";
+import { serveStatus } from "../src/observe/status-socket.ts";
 import { ApiServer } from "../src/playground/api/server.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -416,6 +417,7 @@ describe("status", () => {
     configuration: "kind: KubeProxyConfiguration\nmode: nftables\n",
     ownership: "plain",
     startedAt: 880_000,
+    waits: null,
     lastSuccess: { ipv4: 990_000 },
     syncs: [
       {
@@ -460,6 +462,30 @@ describe("status", () => {
     await expect(printStatus(told, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
   });
 
+  it("tells what a daemon that starts waits for, and nothing that it cannot know yet", () => {
+    const lastError = { message: "connect ECONNREFUSED 127.0.0.1:6443", at: 998_000 };
+    const silent = {
+      ...told.watches.Service!,
+      synced: false,
+      lastEventAt: null,
+      watchSince: null,
+      lastError,
+    };
+    const starting = { ...told, families: [], syncs: [], lastSuccess: {}, watches: { Node: silent } };
+    const waits = { for: 'Node "node-a" to be there, with an address', since: 990_000, until: 1_020_000 };
+    expect(printStatus({ ...starting, waits }, 1_000_000).split("\n")).toEqual([
+      "daemon    v1.37.1, process 42, for 2 min",
+      "node      node-a, nftables mode",
+      "source    api",
+      'waits     for Node "node-a" to be there, with an address: since 10 s, and for another 20 s at most',
+      "watches   Node: not known yet, not open, last error 2 s ago: connect ECONNREFUSED 127.0.0.1:6443",
+      "",
+    ]);
+    expect(printStatus({ ...told, waits: { ...waits, until: null } }, 1_000_000)).toContain(
+      'waits     for Node "node-a" to be there, with an address: since 10 s\nin place',
+    );
+  });
+
   it("tells once what is the same of several watches", () => {
     const service = told.watches.Service!;
     const watches = { Service: service, Node: service, EndpointSlice: { ...service, synced: false } };
@@ -486,7 +512,11 @@ describe("status", () => {
 
   it("prints it as JSON, as it came through the socket", async () => {
     const socket = join(scratch, "sockets", "status.sock");
-    const close = await serveStatus(socket, { "/": () => told, "/relays": () => ({}), "/view": () => null });
+    const close = await serveStatus(socket, () => ({
+      "/": () => told,
+      "/relays": () => ({}),
+      "/view": () => null,
+    }));
     try {
       const json = await said(status, `--source=daemon:${socket}`, "-o", "json");
       expect({ code: json.code, err: json.err }).toEqual({ code: 0, err: "" });
@@ -519,9 +549,7 @@ describe("status", () => {
   it("says so when no daemon runs", async () => {
     const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
-    expect(err).toMatch(
-      /no Turnout runs here: there is no \/nonexistent\/sock\. One that still waits .* Start one with turnout run/,
-    );
+    expect(err).toMatch(/no Turnout runs here: there is no \/nonexistent\/sock\. Start one with turnout run/);
   });
 });
 

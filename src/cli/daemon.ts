@@ -10,6 +10,7 @@ import type { Family } from "../model/address.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { followSource } from "../observe/source-log.ts";
+import { StatusSocket } from "../observe/status-socket.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { CannotReach } from "../sources/source.ts";
 import { realWorld, type World } from "../sources/world.ts";
@@ -19,6 +20,7 @@ import type { WatchedFile } from "./config-file.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
 import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start-up.ts";
+import { StartUpStatus } from "./start-up-status.ts";
 import { compileLater } from "./v8.ts";
 
 export type DaemonOptions = {
@@ -90,14 +92,19 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   const spec = options.source ?? apiSpec(options);
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
-  const source = await openSource(spec, nodeName, world, life.signal).catch((error: unknown) => {
-    if (!(error instanceof CannotReach)) throw error;
-    throw new StartError(`Cannot reach the cluster: ${error.message}`);
-  });
-  if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
+  const startUp = new StartUpStatus(options, spec, nodeName);
+  const status = new StatusSocket(options.statusSocket ?? "", startUp.answering, log);
+  await status.open();
   try {
+    const source = await openSource(spec, nodeName, world, life.signal).catch((error: unknown) => {
+      if (!(error instanceof CannotReach)) throw error;
+      throw new StartError(`Cannot reach the cluster: ${error.message}`);
+    });
+    startUp.opened(source);
+    if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
     const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows, life.signal);
-    const node = await findNode(source, config, nodeName, log, life.signal);
+    const node = await findNode(source, config, nodeName, log, life.signal, startUp.waitsForNode);
+    startUp.foundNode();
     const localAddresses = await readLocalAddresses({});
     const settings = new NodeSettings(config, {
       nodeName,
@@ -135,6 +142,8 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
         nodeName,
         node,
         source,
+        status,
+        startUp,
         settings,
         families,
         drivers,
@@ -148,6 +157,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     );
     return await running.untilEnd(life.signal);
   } finally {
+    status.close();
     life.abort();
   }
 }

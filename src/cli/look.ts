@@ -78,7 +78,7 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
       toldByDaemon: node === status.node,
       socket,
       config,
-      families: status.families,
+      families: servedBy(status),
     };
   }
   const spec = specOf(source, version);
@@ -97,7 +97,12 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
 async function asToldBy(socket: string, given: OwnFlags): Promise<Pick<Look, "config" | "families">> {
   const status = await ask(socket, "/").catch(() => null);
   const config = lookConfig(given, status?.configuration ?? null);
-  return { config, families: status?.families ?? families };
+  return { config, families: status === null ? families : servedBy(status) };
+}
+
+/** A daemon that is still starting may come to serve both. */
+function servedBy(status: Status): readonly Family[] {
+  return status.families.length === 0 ? families : status.families;
 }
 
 /** The cluster now, as a daemon on that node would route it; `live`: with what the machine itself knows of the node. */

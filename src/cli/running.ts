@@ -13,14 +13,9 @@ import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
-import {
-  type Answers,
-  keepStatus,
-  type StatusFacts,
-  type StatusKeeper,
-  serveStatus,
-} from "../observe/status.ts";
-import { openApi, type SourceSpec, sourceText } from "../sources/index.ts";
+import { type Answers, keepStatus, type StatusFacts, type StatusKeeper } from "../observe/status.ts";
+import type { StatusSocket } from "../observe/status-socket.ts";
+import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
@@ -34,6 +29,7 @@ import type { DaemonOptions } from "./daemon.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
 import { observationOf } from "./observation.ts";
 import { doubtsOf, raiseOomScore, tellDoubts } from "./start-up.ts";
+import { waitFor } from "./start-up-status.ts";
 import { tidyAfterLargeSyncs } from "./tidy.ts";
 
 export type RunningParts = {
@@ -41,6 +37,9 @@ export type RunningParts = {
   readonly nodeName: string;
   readonly node: ClusterNode | null;
   readonly source: Source;
+  /** Answers already, as start-up does. */
+  readonly status: StatusSocket;
+  readonly startUp: { readonly facts: StatusFacts };
   readonly settings: NodeSettings;
   readonly families: readonly Family[];
   readonly drivers: ReadonlyMap<Family, Driver>;
@@ -78,12 +77,18 @@ export class Running {
     });
     this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
     this.#localhost = this.#openLocalhost();
-    this.#status = keepStatus(this.#statusFacts(), {
-      source: () => parts.source.status(),
-      configuration: () => writeConfig(parts.settings.config),
-      problems: () => this.#observation.problems(),
-      now: () => systemClock.wall(),
-    });
+    const firstLists = waitFor("the cluster's first complete lists");
+    const ownership = options.owned === true ? "owned" : "plain";
+    this.#status = keepStatus(
+      { ...parts.startUp.facts, families: parts.families, ownership },
+      {
+        source: () => parts.source.status(),
+        configuration: () => writeConfig(parts.settings.config),
+        problems: () => this.#observation.problems(),
+        waits: () => (this.#known === null ? firstLists : null),
+        now: () => systemClock.wall(),
+      },
+    );
   }
 
   /** Told of every request to the API server. */
@@ -105,7 +110,11 @@ export class Running {
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.countEvents(source);
     this.#observation.serve();
-    const closeStatus = await this.#serveStatus();
+    await this.#parts.status.handTo({
+      "/": this.#status.status,
+      "/relays": () => this.#relays(),
+      "/view": (query) => this.#view(query.get("from") ?? "", query.get("to") ?? ""),
+    });
     const tidy = tidyAfterLargeSyncs(systemClock);
     const loop = openLoop({
       snapshots: source.snapshots(signal),
@@ -156,34 +165,7 @@ export class Running {
     } finally {
       for (const listeners of this.#localhost.values()) await listeners.close();
       await this.#observation.close();
-      closeStatus();
       for (const driver of drivers.values()) await driver.close();
-    }
-  }
-
-  #statusFacts(): StatusFacts {
-    const { config, version, owned = false } = this.#options;
-    const { nodeName: node, families } = this.#parts;
-    const ownership = owned ? "owned" : "plain";
-    const source = sourceText(this.#spec);
-    const startedAt = systemClock.wall();
-    return { pid: process.pid, version, node, mode: config.mode, families, source, ownership, startedAt };
-  }
-
-  /** Nobody needs it to run: if it cannot be served, the log says so. */
-  async #serveStatus(): Promise<() => void> {
-    const path = this.#options.statusSocket ?? "";
-    if (path === "") return () => {};
-    try {
-      return await serveStatus(path, {
-        "/": this.#status.status,
-        "/relays": () => this.#relays(),
-        "/view": (query) => this.#view(query.get("from") ?? "", query.get("to") ?? ""),
-      });
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#log.v(2, "turnout status will not be answered", { socket: path, reason });
-      return () => {};
     }
   }
 

@@ -11,7 +11,7 @@ import type { ClusterNode } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";
-import { waitForNode } from "../sources/wait-for-node.ts";
+import { type TellWait, waitForNode } from "../sources/wait-for-node.ts";
 import type { ModeAtWork } from "../sync/modes.ts";
 import type { NodeSettings } from "./node-settings.ts";
 
@@ -25,9 +25,10 @@ export async function findNode(
   nodeName: string,
   log: Log,
   signal: AbortSignal,
+  tell: TellWait,
 ): Promise<ClusterNode | null> {
   const needs = { podCIDRs: config.detectLocalMode === "NodeCIDR" };
-  const { node, missing } = await waitForNode(source, needs, systemClock, signal);
+  const { node, missing } = await waitForNode(source, needs, systemClock, signal, tell);
   if (missing === "podCIDRs" || (needs.podCIDRs && missing === "node")) {
     const why = missing === "node" ? "does not exist" : "has no podCIDRs";
     throw new StartError(

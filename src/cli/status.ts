@@ -30,7 +30,7 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
     const socket = socketOf(given.source ?? "daemon", given.node ?? "node-a");
     const told = await askDaemon(
       socket,
-      "One that still waits for its API server says so in its log. Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
+      "Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
     );
     const now = world.clock.wall();
     world.stdout(output === "json" ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, now));
@@ -46,13 +46,42 @@ function socketOf(source: string, node: string): string {
 }
 
 export function printStatus(told: Status, now: number): string {
-  const rows: [string, readonly string[]][] = [
+  const isStarting = told.families.length === 0;
+  const rows: Row[] = [
     ["daemon", [`${told.version}, process ${told.pid}, for ${span(now - told.startedAt)}`]],
-    ["node", [`${told.node}, ${told.mode} mode, ${told.families.join(" and ")}, table ${told.ownership}`]],
+    ["node", [`${told.node}, ${told.mode} mode${isStarting ? "" : settled(told)}`]],
     ["source", [told.source]],
+    ["waits", told.waits === null ? [] : [waitText(told.waits, now)]],
+    ...(isStarting ? [] : workRows(told, now)),
+    ["watches", watchLines(told.watches, now)],
+    ...(isStarting ? [] : troubleRows(told, now)),
+  ];
+  return rows
+    .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))
+    .join("");
+}
+
+type Row = readonly [label: string, lines: readonly string[]];
+
+/** By the end of start-up. */
+function settled({ families, ownership }: Status): string {
+  return `, ${families.join(" and ")}, table ${ownership}`;
+}
+
+function waitText({ for: what, since, until }: NonNullable<Status["waits"]>, now: number): string {
+  const limit = until === null ? "" : `, and for another ${span(until - now)} at most`;
+  return `for ${what}: since ${span(now - since)}${limit}`;
+}
+
+function workRows(told: Status, now: number): Row[] {
+  return [
     ["in place", told.families.map((family) => inPlace(family, told.lastSuccess[family], now))],
     ["syncs", told.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
-    ["watches", watchLines(told.watches, now)],
+  ];
+}
+
+function troubleRows(told: Status, now: number): Row[] {
+  return [
     [
       "drift",
       told.drift.length === 0
@@ -66,9 +95,6 @@ export function printStatus(told: Status, now: number): string {
     ],
     ["problems", problemLines(told.problems)],
   ];
-  return rows
-    .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))
-    .join("");
 }
 
 /** As many Problems are printed; a cluster may have thousands. */

@@ -9,7 +9,8 @@ export function ask<Path extends keyof Answers>(
 ): Promise<Answers[Path]> {
   return new Promise((resolve, reject) => {
     const asked = `${path}?${new URLSearchParams(query).toString()}`;
-    const call = request({ socketPath, path: asked, timeout: 5_000 }, (response) => {
+    // No connection is kept: the next daemon at the same path is another one.
+    const call = request({ socketPath, path: asked, timeout: 5_000, agent: false }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {

@@ -16,6 +16,7 @@ it("what one family refused stays when the other syncs, and goes when it is acce
     source: () => ({ synced: true, resources: {} }),
     configuration: () => "",
     problems: () => [problem("Service shop/odd")],
+    waits: () => null,
     now: () => 0,
   });
   const objects = () => keeper.status().problems.map(({ object }) => object);

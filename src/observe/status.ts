@@ -1,8 +1,4 @@
-// What a running daemon tells of itself, kept up to date by the sync loop and served on a socket for root only.
-import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
-import { connect } from "node:net";
-import { dirname } from "node:path";
+// What a daemon tells of itself, from start-up on; kept up to date by the sync loop.
 import type { View } from "../explain/view.ts";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
@@ -13,12 +9,13 @@ import type { SyncRecord } from "../sync/record.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
 
-/** Who answers: does not change while the daemon runs. */
+/** Who answers: what start-up has settled does not change any more. */
 export type StatusFacts = {
   readonly pid: number;
   readonly version: string;
   readonly node: string;
   readonly mode: string;
+  /** Empty: start-up has not settled it yet. */
   readonly families: readonly Family[];
   /** As `--source` would name it. */
   readonly source: string;
@@ -26,6 +23,14 @@ export type StatusFacts = {
   readonly ownership: "plain" | "owned";
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+};
+
+/** What start-up waits for, in words that go on from "waits for"; times are milliseconds since 1970. */
+export type Wait = {
+  readonly for: string;
+  readonly since: number;
+  /** null: without limit. */
+  readonly until: number | null;
 };
 
 export type Drift = {
@@ -36,6 +41,8 @@ export type Drift = {
 };
 
 export type Status = StatusFacts & {
+  /** null: for nothing, the daemon knows the cluster. */
+  readonly waits: Wait | null;
   /** The configuration in force, as `--write-config-to` would write it. */
   readonly configuration: string;
   /** The latest, newest first. */
@@ -69,11 +76,12 @@ export type StatusSources = {
   readonly configuration: () => string;
   /** What is wrong with the objects known now. */
   readonly problems: () => readonly Problem[];
+  readonly waits: () => Wait | null;
   readonly now: () => number;
 };
 
 export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKeeper {
-  const { source, configuration, problems, now } = sources;
+  const { source, configuration, problems, waits, now } = sources;
   let syncs: readonly SyncRecord[] = [];
   let drift: readonly Drift[] = [];
   const refused = new Map<Family, readonly Problem[]>();
@@ -90,6 +98,7 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
     },
     status: () => ({
       ...facts,
+      waits: waits(),
       configuration: configuration(),
       syncs,
       lastSuccess,
@@ -98,40 +107,4 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       watches: source().resources,
     }),
   };
-}
-
-/** Serves until the returned function is called. The folder and the socket are for root only. */
-export async function serveStatus(
-  path: string,
-  answers: { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] },
-): Promise<() => void> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  if (existsSync(path) && (await isAnswered(path))) throw new Error(`${path} is served by another process`);
-  rmSync(path, { force: true });
-  const server = createServer(({ url = "/" }, response) => {
-    const { pathname, searchParams } = new URL(url, "http://daemon");
-    const answer = Object.hasOwn(answers, pathname) ? answers[pathname as keyof Answers] : answers["/"];
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(`${JSON.stringify(answer(searchParams))}\n`);
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, resolve);
-  });
-  chmodSync(path, 0o600);
-  server.unref();
-  return () => {
-    server.closeAllConnections();
-    server.close();
-    rmSync(path, { force: true });
-  };
-}
-
-/** A socket that a dead process left behind refuses. */
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = connect(path, () => resolve(true));
-    probe.once("error", () => resolve(false));
-    probe.once("connect", () => probe.destroy());
-  });
 }

@@ -9,12 +9,14 @@ let clock: ManualClock;
 let nodes: NodeLog;
 let found: FoundNode | null;
 let life: AbortController;
+let waits: (string | number | null)[][];
 
 beforeEach(() => {
   clock = manualClock();
   nodes = new NodeLog();
   found = null;
   life = new AbortController();
+  waits = [];
 });
 
 const node = (part: Partial<ClusterNode> = {}): ClusterNode => ({
@@ -28,7 +30,8 @@ const node = (part: Partial<ClusterNode> = {}): ClusterNode => ({
 
 function start(podCIDRs = false): Promise<unknown> {
   const source = { nodeEvents: (signal: AbortSignal) => nodes.events(signal) };
-  return waitForNode(source, { podCIDRs }, clock, life.signal).then((answer) => {
+  const tell = (...wait: (string | number | null)[]) => waits.push(wait);
+  return waitForNode(source, { podCIDRs }, clock, life.signal, tell).then((answer) => {
     found = answer;
   });
 }
@@ -88,6 +91,21 @@ it("02/4 is content with podCIDRs but no addresses", async () => {
   await pass(30_000);
   await waiting;
   expect(found).toEqual({ node: bare, missing: "addresses" });
+});
+
+it("tells what it waits for, and for how long at most", async () => {
+  const waiting = start(true);
+  await settle();
+  expect(waits).toEqual([["any word", null]]);
+  nodes.see(null, "");
+  await settle();
+  expect(waits.slice(1)).toEqual([["addresses", 30_000]]);
+  nodes.see(node(), "1");
+  await settle();
+  expect(waits.slice(2)).toEqual([["podCIDRs", 300_000]]);
+  nodes.see(node({ podCIDRs: ["10.0.0.0/24"] }), "1");
+  await waiting;
+  expect(waits).toHaveLength(3);
 });
 
 it("stops waiting when aborted", async () => {

@@ -13,12 +13,16 @@ export type FoundNode = {
   readonly missing: "nothing" | "node" | "addresses" | "podCIDRs";
 };
 
+/** What is waited for now, and for how long at most; null: without limit. */
+export type TellWait = (what: "any word" | "addresses" | "podCIDRs", withinMs: number | null) => void;
+
 /** Pod networks are waited for only when they are needed (detectLocalMode NodeCIDR). Rejects when aborted. */
 export async function waitForNode(
   source: Pick<Source, "nodeEvents">,
   needs: { readonly podCIDRs: boolean },
   clock: Clock,
   signal: AbortSignal,
+  tell: TellWait,
 ): Promise<FoundNode> {
   const stop = new AbortController();
   const abort = () => stop.abort();
@@ -30,7 +34,7 @@ export async function waitForNode(
   // A Source that fails ends the wait.
   const ended = followed.then(() => Promise.reject(new Error("Cannot wait for the Node: aborted")));
   try {
-    return await Promise.race([found(watching, needs.podCIDRs), ended]);
+    return await Promise.race([found(watching, needs.podCIDRs, tell), ended]);
   } finally {
     signal.removeEventListener("abort", abort);
     stop.abort();
@@ -39,12 +43,17 @@ export async function waitForNode(
   }
 }
 
-async function found(watching: Watching, needPodCIDRs: boolean): Promise<FoundNode> {
+async function found(watching: Watching, needPodCIDRs: boolean, tell: TellWait): Promise<FoundNode> {
+  tell("any word", null);
   await watching.until(() => watching.seen);
   const hasAddresses = () => (watching.node?.addresses.length ?? 0) > 0;
   const hasPodCIDRs = () => (watching.node?.podCIDRs.length ?? 0) > 0;
+  tell("addresses", addressesWithinMs);
   await watching.until(hasAddresses, addressesWithinMs);
-  if (needPodCIDRs) await watching.until(hasPodCIDRs, podCIDRsWithinMs);
+  if (needPodCIDRs) {
+    tell("podCIDRs", podCIDRsWithinMs);
+    await watching.until(hasPodCIDRs, podCIDRsWithinMs);
+  }
   const { node } = watching;
   if (node === null) return { node, missing: "node" };
   if (needPodCIDRs && !hasPodCIDRs()) return { node, missing: "podCIDRs" };

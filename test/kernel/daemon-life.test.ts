@@ -1,6 +1,9 @@
 // The life of the daemon as users run it: how it waits, starts, minds its Node, and ends.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ask } from "../../src/observe/ask.ts";
 import { nodeName, places, twin } from "../places.ts";
 import type { KubeObject } from "../reference/objects.ts";
 import { httpGet } from "./http.ts";
@@ -69,6 +72,33 @@ describe("the daemon", () => {
     await daemon.ready();
     expect(rules()).toContain(`${places.host}`);
     expect(daemon.log()).toContain(`"Dual-stack" primary="ipv4" ipv4="${places.host}" ipv6="${nodeIPs[1]}"`);
+  });
+
+  it("turnout status is answered from the start: what it waits for, and why that takes so long", async () => {
+    const socket = join(site.folder, "status.sock");
+    const daemon = site.start({ program: "turnout run", args: [`--status-socket=${socket}`] });
+    const told = () => ask(socket, "/").catch(() => null);
+    const waitsFor = (what: string) => async () => (await told())?.waits?.for === what;
+    const node = `Node "${nodeName}"`;
+    const error = async () => (await told())?.watches.Node?.lastError?.message ?? "";
+    await eventually(async () => (await error()) !== "", "word of a wait, and why");
+    const first = await told();
+    expect(first).toMatchObject({
+      node: nodeName,
+      families: [],
+      waits: { for: `the cluster's first word about ${node}`, until: null },
+      watches: { Node: { synced: false, lastError: { message: expect.stringContaining("ECONNREFUSED") } } },
+    });
+    await site.openApi();
+    await eventually(waitsFor(`${node} to be there, with an address`), "word of the next wait");
+    expect(await daemon.health()).toBeNull();
+    site.api.put(nodeObject());
+    await daemon.ready();
+    const { startedAt, pid } = first!;
+    expect(await told()).toMatchObject({ startedAt, pid, families: ["ipv4", "ipv6"], waits: null });
+    daemon.kill("SIGTERM");
+    expect(await daemon.ended()).toBe(0);
+    expect(existsSync(socket)).toBe(false);
   });
 
   it("the log tells versions and the node's addresses, and that an address is loopback", async () => {

@@ -1,0 +1,61 @@
+// What `turnout status` hears while the daemon starts: who it is, what it waits for, and what the Source is told.
+import { writeConfig } from "../config/write.ts";
+import { quoted } from "../model/problem.ts";
+import { systemClock } from "../observe/clock.ts";
+import { keepStatus, type StatusFacts, type Wait } from "../observe/status.ts";
+import type { Answering } from "../observe/status-socket.ts";
+import { type SourceSpec, sourceText } from "../sources/index.ts";
+import type { Source } from "../sources/source.ts";
+import type { TellWait } from "../sources/wait-for-node.ts";
+import type { DaemonOptions } from "./daemon.ts";
+
+export class StartUpStatus {
+  readonly facts: StatusFacts;
+  readonly answering: Answering;
+  #source: Source | null = null;
+  #wait: Wait = waitFor("the Source to open");
+
+  constructor({ config, version }: DaemonOptions, spec: SourceSpec, node: string) {
+    this.facts = {
+      pid: process.pid,
+      version,
+      node,
+      mode: config.mode,
+      families: [],
+      source: sourceText(spec),
+      ownership: "plain",
+      startedAt: systemClock.wall(),
+    };
+    const { status } = keepStatus(this.facts, {
+      source: () => this.#source?.status() ?? { synced: false, resources: {} },
+      configuration: () => writeConfig(config),
+      problems: () => [],
+      waits: () => this.#wait,
+      now: () => systemClock.wall(),
+    });
+    this.answering = { "/": status, "/relays": () => ({}), "/view": () => null };
+  }
+
+  opened(source: Source): void {
+    this.#source = source;
+  }
+
+  readonly waitsForNode: TellWait = (what, withinMs) => {
+    const node = `Node ${quoted(this.facts.node)}`;
+    const words = {
+      "any word": `the cluster's first word about ${node}`,
+      addresses: `${node} to be there, with an address`,
+      podCIDRs: `podCIDRs of ${node}`,
+    };
+    this.#wait = waitFor(words[what], withinMs);
+  };
+
+  readonly foundNode = (): void => {
+    this.#wait = waitFor(`the machine to be ready for ${this.facts.mode} mode`);
+  };
+}
+
+export function waitFor(what: string, withinMs: number | null = null): Wait {
+  const since = systemClock.wall();
+  return { for: what, since, until: withinMs === null ? null : since + withinMs };
+}

@@ -1,0 +1,81 @@
+// Answers `turnout status` and its like on a socket for root only, from start-up to the end.
+import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { dirname } from "node:path";
+import type { Log } from "./log/log.ts";
+import type { Answers } from "./status.ts";
+
+/** Who answers, by path. */
+export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] };
+
+/** Nobody needs it to run: if it cannot be served, the log says so. */
+export class StatusSocket {
+  readonly #path: string;
+  readonly #log: Log;
+  /** Whoever knows most: start-up first, then the daemon at work. */
+  #answering: Answering;
+  #close: (() => void) | null = null;
+
+  /** An empty path: nowhere. */
+  constructor(path: string, first: Answering, log: Log) {
+    this.#path = path;
+    this.#answering = first;
+    this.#log = log;
+  }
+
+  /** From now on these answer. Tried again where it was not possible before: another daemon may have ended. */
+  handTo(answering: Answering): Promise<void> {
+    this.#answering = answering;
+    return this.open();
+  }
+
+  async open(): Promise<void> {
+    if (this.#path === "" || this.#close !== null) return;
+    try {
+      this.#close = await serveStatus(this.#path, () => this.#answering);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.v(2, "turnout status is not answered", { socket: this.#path, reason });
+    }
+  }
+
+  close(): void {
+    this.#close?.();
+    this.#close = null;
+  }
+}
+
+/** Serves until the returned function is called. The folder and the socket are for root only. */
+export async function serveStatus(path: string, answering: () => Answering): Promise<() => void> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (existsSync(path) && (await isAnswered(path))) throw new Error(`${path} is served by another process`);
+  rmSync(path, { force: true });
+  const server = createServer(({ url = "/" }, response) => {
+    const [asked = "/", query = ""] = url.split("?");
+    const answers = answering();
+    const answer = Object.hasOwn(answers, asked) ? answers[asked as keyof Answers] : answers["/"];
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(`${JSON.stringify(answer(new URLSearchParams(query)))}\n`);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  chmodSync(path, 0o600);
+  server.unref();
+  return () => {
+    server.closeAllConnections();
+    server.close();
+    rmSync(path, { force: true });
+  };
+}
+
+/** A socket that a dead process left behind refuses. */
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path, () => resolve(true));
+    probe.once("error", () => resolve(false));
+    probe.once("connect", () => probe.destroy());
+  });
+}
