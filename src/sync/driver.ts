@@ -38,4 +38,13 @@ export type Applied = {
   readonly refused: readonly Problem[];
 };
 
-export type Verified = { readonly differences: number };
+export type Verified = {
+  readonly differences: number;
+  /** What it took to repair them; absent when nothing was written. */
+  readonly repair?: Repair;
+};
+
+export type Repair = Pick<Applied, "operations" | "bytes"> & {
+  /** Of modes that write rules. */
+  readonly rules?: readonly RuleCount[];
+};

@@ -4,7 +4,7 @@ import { ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
 import { keyed } from "../model/keyed.ts";
 import type { ServicePort } from "../model/snapshot.ts";
-import type { Driver } from "./driver.ts";
+import type { Driver, Verified } from "./driver.ts";
 import { FamilySync } from "./family.ts";
 
 const never = new AbortController().signal;
@@ -34,23 +34,53 @@ it("a record tells the rules that were to be written, also when the host refused
   expect(await turn([web], [web])).toMatchObject({ outcome: { kind: "failed" }, rules });
 });
 
+it("a record tells what the look at the host before it took and wrote", async () => {
+  const repair = { operations: 7, bytes: 300, rules: [{ table: "nat", held: 12, written: 5 }] };
+  const { sync, turn } = setUp({ differences: 7, repair });
+  await sync.verify("drift", never);
+  const record = await turn([web], [web]);
+  expect(record).toMatchObject({ readBack: true, operations: 9, bytes: 320, startedAt: 1, finishedAt: 2 });
+  expect(record.rules).toEqual([{ table: "nat", held: 12, written: 8 }]);
+  expect(await turn([web], [])).toMatchObject({
+    readBack: false,
+    operations: 2,
+    bytes: 20,
+    startedAt: 3,
+    rules,
+  });
+});
+
+it("what was repaired is told even though the turn behind it failed", async () => {
+  const { sync, turn, refuse } = setUp({ differences: 1, repair: { operations: 1, bytes: 10 } });
+  await sync.verify("resync", never);
+  refuse();
+  expect(await turn([web], [web])).toMatchObject({ outcome: { kind: "failed" }, operations: 1, bytes: 10 });
+});
+
 const rules = [{ table: "nat", held: 12, written: 3 }];
 
-function setUp() {
-  const refuse = () => Promise.reject(new HostError("unavailable", "nobody is there"));
+/** A host that takes two operations a turn and finds this when it is read; null: it refuses. */
+function setUp(found: Verified | null = null) {
+  let isRefusing = found === null;
+  const taken = <T>(answer: T) =>
+    isRefusing ? Promise.reject(new HostError("unavailable", "nobody is there")) : Promise.resolve(answer);
   const driver: Driver = {
     rules,
-    sync: refuse,
-    verify: refuse,
+    sync: () => taken({ readBack: false, operations: 2, bytes: 20, refused: [] }),
+    verify: () => taken(found!),
     watch: async () => {},
     close: async () => {},
   };
-  const sync = new FamilySync("ipv4", driver, () => 0);
+  let now = 0;
+  const sync = new FamilySync("ipv4", driver, () => ++now);
+  const refuse = () => {
+    isRefusing = true;
+  };
   const serviceCIDRs: readonly string[] = [];
   const turn = (all: readonly ServicePort[], changed: readonly ServicePort[]) => {
     const ports = keyed(all.map((port) => [port.key, port]));
     const keys = new Set(changed.map(({ key }) => key));
     return sync.turn({ ports, changed: keys, serviceCIDRs }, ipv4Settings, "change", never);
   };
-  return { sync, turn, objects: () => sync.conflicts.map(({ object }) => object) };
+  return { sync, turn, refuse, objects: () => sync.conflicts.map(({ object }) => object) };
 }

@@ -7,8 +7,8 @@ import type { Problem } from "../model/problem.ts";
 import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
 import { conflicts } from "../routing/conflicts.ts";
 import { type Routes, route } from "../routing/routes.ts";
-import type { Applied, Driver } from "./driver.ts";
-import type { SyncRecord, Trigger } from "./record.ts";
+import type { Applied, Driver, Repair, Verified } from "./driver.ts";
+import type { RuleCount, SyncRecord, Trigger } from "./record.ts";
 
 export class FamilySync {
   readonly family: Family;
@@ -20,6 +20,8 @@ export class FamilySync {
   readonly #contested = new Map<PortKey, readonly Problem[]>();
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
+  /** The look at the host that the next turn began with; null: it begins without. */
+  #look: { readonly startedAt: number; readonly repair: Repair } | null = null;
 
   constructor(family: Family, driver: Driver, wall: () => number) {
     this.family = family;
@@ -59,7 +61,9 @@ export class FamilySync {
     trigger: Trigger,
     signal: AbortSignal,
   ): Promise<SyncRecord> {
-    const startedAt = this.#wall();
+    const look = this.#look;
+    this.#look = null;
+    const startedAt = look?.startedAt ?? this.#wall();
     const before = this.#routes;
     this.#routes = route(before, snapshot, settings);
     this.#endpoints += this.#endpointsGained(before, this.#routes);
@@ -72,25 +76,33 @@ export class FamilySync {
       changedPorts: this.#routes!.changed.size,
       servicePorts: this.#routes!.ports.size,
       endpoints: this.#endpoints,
-      ...(this.#driver.rules === undefined ? {} : { rules: this.#driver.rules }),
+      ...rulesOf(this.#driver.rules, look?.repair.rules),
+    });
+    const { operations, bytes } = look?.repair ?? nothing;
+    const sum = (applied: Omit<Applied, "refused">) => ({
+      ...applied,
+      readBack: look !== null || applied.readBack,
+      operations: operations + applied.operations,
+      bytes: bytes + applied.bytes,
     });
     try {
       // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
       const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, this.#incomplete);
-      return { ...facts(), ...applied, outcome: { kind: "ok", refused } };
+      return { ...facts(), ...sum(applied), outcome: { kind: "ok", refused } };
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      return { ...facts(), ...nothing, outcome: failureOf(error) };
+      return { ...facts(), ...sum(nothing), outcome: failureOf(error) };
     }
   }
 
-  /** Compares host and Plan and repairs; null when nothing differed. */
-  async verify(
-    trigger: "drift" | "resync",
-    signal: AbortSignal,
-  ): Promise<{ differences: number } | { failed: string }> {
+  /** Compares host and Plan and repairs; the record of the turn behind it tells what that took. */
+  async verify(trigger: "drift" | "resync", signal: AbortSignal): Promise<Verified | { failed: string }> {
+    const startedAt = this.#wall();
+    this.#look = { startedAt, repair: nothing };
     try {
-      return await this.#driver.verify(signal);
+      const found = await this.#driver.verify(signal);
+      this.#look = { startedAt, repair: found.repair ?? nothing };
+      return found;
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
       return { failed: `${trigger}: ${error.message}` };
@@ -119,6 +131,16 @@ export class FamilySync {
 
 function failureOf(error: HostError): SyncRecord["outcome"] {
   return { kind: "failed", message: error.message, ofRules: error instanceof RestoreFailed };
+}
+
+/** What was written on the way to the record counts, besides what the driver told last. */
+function rulesOf(
+  rules: readonly RuleCount[] | undefined,
+  repaired: readonly RuleCount[] = [],
+): { readonly rules?: readonly RuleCount[] } {
+  if (rules === undefined) return {};
+  const more = new Map(repaired.map(({ table, written }) => [table, written]));
+  return { rules: rules.map((each) => ({ ...each, written: each.written + (more.get(each.table) ?? 0) })) };
 }
 
 const nothing: Omit<Applied, "refused"> = { readBack: false, operations: 0, bytes: 0 };

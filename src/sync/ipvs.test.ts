@@ -223,7 +223,7 @@ describe("ipvs mode at work", () => {
       { kind: "delete entry", set: "KUBE-CLUSTER-IP", entry: "172.30.0.10,tcp:80" },
     ]);
     log.length = 0;
-    expect(await driver.verify(life.signal)).toEqual({ differences: 3 });
+    expect(await driver.verify(life.signal)).toEqual({ differences: 3, repair: { operations: 3, bytes: 0 } });
     expect(log).toEqual([
       "add entry KUBE-CLUSTER-IP 172.30.0.10,tcp:80",
       "add address 172.30.0.10",

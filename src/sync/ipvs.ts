@@ -13,7 +13,7 @@ import { type Change, diff } from "../plan/ipvs/diff.ts";
 import { type IpvsPlan, linkName, type OwnedOperation } from "../plan/ipvs/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import { Drains } from "./drains.ts";
-import type { Applied, Driver, Verified } from "./driver.ts";
+import type { Applied, Driver, Repair, Verified } from "./driver.ts";
 import { refusal } from "./refusals.ts";
 import { TablesDriver, type TablesOptions } from "./tables.ts";
 
@@ -72,10 +72,13 @@ export class IpvsDriver implements Driver {
     return this.#alone(async () => {
       if (this.#applied === null) return { differences: 0 };
       const change = adopt(await this.#host.read(signal), this.#applied);
-      const { rules, operations, failed } = await this.#reach(change, signal, () =>
+      const { rules, operations, bytes, failed } = await this.#reach(change, signal, () =>
         this.#tables.verify(signal),
       );
-      return { differences: rules.differences + operations - failed };
+      const differences = rules.differences + operations - failed;
+      return differences === 0
+        ? { differences }
+        : { differences, repair: sum(rules.repair, operations, bytes) };
     });
   }
 
@@ -174,6 +177,14 @@ export class IpvsDriver implements Driver {
     this.#turn = mine.catch(() => undefined);
     return mine;
   }
+}
+
+function sum(rules: Repair | undefined, operations: number, bytes: number): Repair {
+  return {
+    ...rules,
+    operations: operations + (rules?.operations ?? 0),
+    bytes: bytes + (rules?.bytes ?? 0),
+  };
 }
 
 type Written = { readonly operations: number; readonly bytes: number; readonly failed: number };

@@ -63,10 +63,10 @@ export class NftablesDriver implements Driver {
     const want = unfold(this.#applied);
     const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.owned);
     if (patch.length === 0) return { differences: 0 };
-    await this.#apply(patch, signal);
+    const repair = await this.#apply(patch, signal);
     this.#applied = settled(this.#applied!, this.#applied!.fragments.keys(), from);
     await this.#watch.resume();
-    return { differences: countOperations(patch) };
+    return { differences: countOperations(patch), repair };
   }
 
   /** Starts behind the first Sync. */

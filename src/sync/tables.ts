@@ -58,9 +58,12 @@ export class TablesDriver implements Driver {
 
   async verify(signal: AbortSignal): Promise<Verified> {
     if (this.#applied === null) return { differences: 0 };
-    const patch = adopt(await this.#host.read(signal), this.#applied);
-    await this.#apply(patch, signal);
-    return { differences: countOperations(patch) };
+    const plan = this.#applied;
+    const patch = adopt(await this.#host.read(signal), plan);
+    const written = await this.#apply(patch, signal);
+    const differences = countOperations(patch);
+    if (differences === 0) return { differences };
+    return { differences, repair: { ...written, rules: rulesOf(plan, patch) } };
   }
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {

@@ -60,7 +60,10 @@ describe.runIf(isRoot)("the iptables driver", () => {
 
     here.run("sh", "-c", "for t in mangle nat filter; do iptables -t $t -F; iptables -t $t -X; done");
     await expect.poll(() => alarms.length).toBeGreaterThan(0);
-    expect((await driver.verify(never)).differences).toBeGreaterThan(0);
+    const { differences, repair } = await driver.verify(never);
+    expect(differences).toBeGreaterThan(0);
+    expect(repair).toMatchObject({ operations: differences });
+    expect(repair!.rules).toEqual(driver.rules!.map((each) => ({ ...each, written: each.held })));
     const lines = (text: string) => text.split("\n").sort();
     expect(lines(here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, ""))).toEqual(lines(before));
     expect(await driver.verify(never)).toEqual({ differences: 0 });

@@ -74,8 +74,10 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     here.run("nft", "flush", "ruleset");
     expect(await seen).toMatch(/nft.*changed our table/);
     stop.abort();
-    const { differences } = await driver.verify(signal);
+    const { differences, repair } = await driver.verify(signal);
     expect(differences).toBeGreaterThan(0);
+    expect(repair).toMatchObject({ operations: differences });
+    expect(repair!.bytes).toBeGreaterThan(0);
     expect(await driver.verify(signal)).toEqual({ differences: 0 });
     expect(here.run("nft", "list", "table", "ip", "kube-proxy")).toContain(
       "172.30.0.1 . tcp . 80 : goto pick/tcp/2",
