@@ -1,6 +1,6 @@
 // Packet-filter tables at work, whatever mode they are for: Patch from Plans, and one restore for what differs.
 import type { Place } from "../host/iptables/command.ts";
-import { watchForeignChanges } from "../host/iptables/events.ts";
+import { ForeignChanges } from "../host/iptables/events.ts";
 import type { IptablesHost } from "../host/iptables/host.ts";
 import { RestoreFailed } from "../host/iptables/refusal.ts";
 import type { PortKey } from "../model/snapshot.ts";
@@ -32,8 +32,8 @@ export class TablesDriver implements Driver {
   /** Of the last attempt. */
   #rules: readonly RuleCount[] = [];
   readonly #backlog = new Backlog();
-  /** Begins to listen to events; not before the first load, which would be thousands of them. */
-  #listen: (() => Promise<void>) | null = null;
+  /** null: nobody wants to know, or the back end tells nothing. */
+  #foreign: ForeignChanges | null = null;
 
   constructor(host: IptablesHost, options: TablesOptions) {
     this.#host = host;
@@ -68,10 +68,9 @@ export class TablesDriver implements Driver {
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     this.#options.watchCanary?.(() => this.#applied !== null, onForeignChange, signal);
-    if (this.#host.backEnd !== "nf_tables") return Promise.resolve();
     // Told even while we do not know what the host holds: it may have been read already.
-    this.#listen = () =>
-      watchForeignChanges(this.#host.family, this.#host, onForeignChange, signal, this.#options.place);
+    if (this.#host.backEnd === "nf_tables")
+      this.#foreign = new ForeignChanges(this.#host, onForeignChange, signal, this.#options.place);
     return Promise.resolve();
   }
 
@@ -85,12 +84,12 @@ export class TablesDriver implements Driver {
     signal: AbortSignal,
   ): Promise<Omit<Applied, "refused">> {
     const before = this.#applied;
+    await this.#foreign?.expectLoad();
     const patch = before === null ? adopt(await this.#host.read(signal), want) : diff(before, want, keys);
     this.#rules = rulesOf(want, patch);
     const written = await this.#apply(patch, signal);
     this.#applied = want;
-    await this.#listen?.();
-    this.#listen = null;
+    await this.#foreign?.listen();
     return { readBack: before === null, ...written };
   }
 

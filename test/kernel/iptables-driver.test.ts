@@ -14,7 +14,7 @@ import { openIptables } from "../../src/sync/iptables.ts";
 import { modesAtWork } from "../../src/sync/modes.ts";
 import { dns, front, local, remote, web } from "../support/front-and-web.ts";
 import { manualClock } from "../support/manual-clock.ts";
-import { ipv4Settings, routed, servicePort } from "../support/routed.ts";
+import { ipv4Settings, ipv6Settings, routed, servicePort } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.runIf(isRoot)("the iptables driver", () => {
@@ -24,14 +24,9 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
   afterEach(() => here.remove());
   const never = new AbortController().signal;
+  const usual = () => ({ clock: manualClock(), canaryPeriodMs: () => 30_000, netns: here.path });
   const opened = (parts: { readonly clock?: Clock; readonly start?: Start } = {}) =>
-    openIptables({
-      family: "ipv4",
-      clock: manualClock(),
-      canaryPeriodMs: () => 30_000,
-      netns: here.path,
-      ...parts,
-    });
+    openIptables({ family: "ipv4", ...usual(), ...parts });
 
   it("10/55 10/51 notices a flush, repairs everything, and is quiet about its own writes", async () => {
     const clock = manualClock();
@@ -166,6 +161,47 @@ describe.runIf(isRoot)("the iptables driver", () => {
     expect(here.run("iptables-save", "-t", "filter")).toContain("KUBE-FORWARD");
     stop.abort();
     await driver.close();
+  });
+
+  it.each(["iptables-save", "iptables-restore"])(
+    "hears of a flush during the very first load, right behind %s, over what an earlier daemon left",
+    async (program) => {
+      const earlier = await opened();
+      await earlier.sync(routed([web, front]), never);
+      await earlier.close();
+      const onMachine = starter({ netns: here.path });
+      const start: Start = (name, args, input, signal) => {
+        const running = onMachine(name, args, input, signal);
+        if (name !== program) return running;
+        const flushed = running.finished.then((end) => {
+          here.feed("*nat\nCOMMIT\n", "iptables-restore");
+          return end;
+        });
+        return { ...running, finished: flushed };
+      };
+      const driver = await opened({ start });
+      const stop = new AbortController();
+      const alarms: string[] = [];
+      await driver.watch((what) => alarms.push(what), stop.signal);
+      await driver.sync(routed([web, front, dns]), never);
+      expect(alarms).toEqual(['"iptables-restor" changed nf_tables during the first load']);
+      stop.abort();
+      await driver.close();
+    },
+  );
+
+  it("takes the first loads of both families for its own", async () => {
+    const drivers = [await opened(), await openIptables({ ...usual(), family: "ipv6" })];
+    const stop = new AbortController();
+    const alarms: string[] = [];
+    for (const driver of drivers) await driver.watch((what) => alarms.push(what), stop.signal);
+    await Promise.all([
+      drivers[0]!.sync(routed([web, front]), never),
+      drivers[1]!.sync(routed([], ipv6Settings), never),
+    ]);
+    expect(alarms).toEqual([]);
+    stop.abort();
+    for (const driver of drivers) await driver.close();
   });
 
   it("gets there after its restore was killed halfway, at whatever moment", async () => {

@@ -3,22 +3,80 @@ import type { Family } from "../../model/address.ts";
 import { quoted } from "../../model/problem.ts";
 import { tableNames } from "../../plan/iptables/types.ts";
 import { HostError } from "../error.ts";
-import { type TableChange, watchTables } from "../netlink/tableevents.ts";
+import { type TableChange, watchTables, watchTransactions } from "../netlink/tableevents.ts";
 import type { Place } from "./command.ts";
 import type { IptablesHost } from "./host.ts";
 
 /** Calls back until the signal aborts. Where events cannot be had, the canary alone has to do. */
-export async function watchForeignChanges(
-  family: Family,
-  host: Pick<IptablesHost, "isOwn">,
+export class ForeignChanges {
+  readonly #host: Pick<IptablesHost, "family" | "isOwn">;
+  readonly #tell: (what: string) => void;
+  readonly #signal: AbortSignal;
+  readonly #place: Place;
+  #stage: "before" | "loading" | "listening" = "before";
+  readonly #loading = new AbortController();
+  /** What others did during the first load. */
+  #meanwhile: string | null = null;
+
+  constructor(
+    host: Pick<IptablesHost, "family" | "isOwn">,
+    tell: (what: string) => void,
+    signal: AbortSignal,
+    place: Place,
+  ) {
+    this.#host = host;
+    this.#tell = tell;
+    this.#signal = signal;
+    this.#place = place;
+  }
+
+  /** To be called before the host is read for the first time: of a load, which is thousands of events, few are heard. */
+  async expectLoad(): Promise<void> {
+    if (this.#stage !== "before") return;
+    this.#stage = "loading";
+    const listener = {
+      committed: ({ portId, process }: { readonly portId: number; readonly process: string }) => {
+        if (!this.#host.isOwn(portId)) this.#meanwhile ??= `${quoted(process)} changed nf_tables`;
+      },
+      lost: () => {
+        this.#meanwhile ??= "events of nf_tables were lost";
+      },
+    };
+    const signal = AbortSignal.any([this.#signal, this.#loading.signal]);
+    await watchTransactions(listener, signal, this.#place).catch(unlessUnavailable);
+  }
+
+  /** From here on every change of our chains is heard; what others did meanwhile is told. */
+  async listen(): Promise<void> {
+    if (this.#stage === "listening") return;
+    this.#stage = "listening";
+    await watchForeignChanges(this.#host, this.#tell, this.#signal, this.#place);
+    await eventsRead();
+    this.#loading.abort();
+    if (this.#meanwhile !== null) this.#tell(`${this.#meanwhile} during the first load`);
+  }
+}
+
+/** What the kernel has sent is read in the next turn of the event loop. */
+async function eventsRead(): Promise<void> {
+  for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function unlessUnavailable(error: unknown): void {
+  if (!(error instanceof HostError)) throw error;
+}
+
+async function watchForeignChanges(
+  host: Pick<IptablesHost, "family" | "isOwn">,
   onChange: (what: string) => void,
   signal: AbortSignal,
-  place: Place = {},
+  place: Place,
 ): Promise<void> {
   let touched: string | null = null;
   const listener = {
     changed: (change: TableChange) => {
-      if (concernsUs(change, family)) touched ??= `${change.verb} ${change.name} in table ${change.table}`;
+      if (concernsUs(change, host.family))
+        touched ??= `${change.verb} ${change.name} in table ${change.table}`;
     },
     // A program's first socket has its process id as port id, as seen in its own namespace; `pid` is the machine's.
     committed: ({ portId, process }: { readonly portId: number; readonly process: string }) => {
@@ -28,11 +86,7 @@ export async function watchForeignChanges(
     },
     lost: () => onChange("events of nf_tables were lost"),
   };
-  try {
-    await watchTables(listener, signal, place);
-  } catch (error) {
-    if (!(error instanceof HostError)) throw error;
-  }
+  await watchTables(listener, signal, place).catch(unlessUnavailable);
 }
 
 const families = { ipv4: "ip", ipv6: "ip6" } as const satisfies Record<Family, string>;

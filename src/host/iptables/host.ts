@@ -38,7 +38,6 @@ export async function openIptablesHost(
 
 function hostOf(family: Family, start: Start, backEnd: BackEnd): IptablesHost {
   const { save, restore } = programs[family];
-  const writers = new RecentWriters();
   return {
     family,
     backEnd,
@@ -81,19 +80,22 @@ class Measured implements Iterable<string> {
 }
 
 /** The last few processes: an event may arrive after its process is gone. */
+/** Those of both families: a transaction of nf_tables does not tell whose tables it changed. */
 class RecentWriters {
   readonly #pids: number[] = [];
 
   add(pid: number | undefined): void {
     if (pid === undefined) return;
     this.#pids.push(pid);
-    if (this.#pids.length > 8) this.#pids.shift();
+    if (this.#pids.length > 16) this.#pids.shift();
   }
 
   has(pid: number): boolean {
     return this.#pids.includes(pid);
   }
 }
+
+const writers = new RecentWriters();
 
 /** A table that holds what this program cannot show must not be taken for an empty one. */
 function mustBeListing(program: string, { code, stdout, stderr }: Finished): void {

@@ -26,6 +26,8 @@ export type Listener = {
 export type ListenOptions = Place & {
   /** Port ids of sockets: what comes of their requests is dropped in the kernel. */
   readonly deafTo?: readonly number[];
+  /** Everything but this type of message is dropped in the kernel. */
+  readonly only?: number;
 };
 
 /** Follows multicast groups until the signal is aborted. Does not keep the process alive. */
@@ -34,13 +36,14 @@ export async function listen(
   groups: readonly number[],
   listener: Listener,
   signal: AbortSignal,
-  { netns, deafTo = [] }: ListenOptions = {},
+  { netns, deafTo = [], only }: ListenOptions = {},
 ): Promise<void> {
   signal.throwIfAborted();
   const system = await native();
   const { fd } = system.open(protocolNumber[protocol], netns);
   configure(system, fd);
   if (deafTo.length > 0) system.attachFilter(fd, filterAgainst(deafTo));
+  if (only !== undefined) system.attachFilter(fd, filterFor(only));
   for (const group of groups) {
     if (system.setOption(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int(group))) continue;
     closeSync(fd);
@@ -75,14 +78,31 @@ function receiveEvents(system: Native, fd: number, buffer: Buffer, listener: Lis
   }
 }
 
-// A classic BPF program. It sees the first message of a datagram, and loads its fields as if they were in network order.
+// Classic BPF programs. They see the first message of a datagram, and load its fields as if they were in network order.
+type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number];
+
+const accept: Instruction = [0x06, 0, 0, 0xffffffff];
+const drop: Instruction = [0x06, 0, 0, 0];
+
 function filterAgainst(portIds: readonly number[]): Uint8Array {
-  const instructions = [
+  return program([
     [0x20, 0, 0, 12], // load the port id
-    ...portIds.map((portId, i) => [0x15, portIds.length - i, 0, swapped(portId)] as const), // one of these: drop
-    [0x06, 0, 0, 0xffffffff], // accept
-    [0x06, 0, 0, 0], // drop
-  ] as const;
+    ...portIds.map((portId, i): Instruction => [0x15, portIds.length - i, 0, swapped(portId)]), // one of these: drop
+    accept,
+    drop,
+  ]);
+}
+
+function filterFor(type: number): Uint8Array {
+  return program([
+    [0x28, 0, 0, 4], // load the type, half as long
+    [0x15, 0, 1, swapped(type) >>> 16], // another one: drop
+    accept,
+    drop,
+  ]);
+}
+
+function program(instructions: readonly Instruction[]): Uint8Array {
   const out = new Writer();
   for (const [code, jumpTrue, jumpFalse, value] of instructions) {
     out.u16(code);

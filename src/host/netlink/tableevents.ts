@@ -3,7 +3,7 @@ import { attributes, type Codec, field, optional, text } from "./attributes.ts";
 import { listen } from "./listen.ts";
 import type { Message } from "./message.ts";
 import { familyAt, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
-import { codecs, type Generation, type Verb, verbOf } from "./nftables.ts";
+import { codecs, type Generation, type Verb, verbOf, verbType } from "./nftables.ts";
 import type { Place } from "./socket.ts";
 
 /** One object that came, changed or went. A rule is named by its chain, elements by their set. */
@@ -48,6 +48,20 @@ export function watchTables(
     }
   };
   const options = { ...place, deafTo: own };
+  return listen("netfilter", [nftablesGroup], { visit, lost: listener.lost }, signal, options);
+}
+
+/** The same of transactions alone, whatever they change: a large load is thousands of events, and few of these. */
+export function watchTransactions(
+  listener: Pick<TableListener, "committed" | "lost">,
+  signal: AbortSignal,
+  place: Place = {},
+): Promise<void> {
+  const visit = (from: Buffer, message: Message) => {
+    const generation = codecs.generation.read(from, message.start + netfilterHeaderLength, message.end);
+    if (generation !== undefined) listener.committed({ ...generation, portId: message.portId });
+  };
+  const options = { ...place, only: verbType("newGeneration") };
   return listen("netfilter", [nftablesGroup], { visit, lost: listener.lost }, signal, options);
 }
 
