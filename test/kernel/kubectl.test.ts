@@ -226,6 +226,13 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     );
     await kubectl("apply --server-side --force-conflicts -f -", third);
     expect(await port()).toBe("83/web");
+    // What a load balancer got goes with it.
+    await kubectl(`patch service hello -p {"spec":{"type":"LoadBalancer"}}`);
+    await kubectl("wait service/hello --for=jsonpath={.status.loadBalancer.ingress[0].ip} --timeout=9s");
+    await kubectl(`patch service hello -p {"spec":{"type":"ClusterIP"}}`);
+    const balancer = () => kubectl("get service hello -o jsonpath={.status.loadBalancer}");
+    await expect.poll(balancer, { timeout: 9_000 }).toBe("{}");
+    expect(await kubectl("get service hello -o jsonpath={.spec.ports[0].nodePort}")).toBe("");
     await kubectl("label service hello tier=front");
     await kubectl("annotate service hello note=1");
     expect(await kubectl("get service -l tier=front --show-labels")).toMatch(/^hello .*tier=front$/m);

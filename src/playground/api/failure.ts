@@ -40,8 +40,8 @@ export function statusOf(failure: Failure) {
 
 export const badRequest = (message: string) => new Failure(400, "BadRequest", message);
 
-export const invalid = (kind: string, name: string, message: string, field = "") =>
-  new Failure(422, "Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${message}`, {
+export const invalid = (kind: string, name: string, message: string, field: string) =>
+  new Failure(422, "Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${field}: ${message}`, {
     kind,
     name,
     causes: [{ reason: "FieldValueInvalid", message, field }],

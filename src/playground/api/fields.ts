@@ -61,6 +61,10 @@ export type Objection = {
   readonly message: string;
 };
 
+export const value = (path: string, message: string): Objection => ({ kind: "value", path, message });
+export const wrong = (path: string, given: unknown, why: string): Objection =>
+  value(path, `Invalid value: ${JSON.stringify(given)}: ${why}`);
+
 /** Everything about a value that its field does not allow. A field that is null counts as absent. */
 export function objections(value: unknown, one: Field, path: string, inList = false): Objection[] {
   if (value === null || value === undefined) return [];

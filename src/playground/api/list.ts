@@ -9,7 +9,12 @@ import type { Store } from "./store.ts";
 export function listObjects(store: Store, request: ApiRequest) {
   const { resource, namespace, query } = request;
   if (query.has("sendInitialEvents")) {
-    throw invalid("ListOptions", "", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+    throw invalid(
+      "ListOptions",
+      "",
+      "Forbidden: sendInitialEvents is forbidden for list",
+      "sendInitialEvents",
+    );
   }
   const page = pageOf(store, query);
   const matches = selectionOf(request);
@@ -56,8 +61,7 @@ function pageOf(store: Store, query: URLSearchParams): Page {
   const match = query.get("resourceVersionMatch") ?? "";
   const version = query.get("resourceVersion") ?? "";
   const next = query.get("continue") ?? "";
-  const forbidden = (field: string, why: string) =>
-    invalid("ListOptions", "", `${field}: Forbidden: ${why}`, field);
+  const forbidden = (field: string, why: string) => invalid("ListOptions", "", `Forbidden: ${why}`, field);
   if (match !== "" && next !== "")
     throw forbidden("resourceVersionMatch", "is forbidden when continue is provided");
   if (match !== "" && version === "")

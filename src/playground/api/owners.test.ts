@@ -1,4 +1,4 @@
-// Who owns which field, in the small API: as the real one told the same story (test/cluster/field-owners.test.ts).
+// Who owns which field, in the small API: as the real one told the same story (test/cluster/small-api.test.ts).
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

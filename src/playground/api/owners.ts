@@ -111,7 +111,7 @@ function leaves(object: Draft | null, schema: Field): Map<Path, unknown> {
 }
 
 /** The server chooses these when a Service is made; who did not say them does not own them. */
-const chosen = /f:(clusterIPs?|ipFamilies|ipFamilyPolicy|nodePort)$/;
+const chosen = /^f:status\b|f:(clusterIPs?|ipFamilies|ipFamilyPolicy|nodePort|healthCheckNodePort)$/;
 
 function notChosen(paths: ReadonlySet<Path>, said: ReadonlyMap<Path, unknown>): Path[] {
   return [...paths].filter((path) => said.has(path) || !chosen.test(path));
@@ -137,7 +137,8 @@ function ownersOrFirst(schema: Field, old: Draft, { apiVersion, time }: Writer):
     subresource: "",
     time,
   } as const;
-  return [{ ...first, fields: new Set(leaves(old, schema).keys()) }];
+  const fields = [...leaves(old, schema).keys()].filter((path) => !path.startsWith(pathOf("status")));
+  return [{ ...first, fields: new Set(fields) }];
 }
 
 function isSame(a: Writer, b: Writer): boolean {

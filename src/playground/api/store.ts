@@ -81,12 +81,7 @@ export class Store {
   create(resource: Resource, draft: Draft, dry = false): ApiObject {
     const name = draft.metadata?.name;
     if (!name)
-      throw invalid(
-        resource.kind,
-        "",
-        "metadata.name: Required value: name or generateName is required",
-        "metadata.name",
-      );
+      throw invalid(resource.kind, "", "Required value: name or generateName is required", "metadata.name");
     const namespace = resource.namespaced ? (draft.metadata?.namespace ?? "default") : undefined;
     if (this.#of(resource).has(`${namespace ?? ""}/${name}`)) throw alreadyExists(resource.plural, name);
     const created = {

@@ -30,8 +30,7 @@ type WatchEvent = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly ob
 /** Checks the options; what is wrong with them must be answered before the stream opens. */
 export function checkWatch(store: Store, { query }: ApiRequest, options: WatchOptions): void {
   if (!query.has("sendInitialEvents") || !options.knowsInitialEvents) return;
-  const forbid = (why: string) =>
-    invalid("ListOptions", "", `sendInitialEvents: Forbidden: ${why}`, "sendInitialEvents");
+  const forbid = (why: string) => invalid("ListOptions", "", `Forbidden: ${why}`, "sendInitialEvents");
   if (options.refusesInitialEvents) {
     throw forbid("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
   }

@@ -1,5 +1,4 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
-import { parse } from "yaml";
 import { decoded, unknownFormat, type WriteBody } from "./body.ts";
 import type { Admit, Customs } from "./customs.ts";
 import { badRequest, Failure, invalid } from "./failure.ts";
@@ -159,10 +158,10 @@ function appliedObject(store: Store, request: ApiRequest, body: WriteBody, admit
     throw invalid(
       "PatchOptions.meta.k8s.io",
       "",
-      "fieldManager: Required value: is required for apply patch",
+      "Required value: is required for apply patch",
       "fieldManager",
     );
-  const sent: unknown = parse(body.bytes.toString());
+  const sent = decoded(body);
   const draft = named(request, sent);
   if (draft.metadata?.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   const asked = subresource === "" ? withoutStatus(request, draft) : draft;

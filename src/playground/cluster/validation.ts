@@ -1,10 +1,9 @@
 // What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
-import { contains, parseAddress } from "../../model/address.ts";
 import { badRequest, Failure } from "../api/failure.ts";
-import { type Objection, objections } from "../api/fields.ts";
-import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
+import { type Objection, objections, value, wrong } from "../api/fields.ts";
+import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
 import { schemas } from "../api/schemas.ts";
-import { serviceCIDRs } from "../net/layout.ts";
+import { labelObjections, serviceObjections } from "./validate-service.ts";
 
 /** Throws Failure when something is wrong. `strict`: fields nobody knows are an error too. */
 export function check(kind: string, draft: Draft, old: ApiObject | null, strict: boolean): void {
@@ -20,7 +19,12 @@ export function check(kind: string, draft: Draft, old: ApiObject | null, strict:
       `${kind} cannot be read: ${types.map(({ path, message }) => `${path}: ${message}`).join(", ")}`,
     );
   const values = found.filter((each) => each.kind === "value");
-  refuse(kind, draft, [...values, ...nameObjections(kind, draft), ...(own[kind]?.(draft, old) ?? [])]);
+  refuse(kind, draft, [
+    ...values,
+    ...nameObjections(kind, draft),
+    ...labelObjections("metadata.labels", draft.metadata?.labels),
+    ...(own[kind]?.(draft, old) ?? []),
+  ]);
 }
 
 function refuse(kind: string, draft: Draft, found: readonly Objection[]): void {
@@ -34,10 +38,6 @@ function refuse(kind: string, draft: Draft, found: readonly Objection[]): void {
     causes: found.map(({ path, message }) => ({ reason: "FieldValueInvalid", message, field: path })),
   });
 }
-
-const value = (path: string, message: string): Objection => ({ kind: "value", path, message });
-const wrong = (path: string, given: unknown, why: string) =>
-  value(path, `Invalid value: ${JSON.stringify(given)}: ${why}`);
 
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const subdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -60,68 +60,9 @@ function nameObjections(kind: string, { metadata }: Draft): Objection[] {
 type Own = (draft: Draft, old: ApiObject | null) => Objection[];
 
 const own: Readonly<Record<string, Own>> = {
-  Service: (draft, old) => [
-    ...portObjections(draft),
-    ...addressObjections(draft, old),
-    ...policyObjections(draft),
-  ],
+  Service: serviceObjections,
   Deployment: (draft, old) => [...replicaObjections(draft), ...selectorObjections(draft, old)],
 };
-
-function portObjections(draft: Draft): Objection[] {
-  const ports = mapsIn(dig(draft, "spec.ports"));
-  const isPort = (number: unknown) => typeof number !== "number" || (number >= 1 && number <= 65_535);
-  const seen = new Set<string>();
-  return ports.flatMap((port, i) => {
-    const path = `spec.ports[${i}]`;
-    const { name = "", nodePort, targetPort } = port;
-    const key = `${scalar(port.port)}/${scalar(port.protocol) || "TCP"}`;
-    const found = [
-      ...(isPort(port.port) ? [] : [wrong(`${path}.port`, port.port, "must be from 1 to 65535")]),
-      ...(isPort(targetPort) ? [] : [wrong(`${path}.targetPort`, targetPort, "must be from 1 to 65535")]),
-      ...(typeof nodePort !== "number" || nodePort === 0 || (nodePort >= 30_000 && nodePort <= 32_767)
-        ? []
-        : [wrong(`${path}.nodePort`, nodePort, "provided port is not in the valid range 30000-32767")]),
-      ...(ports.length > 1 && name === ""
-        ? [value(`${path}.name`, "Required value: there are several ports")]
-        : []),
-      ...(name !== "" && seen.has(scalar(name))
-        ? [value(`${path}.name`, `Duplicate value: ${JSON.stringify(name)}`)]
-        : []),
-      ...(seen.has(key) ? [value(path, `Duplicate value: ${JSON.stringify(key)}`)] : []),
-    ];
-    seen.add(key).add(scalar(name));
-    return found;
-  });
-}
-
-function addressObjections(draft: Draft, old: ApiObject | null): Objection[] {
-  const given = dig(draft, "spec.clusterIP");
-  if (typeof given !== "string" || given === "" || given === "None") return [];
-  const before = scalar(dig(old, "spec.clusterIP"));
-  if (before !== "" && before !== given && scalar(dig(draft, "spec.type")) !== "ExternalName")
-    return [wrong("spec.clusterIP", given, `may not change once set: it is ${before}`)];
-  const address = parseAddress(given);
-  const inside = address !== null && Object.values(serviceCIDRs).some((cidr) => contains(cidr, address));
-  return inside
-    ? []
-    : [wrong("spec.clusterIP", given, `must be an address of ${Object.values(serviceCIDRs).join(" or ")}`)];
-}
-
-function policyObjections(draft: Draft): Objection[] {
-  const type = scalar(dig(draft, "spec.type")) || "ClusterIP";
-  const outside =
-    type === "NodePort" || type === "LoadBalancer" || dig(draft, "spec.externalIPs") !== undefined;
-  const policy = dig(draft, "spec.externalTrafficPolicy");
-  return [
-    ...(policy === "Local" && !outside
-      ? [wrong("spec.externalTrafficPolicy", policy, `nobody calls a Service of type ${type} from outside`)]
-      : []),
-    ...(type === "ExternalName" && scalar(dig(draft, "spec.externalName")) === ""
-      ? [value("spec.externalName", 'Required value: for example "example.com"')]
-      : []),
-  ];
-}
 
 function replicaObjections(draft: Draft): Objection[] {
   const replicas = dig(draft, "spec.replicas");
@@ -151,8 +92,4 @@ function selectorObjections(draft: Draft, old: ApiObject | null): Objection[] {
 
 function sorted(map: Record<string, unknown>): unknown {
   return Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-function mapsIn(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isMap) : [];
 }
