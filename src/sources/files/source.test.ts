@@ -124,18 +124,18 @@ it("22/17 a dump of the live state gives the same Snapshot as the API", async ()
   await soon(() => expect(viewOf(snapshots.at(-1))).toEqual(live));
 });
 
-it("22/17 an atomic replacement is picked up within a second, and only what changed changes", {
-  retry: 3,
-}, async () => {
+it("22/17 an atomic replacement is picked up within a second, and only what changed changes", async () => {
   await put("a.yaml", json(service("a")));
   await put("b.yaml", json(service("b", "172.30.0.2")));
-  await open();
+  // So slow that a second is its own: what a busy machine adds is ten times as short.
+  const clock = fastClock(0.1);
+  await open([folder], clock);
   await soon(() => expect(services()).toEqual(["shop/a", "shop/b"]));
   const before = latest();
-  const at = performance.now();
+  const at = clock.steady();
   await replace("b.yaml", json(service("b", "172.30.0.3")));
   await soon(() => expect(latest().ipv4.ports.get("shop/b/tcp/web")!.clusterIP).toBe("172.30.0.3"));
-  expect(performance.now() - at).toBeLessThan(1000);
+  expect(clock.steady() - at).toBeLessThan(1000);
   expect([...latest().ipv4.changed]).toEqual(["shop/b/tcp/web"]);
   expect(latest().ipv4.ports.get("shop/a/tcp/web")).toBe(before.ipv4.ports.get("shop/a/tcp/web"));
 });
