@@ -213,7 +213,7 @@ describe("a proxy that is observed", () => {
     observation.arrived(snapshot);
     observation.taken("ipv4", snapshot);
     observation.synced(synced, snapshot);
-    for (let i = 0; i < 200 && sent.length === 0; i++) await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => sent).not.toEqual([]);
     expect(JSON.parse(sent[0]!.body)).toMatchObject({
       reason: "FailedToStartServiceHealthcheck",
       type: "Warning",
@@ -235,8 +235,7 @@ describe("a proxy that is observed", () => {
       return 201;
     });
     observation.serve();
-    for (let i = 0; i < 200 && failures.length === 0; i++)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => failures).not.toEqual([]);
     expect(failures[0]!.message).toContain("EADDRINUSE");
     expect(JSON.parse(sent[0]!.body)).toMatchObject({
       reason: "FailedToStartMetricServer",

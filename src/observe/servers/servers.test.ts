@@ -342,6 +342,5 @@ describe("health check node ports", () => {
 });
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 500 && !condition(); i++) await new Promise((resolve) => setTimeout(resolve, 2));
-  expect(condition()).toBe(true);
+  await expect.poll(condition).toBe(true);
 }
