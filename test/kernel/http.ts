@@ -10,7 +10,7 @@ export type HttpAnswer = {
   readonly body: string;
 };
 
-/** The answer to a GET of a URL with a plain address; null when none comes within two seconds. */
+/** The answer to a GET of a URL with a plain address; null when nobody listens there, or none comes within ten seconds. */
 export function httpGet(netns: Namespace, url: string): Promise<HttpAnswer | null> {
   const { hostname, port } = new URL(url);
   const address = hostname.replace(/[[\]]/g, "");
@@ -27,7 +27,7 @@ export function httpGet(netns: Namespace, url: string): Promise<HttpAnswer | nul
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
       );
     });
-    const timer = setTimeout(() => request.destroy(), 2000);
+    const timer = setTimeout(() => request.destroy(), 10_000);
     request.on("close", () => clearTimeout(timer));
     request.on("error", () => resolve(null));
   });
