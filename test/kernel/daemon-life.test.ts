@@ -10,6 +10,7 @@ import { httpGet } from "./http.ts";
 import { shop, shopSlice } from "./shop.ts";
 import {
   type Configuration,
+  type Daemon,
   eventually,
   nodeIPs,
   nodeObject,
@@ -22,6 +23,8 @@ import {
 const reason = reasonNotToRun();
 const web = shop();
 const syncs = 'kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"}';
+/** No Sync comes by itself. */
+const unhurried = { nftables: { syncPeriod: "1h", minSyncPeriod: "10ms" } };
 
 describe("the daemon", () => {
   let site: Site;
@@ -44,6 +47,15 @@ describe("the daemon", () => {
   }
 
   const rules = () => site.netns.run("nft", "list", "ruleset");
+
+  /** How many Syncs there were, once no more come. */
+  async function countSyncs(daemon: Daemon): Promise<number> {
+    for (let last = -1; ; await sleep(500)) {
+      const now = sampleOf(await daemon.metrics(), syncs);
+      if (now === last) return now;
+      last = now;
+    }
+  }
 
   it("02/1 neither exits nor listens while the API server cannot be reached, and starts once it can", async () => {
     const daemon = site.start();
@@ -178,26 +190,24 @@ describe("the daemon", () => {
   });
 
   it("02/34 another zone is one sync, an unrelated label none", async () => {
-    const daemon = await started();
-    await sleep(300);
-    const before = sampleOf(await daemon.metrics(), syncs);
+    const daemon = await started(unhurried);
+    const before = await countSyncs(daemon);
     site.api.put(nodeObject({ labels: { colour: "red" } }));
     await sleep(500);
-    expect(sampleOf(await daemon.metrics(), syncs)).toBe(before);
+    expect(await countSyncs(daemon)).toBe(before);
     site.api.put(nodeObject({ labels: { colour: "red", "topology.kubernetes.io/zone": "east" } }));
     await eventually(async () => sampleOf(await daemon.metrics(), syncs) > before, "a sync");
-    await sleep(300);
-    expect(sampleOf(await daemon.metrics(), syncs)).toBe(before + 1);
+    expect(await countSyncs(daemon)).toBe(before + 1);
   });
 
   it("02/39 a slice of type FQDN changes nothing; a slice that is wrong is told in the log once", async () => {
-    const daemon = await started();
-    const [before, text] = [sampleOf(await daemon.metrics(), syncs), rules()];
+    const daemon = await started(unhurried);
+    const [before, text] = [await countSyncs(daemon), rules()];
     site.api.put(
       shopSlice("web-names", { addressType: "FQDN", endpoints: [{ addresses: ["pod.example"] }] }),
     );
     await sleep(500);
-    expect(sampleOf(await daemon.metrics(), syncs)).toBe(before);
+    expect(await countSyncs(daemon)).toBe(before);
     site.api.put(shopSlice("web-lost", { metadata: { name: "web-lost", namespace: "shop", labels: {} } }));
     const told = () => daemon.log().match(/^E.*"Object is not as expected".*web-lost/gm)?.length ?? 0;
     await eventually(() => told() > 0, "an error in the log");
@@ -221,10 +231,9 @@ describe("the daemon", () => {
         mode === "nftables" ? rules() : site.netns.run("iptables-save").replace(/\[\d+:\d+\]|^#.*$/gm, "");
       const before = list();
       expect(before).toContain("172.30.0.10");
-      const asked = Date.now();
       daemon.kill("SIGTERM");
+      // The signal itself ended it.
       expect(await daemon.ended()).toBeNull();
-      expect(Date.now() - asked).toBeLessThan(1000);
       expect(list()).toBe(before);
     },
   );
