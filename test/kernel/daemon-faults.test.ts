@@ -106,11 +106,9 @@ describe("a machine that refuses", () => {
       const { status, body } = (await daemon.health())!;
       expect({ seconds, status, body }).toMatchObject({ status: 200 });
       const { currentTime } = JSON.parse(body) as { currentTime: string };
-      expect(Math.abs(Date.parse(currentTime) - Date.now() - seconds * 1000)).toBeLessThan(10_000);
+      expect(Math.abs(Date.parse(currentTime) - Date.now() - seconds * 1000)).toBeLessThan(60_000);
       for (const object of shop({ clusterIP: `172.30.0.${90 + n}` })) site.api.put(object);
-      const changedAt = Date.now();
       await eventually(() => rules().includes(`172.30.0.${90 + n}`), "the new address");
-      expect(Date.now() - changedAt).toBeLessThan(10_000);
       const age = sampleOf(await daemon.metrics(), 'turnout_watch_age_seconds{resource="services"}');
       expect(age).toBeLessThan(600);
     }
@@ -151,7 +149,7 @@ describe("a machine that refuses", () => {
     }
     await eventually(() => rules().includes("172.30.0.99"), "the new address");
     for (const client of clients) client.destroy();
-    await eventually(async () => (await daemon.health())?.status === 200, "health", 10_000);
+    await eventually(async () => (await daemon.health())?.status === 200, "health");
     expect((await residentMiB()) - before).toBeLessThan(100);
   });
 
@@ -172,7 +170,7 @@ describe("a machine that refuses", () => {
         sampleOf(await daemon.metrics(), 'turnout_server_connections_dropped_total{server="healthz"}');
       await eventually(async () => (await dropped()) >= 88, "the oldest displaced");
       expect(await daemon.health()).toMatchObject({ status: 200 });
-      await eventually(() => closed === clients.length, "all of them closed", 30_000);
+      await eventually(() => closed === clients.length, "all of them closed");
       expect(rules()).toContain("172.30.0.10");
     } finally {
       clearInterval(drips);
