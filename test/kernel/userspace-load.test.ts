@@ -83,7 +83,7 @@ describe("userspace mode under load", () => {
     const before = Date.now();
     daemon.kill("SIGTERM");
     expect(await daemon.ended()).toBe(0);
-    expect(Date.now() - before).toBeLessThan(5000);
+    expect(Date.now() - before).toBeLessThan(30_000);
     open.close();
   });
 });
