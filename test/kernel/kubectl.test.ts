@@ -5,13 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Playground } from "../../src/playground/playground.ts";
+import { afterAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
-import { reasonToSkip } from "./netns.ts";
+import { groundFor, reasonNotToPlay } from "./ground.ts";
 
-const program = join(import.meta.dirname, "..", "..", "dist", "turnout.cjs");
-const reason = existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
+const reason = reasonNotToPlay();
 
 const debians = "/usr/bin/kubectl";
 const assets = findAssets("kubectl");
@@ -30,17 +28,9 @@ const kubectls: readonly [name: string, path: string, reason: string | null][] =
 ];
 
 describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
-  let ground: Playground;
+  const place = groundFor("nftables", whyNot);
   const home = mkdtempSync(join(tmpdir(), "turnout-kubectl-"));
-  beforeEach(({ skip }) => skip(whyNot !== null, whyNot ?? ""));
-  beforeAll(async () => {
-    if (whyNot !== null) return;
-    ground = await Playground.start({ mode: "nftables", port: 0, program: [process.execPath, program] });
-  });
-  afterAll(async () => {
-    await ground?.close();
-    rmSync(home, { recursive: true });
-  });
+  afterAll(() => rmSync(home, { recursive: true }));
 
   it("finds, sorts and shows in every form", async () => {
     const lines = async (line: string) => (await kubectl(line)).trim().split("\n");
@@ -132,7 +122,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await kubectl("run cart-1 --image=echo -n mine");
     await kubectl("wait --for=condition=Ready pod/cart-1 -n mine --timeout=9s");
     const address = await kubectl("get pod cart-1 -n mine -o jsonpath={.status.podIP}");
-    const { fate } = await ground.send("pod:mine/cart-1", "svc/shop/stock:9090");
+    const { fate } = await place.ground.send("pod:mine/cart-1", "svc/shop/stock:9090");
     expect(fate).toMatchObject({ by: { saw: address } });
     await kubectl("delete namespace mine");
     expect(await kubectl("get services -A -o name")).not.toContain("mine");
@@ -298,7 +288,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
 
   async function kubectl(line: string, input = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
     const child = promisify(execFile)(path, line.split(" "), {
-      env: { ...process.env, ...env, KUBECONFIG: ground.kubeconfig, HOME: home },
+      env: { ...process.env, ...env, KUBECONFIG: place.ground.kubeconfig, HOME: home },
     });
     child.child.stdin?.end(input);
     return (await child).stdout;
@@ -306,8 +296,8 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
 
   /** Who answers a pod that does not come and go here, or how it fails. */
   async function met(to: string): Promise<string> {
-    await ground.settled();
-    const { fate } = await ground.send("cart-1", to);
+    await place.ground.settled();
+    const { fate } = await place.ground.send("cart-1", to);
     return fate.kind === "answered" ? fate.by.pod : fate.kind;
   }
 

@@ -1,14 +1,9 @@
 // The playground as its users meet it: real packets agree with explain, and changes reach them.
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { runLine } from "../../src/playground/commands.ts";
-import { Playground } from "../../src/playground/playground.ts";
-import { reasonToSkip } from "./netns.ts";
+import { groundFor, reasonNotToPlay } from "./ground.ts";
 
-const root = join(import.meta.dirname, "..", "..");
-const program = join(root, "dist", "turnout.cjs");
-const reason = existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
+const reason = reasonNotToPlay();
 
 const senders = [
   "web-1",
@@ -34,24 +29,18 @@ const places = [
 ];
 
 describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s mode", (mode) => {
-  let ground: Playground;
+  const place = groundFor(mode, reason);
   /** What callers of a Service without endpoints meet; a relay takes them before it knows. */
   const nobody =
     mode === "userspace" ? { tcp: "closed", udp: "silence" } : { tcp: "refused", udp: "refused" };
-  beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
-  beforeAll(async () => {
-    if (reason !== null) return;
-    ground = await Playground.start({ mode, port: 0, program: [process.execPath, program] });
-  });
-  afterAll(() => ground?.close());
 
   it("gives real packets the fate that explain tells", async () => {
     const differences: string[] = [];
     for (const from of senders) {
       for (const to of places) {
         if (!canMeet(from, to)) continue;
-        const told = await ground.explain(from, to);
-        const { fate } = await ground.send(from, to);
+        const told = await place.ground.explain(from, to);
+        const { fate } = await place.ground.send(from, to);
         const met = fate.kind === "answered" ? fate.by.endpoint : fate.kind;
         if (!agrees(told, met)) differences.push(`${from} → ${to}: met ${met}, but explain says\n${told}`);
       }
@@ -60,59 +49,63 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
   });
 
   it("follows scaling, readiness, draining and a flushed ruleset", async () => {
-    await runLine(ground, "scale cart 4");
+    await runLine(place.ground, "scale cart 4");
     expect(await answersOf("web-1", "svc/shop/cart:80")).toMatch(/^cart-\d$/);
-    await runLine(ground, "scale stock 1");
-    await runLine(ground, "kill stock-2");
-    await runLine(ground, "unready stock-1");
+    await runLine(place.ground, "scale stock 1");
+    await runLine(place.ground, "kill stock-2");
+    await runLine(place.ground, "unready stock-1");
     expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe(nobody.tcp);
-    await runLine(ground, "ready stock-1");
+    await runLine(place.ground, "ready stock-1");
     expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe("stock-1");
-    await runLine(ground, "drain node-b");
-    const staying = ground.api.list("Pod").filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    await runLine(place.ground, "drain node-b");
+    const staying = place.ground.api
+      .list("Pod")
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const nodes = staying.map(({ spec }) => (spec as { nodeName: string }).nodeName);
     expect(new Set(nodes)).toEqual(new Set(["node-a"]));
-    await runLine(ground, "uncordon node-b");
-    await runLine(ground, "flush node-a");
+    await runLine(place.ground, "uncordon node-b");
+    await runLine(place.ground, "flush node-a");
     expect(await answersOf("outside", "nodeport:30080")).toMatch(/^web-\d$/);
   });
 
   it("lets pods end in their own time: they answer as long as nobody else can", async () => {
     const pods = () =>
-      ground.api.list("Pod").flatMap(({ metadata: { name } }) => (name.startsWith("dns-") ? [name] : []));
-    await runLine(ground, "scale dns 1");
+      place.ground.api
+        .list("Pod")
+        .flatMap(({ metadata: { name } }) => (name.startsWith("dns-") ? [name] : []));
+    await runLine(place.ground, "scale dns 1");
     const [first] = pods();
     // Longer than a busy machine takes for what follows.
-    await runLine(ground, `stop ${first} 60`);
+    await runLine(place.ground, `stop ${first} 60`);
     const next = await answersOf("web-1", "svc/shop/dns:53");
     expect(next).toMatch(/^dns-/);
     expect(next).not.toBe(first);
-    expect((await runLine(ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
+    expect((await runLine(place.ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
       "terminating, and others are ready",
     );
-    await runLine(ground, "scale dns 0");
+    await runLine(place.ground, "scale dns 0");
     expect(await answersOf("web-1", "svc/shop/dns:53")).toMatch(/^dns-/);
-    expect((await runLine(ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
+    expect((await runLine(place.ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
       "no endpoint is ready: all that are serving while they terminate",
     );
     await vi.waitFor(() => expect(pods()).toEqual([first]), { timeout: 60_000, interval: 100 });
-    await runLine(ground, "wait");
+    await runLine(place.ground, "wait");
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(first);
-    await runLine(ground, `stop ${first} 0`);
-    await runLine(ground, "wait");
+    await runLine(place.ground, `stop ${first} 0`);
+    await runLine(place.ground, "wait");
     expect(pods()).toEqual([]);
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(nobody.udp);
   });
 
   it("says what is wrong with a command", async () => {
-    expect(await runLine(ground, "fly")).toEqual([expect.stringContaining("send, explain, scale")]);
-    expect(await runLine(ground, "scale web many")).toEqual([expect.stringContaining("scale web 5")]);
-    expect(await runLine(ground, "kill nobody")).toEqual([expect.stringContaining("there are cart-1")]);
-    expect(await runLine(ground, "send web-1")).toEqual([expect.stringContaining("svc/shop/cart:80")]);
+    expect(await runLine(place.ground, "fly")).toEqual([expect.stringContaining("send, explain, scale")]);
+    expect(await runLine(place.ground, "scale web many")).toEqual([expect.stringContaining("scale web 5")]);
+    expect(await runLine(place.ground, "kill nobody")).toEqual([expect.stringContaining("there are cart-1")]);
+    expect(await runLine(place.ground, "send web-1")).toEqual([expect.stringContaining("svc/shop/cart:80")]);
   });
 
   async function answersOf(from: string, to: string): Promise<string> {
-    const { fate } = await ground.send(from, to);
+    const { fate } = await place.ground.send(from, to);
     return fate.kind === "answered" ? fate.by.pod : fate.kind;
   }
 });

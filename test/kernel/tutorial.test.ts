@@ -4,32 +4,20 @@ import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { runLine } from "../../src/playground/commands.ts";
-import { Playground } from "../../src/playground/playground.ts";
-import { reasonToSkip } from "./netns.ts";
+import { groundFor, reasonNotToPlay } from "./ground.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const program = join(root, "dist", "turnout.cjs");
-const reason = !existsSync(program)
-  ? "not built; build with: npm run build"
-  : existsSync("/usr/bin/kubectl")
-    ? reasonToSkip()
-    : "kubectl is not installed";
+const reason = existsSync("/usr/bin/kubectl") ? reasonNotToPlay() : "kubectl is not installed";
 
 type Step = { readonly where: "console" | "playground"; readonly command: string; readonly output: string[] };
 
-let ground: Playground;
-beforeEach(async () => {
-  if (reason === null)
-    ground = await Playground.start({ mode: "nftables", port: 0, program: [process.execPath, program] });
-});
-afterEach(() => ground?.close());
+const place = groundFor("nftables", reason);
 
-it("prints what docs/tutorial.md says", async ({ skip }) => {
-  skip(reason !== null, reason ?? "");
+it("prints what docs/tutorial.md says", async () => {
   for (const { where, command, output } of stepsOf(readFileSync(join(root, "docs/tutorial.md"), "utf8"))) {
-    const lines = where === "playground" ? await runLine(ground, command) : await run(command);
+    const lines = where === "playground" ? await runLine(place.ground, command) : await run(command);
     const wrong =
       lines.length !== output.length || lines.some((line, i) => !patternOf(output[i]!).test(line));
     // When a line differs, all of them are shown; else the page's own placeholders would hide the rest.
@@ -44,7 +32,7 @@ async function run(command: string): Promise<string[]> {
     env: {
       ...process.env,
       PATH: `${join(root, "bin")}:${process.env.PATH}`,
-      KUBECONFIG: ground.kubeconfig,
+      KUBECONFIG: place.ground.kubeconfig,
       HOME: join(tmpdir(), "turnout-kubectl"),
     },
   });

@@ -1,0 +1,39 @@
+// A playground for the tests of a suite; behind one that fails there is a new one, since what that left would fail it again.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { Playground, type PlaygroundOptions } from "../../src/playground/playground.ts";
+import { reasonToSkip } from "./netns.ts";
+
+const program = join(import.meta.dirname, "..", "..", "dist", "turnout.cjs");
+
+/** null when a playground can be had here. */
+export function reasonNotToPlay(): string | null {
+  return existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
+}
+
+/** To be called while a suite is being described. */
+export function groundFor(
+  mode: PlaygroundOptions["mode"],
+  reason: string | null,
+): { readonly ground: Playground } {
+  let ground: Playground;
+  const start = async () => {
+    ground = await Playground.start({ mode, port: 0, program: [process.execPath, program] });
+  };
+  beforeAll(async () => {
+    if (reason === null) await start();
+  });
+  beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
+  afterEach(async ({ task }) => {
+    if (task.result?.state !== "fail") return;
+    await ground.close();
+    await start();
+  });
+  afterAll(() => ground?.close());
+  return {
+    get ground() {
+      return ground;
+    },
+  };
+}
