@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
@@ -77,9 +76,14 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     ).toBe("8081Local");
     expect(await met("svc/shop/hello:80")).toBe("refused");
 
-    const watched = kubectl("get pods -w --request-timeout=3s");
+    const watching = started("get pods -w");
+    let watched = "";
+    watching.child.stdout?.on("data", (text) => (watched += String(text)));
+    await expect.poll(() => watched).toContain("hello-1");
     await kubectl("delete pod hello-1 --wait=false --grace-period=1");
-    expect(await watched).toMatch(/^hello-1 +1\/1 +Terminating/m);
+    await expect.poll(() => watched).toMatch(/^hello-1 +1\/1 +Terminating/m);
+    watching.child.kill();
+    await expect(watching).rejects.toThrow("Command failed");
     expect(await kubectl("delete -f -", hello)).toContain('service "hello" deleted');
     expect(await met("svc/shop/web:80")).toMatch(/^web-/);
   });
@@ -99,13 +103,13 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await kubectl("create service clusterip made --tcp=80:8080");
     await kubectl("create service nodeport made-np --tcp=80:8080 --node-port=30500");
     await kubectl("expose deployment made --name=made-too --port=81 --target-port=8080");
-    expect(await kubectl("rollout status deployment/made --timeout=9s")).toContain("rolled out");
+    expect(await kubectl("rollout status deployment/made --timeout=60s")).toContain("rolled out");
     expect(await met("svc/shop/made:80")).toMatch(/^made-/);
     expect(await met("svc/shop/made-too:81")).toMatch(/^made-/);
     expect(await kubectl("get service made-np")).toMatch(/80:30500\/TCP/);
 
     await kubectl("rollout restart deployment/made");
-    expect(await kubectl("rollout status deployment/made --timeout=9s")).toContain("rolled out");
+    expect(await kubectl("rollout status deployment/made --timeout=60s")).toContain("rolled out");
     await gone("made-1", "made-2");
     expect(await met("svc/shop/made:80")).toMatch(/^made-[34]$/);
     await kubectl("delete deployment,service made made-np made-too --ignore-not-found");
@@ -120,7 +124,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("get ns")).toMatch(/^mine +Active/m);
     // Pods of the same name in two namespaces are two pods.
     await kubectl("run cart-1 --image=echo -n mine");
-    await kubectl("wait --for=condition=Ready pod/cart-1 -n mine --timeout=9s");
+    await kubectl("wait --for=condition=Ready pod/cart-1 -n mine --timeout=60s");
     const address = await kubectl("get pod cart-1 -n mine -o jsonpath={.status.podIP}");
     const { fate } = await place.ground.send("pod:mine/cart-1", "svc/shop/stock:9090");
     expect(fate).toMatchObject({ by: { saw: address } });
@@ -142,9 +146,8 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
   it("cordons and drains a node: its pods end in their own time, and nobody is refused", async () => {
     expect(await kubectl("cordon node-b")).toContain("node/node-b cordoned");
     expect(await kubectl("get nodes")).toMatch(/^node-b +Ready,SchedulingDisabled/m);
-    const drained = kubectl("drain node-b --ignore-daemonsets --force --timeout=30s");
-    await sleep(1_500);
-    expect(await kubectl("get pods")).toMatch(/^web-2 +1\/1 +Terminating/m);
+    const drained = kubectl("drain node-b --ignore-daemonsets --force --grace-period=10 --timeout=60s");
+    await expect.poll(() => kubectl("get pods")).toMatch(/^web-2 +1\/1 +Terminating/m);
     expect(await met("svc/shop/web:80")).toMatch(/^web-/);
     expect(await drained).toContain("node/node-b drained");
     expect(await kubectl("get pods -o wide")).not.toContain("node-b");
@@ -255,9 +258,9 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
 
   it("goes back to the template before, and waits while it is paused", async () => {
     await kubectl("create deployment past --image=one");
-    await kubectl("wait --for=condition=Available deployment/past --timeout=9s");
+    await kubectl("wait --for=condition=Available deployment/past --timeout=60s");
     await kubectl("set image deployment/past one=two");
-    await kubectl("rollout status deployment/past --timeout=9s");
+    await kubectl("rollout status deployment/past --timeout=60s");
     expect(await kubectl("rollout history deployment/past")).toMatch(/^1 +<none>\n2 +<none>$/m);
     await kubectl("rollout undo deployment/past");
     expect(await kubectl("rollout history deployment/past")).toMatch(/^2 +<none>\n3 +<none>$/m);
@@ -274,7 +277,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
   it("keeps pods off a node that has a taint, or not the label", async () => {
     await kubectl("taint node node-a busy=yes:NoSchedule");
     await kubectl("create deployment shy --image=echo --replicas=2");
-    await kubectl("wait --for=condition=Available deployment/shy --timeout=9s");
+    await kubectl("wait --for=condition=Available deployment/shy --timeout=60s");
     expect(await kubectl("get pods -l app=shy -o wide")).not.toContain("node-a");
     await kubectl(
       `run zoned --image=echo --overrides={"spec":{"nodeSelector":{"topology.kubernetes.io/zone":"a"}}}`,
@@ -282,16 +285,20 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("get pod zoned")).toMatch(/^zoned +0\/1 +Pending/m);
     expect(await kubectl("describe pod zoned")).toMatch(/FailedScheduling.*node-b does not have the label/);
     await kubectl("taint node node-a busy-");
-    await kubectl("wait --for=condition=Ready pod/zoned --timeout=9s");
+    await kubectl("wait --for=condition=Ready pod/zoned --timeout=60s");
     await kubectl("delete deployment/shy pod/zoned --wait=false");
   });
 
   async function kubectl(line: string, input = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
-    const child = promisify(execFile)(path, line.split(" "), {
+    const running = started(line, env);
+    running.child.stdin?.end(input);
+    return (await running).stdout;
+  }
+
+  function started(line: string, env: NodeJS.ProcessEnv = {}) {
+    return promisify(execFile)(path, line.split(" "), {
       env: { ...process.env, ...env, KUBECONFIG: place.ground.kubeconfig, HOME: home },
     });
-    child.child.stdin?.end(input);
-    return (await child).stdout;
   }
 
   /** Who answers a pod that does not come and go here, or how it fails. */
@@ -303,7 +310,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
 
   /** Resolves when these pods have ended. */
   async function gone(...names: string[]): Promise<void> {
-    await kubectl(`wait --for=delete ${names.map((name) => `pod/${name}`).join(" ")} --timeout=20s`);
+    await kubectl(`wait --for=delete ${names.map((name) => `pod/${name}`).join(" ")} --timeout=60s`);
   }
 });
 
