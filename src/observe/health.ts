@@ -10,7 +10,7 @@ export type HealthEvent =
   /** A Sync succeeded, apart from the objects the kernel refused. */
   | { readonly kind: "synced"; readonly family: Family; readonly refused: readonly string[] }
   | { readonly kind: "failed"; readonly family: Family; readonly message: string }
-  /** Reading back showed that the kernel does not hold the Plan. */
+  /** Reading back showed that the kernel does not hold the Plan, or could not show that it does. */
   | { readonly kind: "differs"; readonly family: Family; readonly message: string };
 
 /** What happened to each family; immutable. */

@@ -94,7 +94,8 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       lastSuccess[record.family] = record.finishedAt;
     },
     readBack(family, differences, what) {
-      if (differences > 0) drift = [{ at: now(), family, differences, what }, ...drift].slice(0, remembered);
+      if (differences !== null && differences > 0)
+        drift = [{ at: now(), family, differences, what }, ...drift].slice(0, remembered);
     },
     status: () => ({
       ...facts,

@@ -297,6 +297,20 @@ describe("a Sync", () => {
     expect(kinds()).toEqual([]);
   });
 
+  it("a host that could not be read may differ, and nothing of it counts as repaired", async () => {
+    const { clock, observer, sync, health, value } = setUp();
+    observer.started("ipv4");
+    sync();
+    observer.readBack("ipv4", null, "drift: Cannot read");
+    sync({ trigger: "drift", outcome: failed });
+    clock.advance(60_000);
+    expect(health.verdict().reasons.map(({ kind }) => kind)).toEqual(["failing", "differs"]);
+    sync({ trigger: "drift" });
+    expect(health.verdict().reasons).toEqual([]);
+    expect(await value("turnout_read_back_differences_total")).toBe(0);
+    expect(await value("turnout_drift_repaired_total")).toBe(0);
+  });
+
   it.each<[Mode, number]>([
     ["nftables", 2],
     ["iptables", 2],

@@ -70,9 +70,9 @@ export function openSyncObserver(
     },
     readBack(family, differences, message) {
       metrics.readBacks.with(label(family)).add();
-      metrics.readBackDifferences.with(label(family)).add(differences);
-      of(family).differences += differences;
-      if (differences > 0) health.tell({ kind: "differs", family, message });
+      metrics.readBackDifferences.with(label(family)).add(differences ?? 0);
+      of(family).differences += differences ?? 0;
+      if (differences !== 0) health.tell({ kind: "differs", family, message });
     },
     local: (family) => of(family).local,
   };

@@ -151,7 +151,7 @@ export class Crank {
     if ("failed" in found) {
       this.#drifted ??= what;
       this.#readableAt = this.#options.clock.steady() + this.#retryMs();
-      observer.readBack(this.#family, 1, found.failed);
+      observer.readBack(this.#family, null, found.failed);
     } else observer.readBack(this.#family, found.differences, what);
   }
 }

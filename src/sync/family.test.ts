@@ -50,6 +50,22 @@ it("a record tells what the look at the host before it took and wrote", async ()
   });
 });
 
+it("a turn behind a look that failed is no success, unless it reads the host itself", async () => {
+  const { sync, turn, refuse, relent, readsBack } = setUp({ differences: 0 });
+  const look = async () => {
+    refuse();
+    await sync.verify("drift", never);
+    relent();
+    return turn([web], []);
+  };
+  const failed = { kind: "failed", message: "nobody is there" };
+  expect(await look()).toMatchObject({ outcome: failed, readBack: false, operations: 2 });
+  expect(sync.incomplete).toBe(true);
+  expect(await turn([web], [])).toMatchObject({ outcome: { kind: "ok" } });
+  readsBack();
+  expect(await look()).toMatchObject({ outcome: { kind: "ok" }, readBack: true });
+});
+
 it("what was repaired is told even though the turn behind it failed", async () => {
   const { sync, turn, refuse } = setUp({ differences: 1, repair: { operations: 1, bytes: 10 } });
   await sync.verify("resync", never);
@@ -66,15 +82,22 @@ function setUp(found: Verified | null = null) {
     isRefusing ? Promise.reject(new HostError("unavailable", "nobody is there")) : Promise.resolve(answer);
   const driver: Driver = {
     rules,
-    sync: () => taken({ readBack: false, operations: 2, bytes: 20, refused: [] }),
+    sync: () => taken({ readBack, operations: 2, bytes: 20, refused: [] }),
     verify: () => taken(found!),
     watch: async () => {},
     close: async () => {},
   };
   let now = 0;
   const sync = new FamilySync("ipv4", driver, () => ++now);
+  let readBack = false;
   const refuse = () => {
     isRefusing = true;
+  };
+  const relent = () => {
+    isRefusing = false;
+  };
+  const readsBack = () => {
+    readBack = true;
   };
   const serviceCIDRs: readonly string[] = [];
   const turn = (all: readonly ServicePort[], changed: readonly ServicePort[]) => {
@@ -82,5 +105,5 @@ function setUp(found: Verified | null = null) {
     const keys = new Set(changed.map(({ key }) => key));
     return sync.turn({ ports, changed: keys, serviceCIDRs }, ipv4Settings, "change", never);
   };
-  return { sync, turn, refuse, objects: () => sync.conflicts.map(({ object }) => object) };
+  return { sync, turn, refuse, relent, readsBack, objects: () => sync.conflicts.map(({ object }) => object) };
 }

@@ -21,7 +21,7 @@ export class FamilySync {
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
   /** The look at the host that the next turn began with; null: it begins without. */
-  #look: { readonly startedAt: number; readonly repair: Repair } | null = null;
+  #look: Look | null = null;
 
   constructor(family: Family, driver: Driver, wall: () => number) {
     this.family = family;
@@ -81,14 +81,17 @@ export class FamilySync {
     const { operations, bytes } = look?.repair ?? nothing;
     const sum = (applied: Omit<Applied, "refused">) => ({
       ...applied,
-      readBack: look !== null || applied.readBack,
+      readBack: look?.failure === null || applied.readBack,
       operations: operations + applied.operations,
       bytes: bytes + applied.bytes,
     });
     try {
       // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
       const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, this.#incomplete);
-      return { ...facts(), ...sum(applied), outcome: { kind: "ok", refused } };
+      // Others changed the host, or may have, and we could not see what: nothing is known to be in place.
+      const blind = applied.readBack ? null : (look?.failure ?? null);
+      const outcome = blind === null ? ({ kind: "ok", refused } as const) : failureOf(blind);
+      return { ...facts(), ...sum(applied), outcome };
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
       return { ...facts(), ...sum(nothing), outcome: failureOf(error) };
@@ -98,13 +101,13 @@ export class FamilySync {
   /** Compares host and Plan and repairs; the record of the turn behind it tells what that took. */
   async verify(trigger: "drift" | "resync", signal: AbortSignal): Promise<Verified | { failed: string }> {
     const startedAt = this.#wall();
-    this.#look = { startedAt, repair: nothing };
     try {
       const found = await this.#driver.verify(signal);
-      this.#look = { startedAt, repair: found.repair ?? nothing };
+      this.#look = { startedAt, repair: found.repair ?? nothing, failure: null };
       return found;
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
+      this.#look = { startedAt, repair: nothing, failure: error };
       return { failed: `${trigger}: ${error.message}` };
     }
   }
@@ -128,6 +131,13 @@ export class FamilySync {
     return gained;
   }
 }
+
+type Look = {
+  readonly startedAt: number;
+  readonly repair: Repair;
+  /** Why it could not be made; null: it was. */
+  readonly failure: HostError | null;
+};
 
 function failureOf(error: HostError): SyncRecord["outcome"] {
   return { kind: "failed", message: error.message, ofRules: error instanceof RestoreFailed };
