@@ -1,0 +1,141 @@
+// What the metrics of a kube-proxy, the real one or ours, say of Syncs that the kernel refuses: which series move, and when.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { httpGet } from "../kernel/http.ts";
+import type { Namespace } from "../kernel/netns.ts";
+import { changedShopSlice, shop, shopSlice } from "../kernel/shop.ts";
+import { eventually, nodeObject, openSite, type Site, sampleOf } from "../kernel/site.ts";
+import { service } from "../objects.ts";
+import { nodeName } from "../places.ts";
+import { enter } from "../reference/foothold.ts";
+import type { KubeObject } from "../reference/objects.ts";
+import { type RunningProxy, startProxy } from "../reference/proxy.ts";
+
+const prefix = "kubeproxy_sync_proxy_rules_";
+const syncFailures = `${prefix}nftables_sync_failures_total`;
+const cleanupFailures = `${prefix}nftables_cleanup_failures_total`;
+const lastTimestamp = `${prefix}last_timestamp_seconds`;
+const lastQueued = `${prefix}last_queued_timestamp_seconds`;
+/** What moves with Syncs. */
+const moving = [
+  syncFailures,
+  cleanupFailures,
+  `${prefix}duration_seconds_count`,
+  lastTimestamp,
+  "kubeproxy_network_programming_duration_seconds_count",
+];
+
+/** What became of the metrics from one moment to the next. */
+export type Movement = {
+  /** Every series of failures that is there in the end. */
+  readonly failures: readonly string[];
+  /** Of IPv4. */
+  readonly moved: readonly string[];
+};
+
+/** Another program owns the IPv4 table for a while: changes meet it, and another one comes behind it. */
+export function refusedChanges(program: string): Promise<{ failing: Movement; after: Movement }> {
+  return withProxy(program, shop(), async (proxy, { netns }, metrics) => {
+    const start = await metrics();
+    const thief = await takeTable(netns);
+    let failing: string;
+    try {
+      proxy.api.put(changedShopSlice(new Date()));
+      await eventually(async () => isDrained(start, await metrics()), "a failure");
+      // When a further one is counted, the Sync of the first change is over.
+      const counted = ipv4Of(await metrics(), syncFailures);
+      proxy.api.put(shopSlice("web-1", { endpoints: [] }));
+      await eventually(async () => ipv4Of(await metrics(), syncFailures) > counted, "a further failure");
+      failing = await metrics();
+    } finally {
+      await thief.end();
+    }
+    proxy.api.put(shopSlice());
+    const stamp = ipv4Of(start, lastTimestamp);
+    await eventually(async () => ipv4Of(await metrics(), lastTimestamp) > stamp, "a Sync that succeeds");
+    return { failing: movement(start, failing), after: movement(failing, await metrics()) };
+  });
+}
+
+/** A rule of somebody else leads to the chain of a Service that goes; further changes come until that is told. */
+export function heldChain(program: string): Promise<Movement> {
+  return withProxy(program, shop(), async (proxy, { netns }, metrics) => {
+    const start = await metrics();
+    const [chain] =
+      /(?<=chain )service-\S*shop\/web\/tcp\/http/.exec(netns.run("nft", "list chains ip")) ?? [];
+    netns.run("nft", `add chain ip kube-proxy held; add rule ip kube-proxy held jump ${chain}`);
+    proxy.api.remove("Service", "shop", "web");
+    let port = 1000;
+    const isTold = async () => {
+      proxy.api.put(passing(++port));
+      // A chain is deleted by a sync that begins more than a second after the one before.
+      await sleep(1500);
+      return ipv4Of(await metrics(), cleanupFailures) > 0;
+    };
+    await eventually(isTold, "a failure");
+    return movement(start, await metrics());
+  });
+}
+
+/** A Service that changes all the time. */
+function passing(port: number): KubeObject {
+  const ports = [{ name: "http", protocol: "TCP", port }];
+  const made = service({ clusterIP: "172.30.0.11", ports }, { metadata: { name: "passing" } });
+  return { apiVersion: "v1", kind: "Service", ...made } as unknown as KubeObject;
+}
+
+async function withProxy<T>(
+  program: string,
+  objects: readonly KubeObject[],
+  story: (proxy: RunningProxy, site: Site, metrics: () => Promise<string>) => Promise<T>,
+): Promise<T> {
+  const site = await openSite();
+  let proxy: RunningProxy | null = null;
+  try {
+    const all = [nodeObject(), ...objects];
+    proxy = await startProxy(enter(site.netns), program, { mode: "nftables" }, nodeName, all);
+    await proxy.ready();
+    const metrics = async () => (await httpGet(site.netns, "http://127.0.0.1:10249/metrics"))?.body ?? "";
+    return await story(proxy, site, metrics);
+  } finally {
+    await proxy?.stop();
+    await site.close();
+  }
+}
+
+/** The kernel refuses changes of a table to everybody but its owner, and removes it when that one ends. */
+async function takeTable(netns: Namespace): Promise<{ end(): Promise<void> }> {
+  const owner = spawn("ip", ["netns", "exec", netns.name, "nft", "-i"], {
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  const gone = once(owner, "exit");
+  const end = async () => {
+    owner.kill();
+    await gone;
+  };
+  owner.stdin.write("delete table ip kube-proxy; add table ip kube-proxy { flags owner; }\n");
+  const isTaken = () => netns.run("nft", "list table ip kube-proxy").includes("flags owner");
+  await eventually(isTaken, "an owned table").catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
+  return { end };
+}
+
+/** Whether a change has been taken up since then, and a Sync refused. */
+function isDrained(start: string, now: string): boolean {
+  const isQueued = ipv4Of(now, lastQueued) > ipv4Of(start, lastQueued);
+  return (
+    isQueued && sampleOf(now, `${prefix}endpoint_changes_pending`) === 0 && ipv4Of(now, syncFailures) > 0
+  );
+}
+
+function movement(before: string, after: string): Movement {
+  const failures = after.match(/^kubeproxy_sync_proxy_rules_nftables_\w+_failures_total\{.*?\}/gm) ?? [];
+  return { failures, moved: moving.filter((name) => ipv4Of(before, name) !== ipv4Of(after, name)) };
+}
+
+function ipv4Of(metrics: string, name: string): number {
+  return sampleOf(metrics, `${name}{ip_family="IPv4"}`);
+}
