@@ -596,7 +596,7 @@ describe("the reference", () => {
   });
 
   it.each([
-    [["--mode=foo"], "nftables, iptables, ipvs"],
+    [["--mode=foo"], "--mode must be nftables, iptables, ipvs or userspace, not"],
     [["--onec"], "did you mean --once?"],
     [["--port=70000"], "--port=7443"],
     [["--script=/nonexistent/x"], "cannot read /nonexistent/x: there is no such file"],

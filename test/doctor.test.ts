@@ -94,7 +94,8 @@ nftables: { syncPeriod: 60s }
   });
 
   it.each([
-    [["--from=ipvs", "--to=ebpf", ...shop], "--to must be iptables, ipvs, nftables or userspace"],
+    [["--from=ipvs", "--to=ebpf", ...shop], "--to must be nftables, iptables, ipvs or userspace"],
+    [["--from=toString", ...shop], "--from must be nftables, iptables, ipvs or userspace"],
     [["--to=nftables", ...shop], "say from which mode"],
     [["--from=nftables", ...shop], "--from and --to are both nftables"],
     [["--from=ipvs", "more", ...shop], 'cannot use "more"'],

@@ -5,12 +5,12 @@ import type { FileConfig } from "../config/fields.ts";
 import type { Mode } from "../config/modes.ts";
 import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
-import { judges } from "../explain/node-routes.ts";
 import { readinessFor } from "../sync/readiness.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import { isPlayground, type Look, lookAt, lookFrom, placeOf } from "./look.ts";
-import { Mistake, withMistakes } from "./mistake.ts";
+import { knownMode, modeNames } from "./look-config.ts";
+import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
 import { outputOf } from "./output.ts";
 import type { OwnFlags } from "./own-flags.ts";
@@ -22,7 +22,7 @@ Usage: turnout doctor migrate [--from=MODE] --to=MODE [--config=FILE] [--source=
   migrate     what another mode would change for the Services of a cluster, as one node sees it:
               packets that meet another fate, how endpoints are chosen, settings, the node itself
 
-  --from      iptables, ipvs, nftables or userspace; default: what --config or the daemon says
+  --from      ${alternatives(modeNames)}; default: what --config or the daemon says
   --to        the same; default nftables
   --config    the configuration file of kube-proxy; without it that of the daemon, or the defaults
   --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground, or daemon[:SOCKET] (default)
@@ -54,7 +54,7 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
     if (words[0] !== "migrate")
       throw new Mistake("say what to look into: turnout doctor migrate --to=nftables");
     const [live, output] = [on.has("live"), outputOf(given)];
-    const to = modeOf("to", given.to ?? "nftables");
+    const to = knownMode("to", given.to ?? "nftables");
     const look = await lookFrom(given, world.version);
     const migration = {
       from: fromOf(given, look),
@@ -81,15 +81,10 @@ function fileFor(given: OwnFlags, { config }: Look): FileConfig {
 }
 
 function fromOf(given: OwnFlags, look: Look): Mode {
-  if (given.from !== undefined) return modeOf("from", given.from);
+  if (given.from !== undefined) return knownMode("from", given.from);
   const source = given.source ?? "daemon";
   if (given.config || isPlayground(source) || source.startsWith("daemon")) return look.config.mode;
   throw new Mistake("say from which mode, for example --from=ipvs, or --config=FILE");
-}
-
-function modeOf(flag: string, text: string): Mode {
-  if (text in judges) return text as Mode;
-  throw new Mistake(`--${flag} must be iptables, ipvs, nftables or userspace, not ${JSON.stringify(text)}`);
 }
 
 async function remarksOn({ from, to }: Report, look: Look): Promise<NodeRemark[]> {

@@ -15,7 +15,7 @@ export function lookConfig(given: OwnFlags, told: string | null): ValidConfig {
     : told === null
       ? null
       : { name: "daemon", text: told };
-  const mode = given.mode ? knownMode(given.mode) : null;
+  const mode = given.mode ? knownMode("mode", given.mode) : null;
   const config = file === null ? defaultConfig(mode ?? "nftables") : completed(file);
   return withClusterCIDR(inMode(config, mode ?? config.mode), given["cluster-cidr"]);
 }
@@ -45,7 +45,11 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
   return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs };
 }
 
-function knownMode(text: string): Mode {
-  if (text in judges) return text as Mode;
-  throw new Mistake(`--mode must be ${alternatives(Object.keys(judges))}, not ${JSON.stringify(text)}`);
+export const modeNames = Object.keys(judges) as readonly Mode[];
+
+/** The mode that a flag names. */
+export function knownMode(flag: string, text: string): Mode {
+  const mode = modeNames.find((name) => name === text);
+  if (mode !== undefined) return mode;
+  throw new Mistake(`--${flag} must be ${alternatives(modeNames)}, not ${JSON.stringify(text)}`);
 }

@@ -1,7 +1,6 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
 import type { Mode } from "../config/modes.ts";
-import { judges } from "../explain/node-routes.ts";
 import { Failure } from "../playground/api/failure.ts";
 import { CannotStart } from "../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
@@ -11,6 +10,7 @@ import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
+import { knownMode } from "./look-config.ts";
 import { Mistake, whyUnreadable, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 import type { OwnFlags } from "./own-flags.ts";
@@ -75,10 +75,13 @@ async function play(
   }
 }
 
+function modeOf({ mode = "nftables" }: OwnFlags): Mode {
+  return knownMode("mode", mode);
+}
+
 function mistakeIn(given: OwnFlags): string | null {
   outputOf(given);
-  if (!isMode(given.mode ?? "nftables"))
-    return `--mode must be one of ${Object.keys(judges).join(", ")}, not ${JSON.stringify(given.mode)}`;
+  modeOf(given);
   if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
     return `--port must be a port, for example --port=7443, not ${JSON.stringify(given.port)}`;
   if (process.getuid?.() !== 0)
@@ -94,15 +97,10 @@ async function textOf(path: string): Promise<string> {
   }
 }
 
-function isMode(text: string): text is Mode {
-  return text in judges;
-}
-
 async function optionsOf(given: OwnFlags) {
-  const mode = given.mode ?? "nftables";
   const manifests = given.manifests === undefined ? {} : { manifests: await manifestsIn(given.manifests) };
   return {
-    mode: isMode(mode) ? mode : "nftables",
+    mode: modeOf(given),
     port: Number(given.port ?? 7443),
     program: [process.execPath, ...process.execArgv, process.argv[1]!],
     ...manifests,
