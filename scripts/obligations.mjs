@@ -24,10 +24,12 @@ for (const [spec, count] of Object.entries(counts).sort(([a], [b]) => a.localeCo
 }
 process.exitCode = missing === 0 ? 0 : 1;
 
+/** In test/ also files that several suites share. */
 function testTexts() {
-  return ["src", "test"].flatMap((folder) =>
+  const endings = { src: ".test.ts", test: ".ts" };
+  return Object.entries(endings).flatMap(([folder, ending]) =>
     readdirSync(join(root, folder), { recursive: true })
-      .filter((name) => name.endsWith(".test.ts"))
+      .filter((name) => name.endsWith(ending))
       .map((name) => text(join(folder, name))),
   );
 }
