@@ -40,7 +40,7 @@ describe("NodePorts on loopback", () => {
       routes,
       {
         ports: keyed(ports.map((each) => [each.key, each] as const)),
-        changed: new Set(["shop/web/tcp/"]),
+        changed: new Set(["shop/web/tcp/", ...ports.map(({ key }) => key)]),
         serviceCIDRs: [],
       },
       settings,
@@ -96,12 +96,15 @@ describe("NodePorts on loopback", () => {
     const squatter = createServer();
     await new Promise<void>((resolve) => squatter.listen(nodePort, "127.0.0.1", resolve));
     const backend = await backendSaying("a", closers);
-    await update([service(nodePort, [endpoint(backend)])]);
+    const other = { ...service(await unusedPort(), [endpoint(backend)]), key: "shop/other/tcp/" };
+    const both = [service(nodePort, [endpoint(backend)]), other];
+    await update(both);
     expect(failures).toHaveLength(1);
     expect(failures[0]).toContain("another program listens there");
+    expect([count, await answer(other.nodePort)]).toEqual([1, "a"]);
     await new Promise((resolve) => squatter.close(resolve));
-    await update([service(nodePort, [endpoint(backend)])]);
-    expect(await answer(nodePort)).toBe("a");
+    await update(both);
+    expect([count, await answer(nodePort)]).toEqual([2, "a"]);
   });
 
   it("12/99 all clients of loopback share one pin", async () => {

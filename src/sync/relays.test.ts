@@ -1,10 +1,11 @@
 // The relays of userspace mode on real sockets of the loopback interface, kept in step with Routes.
 import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
 import {
   answer,
+  blackHole,
   closeAfterTest,
   connected,
   datagram,
@@ -14,10 +15,14 @@ import {
   serveUdp,
   tcpEcho,
   udpClient,
+  until,
 } from "../../test/support/sockets.ts";
+import { listeningPorts } from "../host/relay/listening.ts";
 import { RelayPorts } from "../host/relay/ports.ts";
 import { Room } from "../host/relay/room.ts";
+import type { Problem } from "../model/problem.ts";
 import type { ServicePort } from "../model/snapshot.ts";
+import { conflicts } from "../routing/conflicts.ts";
 import type { Routes } from "../routing/routes.ts";
 import { Relays } from "./relays.ts";
 import { bindAddressOf, mustNotBindLoopback } from "./userspace-support.ts";
@@ -26,6 +31,8 @@ import { bindAddressOf, mustNotBindLoopback } from "./userspace-support.ts";
 class Bench {
   readonly relays: Relays;
   readonly room = new Room(10_000);
+  /** TCP ports that the kernel no longer lists. */
+  readonly aborted = new Set<number>();
   #routes: Routes | null = null;
   #now = 0;
 
@@ -39,6 +46,7 @@ class Bench {
       udpIdleMs: 30_000,
       now: () => this.#now,
       random: () => 0,
+      listening: () => new Set([...listeningPorts("ipv4")!].filter((port) => !this.aborted.has(port))),
     });
     closeAfterTest(() => this.relays.close());
   }
@@ -51,9 +59,14 @@ class Bench {
   async sync(...ports: readonly ServicePort[]): Promise<void> {
     const routes = routed(ports, ipv4Settings, this.#routes);
     this.#routes = routes;
-    const keys = new Set([...routes.changed, ...this.relays.unfinished]);
+    const { keys: deaf } = await this.relays.dropDeaf();
+    const keys = new Set([...routes.changed, ...this.relays.unfinished, ...deaf]);
     await this.relays.grow(routes, keys);
     await this.relays.shrink(routes, keys);
+  }
+
+  conflicts(port: ServicePort): Problem[] {
+    return conflicts(this.#routes!, this.#routes!.ports.get(port.key)!);
   }
 
   portOf(port: ServicePort): number {
@@ -162,6 +175,43 @@ describe("relays", () => {
     expect(await asked(port, 1)).not.toEqual([pinned]);
   });
 
+  it("21/14 try four times, with more patience each time, and close a client whom nobody answers", async () => {
+    const hole = await blackHole();
+    const bench = new Bench();
+    const web = servicePort("shop/web", { endpoints: [at(hole)] });
+    await bench.sync(web);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    closeAfterTest(() => vi.useRealTimers());
+    const client = await connected(bench.portOf(web));
+    client.resume();
+    for (const ms of [250, 500, 1000, 2000]) {
+      await until(() => vi.getTimerCount() > 0);
+      vi.advanceTimersByTime(ms - 1);
+      expect(vi.getTimerCount()).toBe(1);
+      vi.advanceTimersByTime(1);
+    }
+    await until(() => client.destroyed);
+    expect([client.destroyed, vi.getTimerCount()]).toEqual([true, 0]);
+  });
+
+  it("21/10 two Services that claim one place: the first keeps it, the other is told, and takes over when it is free", async () => {
+    const nodePort = await freeRange(1);
+    const [first, second] = [
+      servicePort("shop/a", { nodePort, endpoints: [at(await backend("a"))] }),
+      servicePort("shop/b", { nodePort, clusterIP: "172.30.0.9", endpoints: [at(await backend("b"))] }),
+    ];
+    const bench = new Bench();
+    await bench.sync(first, second);
+    expect(bench.relays.problems()).toEqual([]);
+    expect(bench.conflicts(second)).toMatchObject([{ object: "Service shop/b" }]);
+    expect(bench.conflicts(first)).toEqual([]);
+    expect(await asked(bench.portOf(first), 1)).toEqual(["a"]);
+    expect(bench.relays.state().held).toEqual([`node/tcp/${nodePort}`]);
+    await bench.sync(second);
+    expect(bench.conflicts(second)).toEqual([]);
+    expect(await canListen("tcp", nodePort)).toBe(false);
+  });
+
   it("21/21 stay open whatever changes but the Service itself", async () => {
     const [one, other] = [await freeRange(1), await freeRange(1)];
     const bench = new Bench();
@@ -195,6 +245,26 @@ describe("relays", () => {
     expect(String(await datagram(client, bench.portOf(dns), "?"))).toBe("a");
     await bench.sync({ ...dns, endpoints: [endpoint(`${host}:${b}`)] });
     expect(String(await datagram(client, bench.portOf(dns), "?"))).toBe("b");
+  });
+
+  it("are opened anew, and places held anew, where the kernel no longer lists them; connections run on", async () => {
+    const nodePort = await freeRange(1);
+    const bench = new Bench();
+    const web = servicePort("shop/web", { nodePort, endpoints: [at(await tcpEcho())] });
+    const dns = servicePort("shop/dns", { protocol: "udp", clusterIP: "172.30.0.9" });
+    await bench.sync(web, dns);
+    const [before, untouched] = [bench.portOf(web), bench.portOf(dns)];
+    const client = await connected(before);
+    await bench.sync(web, dns);
+    expect(bench.portOf(web)).toBe(before);
+    bench.aborted.add(before).add(nodePort);
+    await bench.sync(web, dns);
+    expect(bench.portOf(web)).not.toBe(before);
+    expect(bench.portOf(dns)).toBe(untouched);
+    expect(String(await answer(bench.portOf(web), "new"))).toBe("new");
+    expect(await exchange(client, "old")).toBe("old");
+    expect(await canListen("tcp", nodePort)).toBe(false);
+    expect([bench.room.has(9995), bench.room.has(9996)]).toEqual([true, false]);
   });
 
   it("21/20 open nothing for SCTP, and its siblings do not mind", async () => {

@@ -2,6 +2,7 @@
 import { HostError } from "../host/error.ts";
 import { Balancer } from "../host/relay/balancer.ts";
 import { type Hold, hold } from "../host/relay/hold.ts";
+import { listeningPorts } from "../host/relay/listening.ts";
 import type { RelayPorts } from "../host/relay/ports.ts";
 import type { Relay, RelayOptions } from "../host/relay/relay.ts";
 import type { Room } from "../host/relay/room.ts";
@@ -38,6 +39,8 @@ export type RelaysOptions = {
   /** Milliseconds that never go back. */
   readonly now: () => number;
   readonly random: () => number;
+  /** TCP ports that are listened on here, null where nobody tells; asks the kernel unless told. */
+  readonly listening?: () => ReadonlySet<number> | null;
 };
 
 /** The relays of one ServicePort. */
@@ -124,15 +127,34 @@ export class Relays {
       const routed = routes.ports.get(key);
       const needed = routed === undefined ? new Set<Door>() : doorsOf(routed);
       for (const [door, relay] of served.doors) {
-        if (needed.has(door)) continue;
-        served.doors.delete(door);
-        closed.push({ protocol: served.routed.port.protocol, port: relay.port });
-        await this.#close(served, relay);
+        if (!needed.has(door)) closed.push(await this.#shut(served, door, relay));
       }
       await this.#releasePlaces(served, routes);
       if (routed === undefined) this.#served.delete(key);
     }
     return closed;
+  }
+
+  /** Gives up what somebody had the kernel abort, so that it is opened anew when the ServicePorts named here grow. */
+  async dropDeaf(): Promise<{ readonly keys: ReadonlySet<PortKey>; readonly closed: readonly Turned[] }> {
+    const keys = new Set<PortKey>();
+    const closed: Turned[] = [];
+    const { family, listening = () => listeningPorts(family) } = this.#options;
+    const tcp = listening();
+    if (tcp === null) return { keys, closed };
+    for (const [key, served] of this.#served) {
+      for (const [door, relay] of served.doors) {
+        if (!relay.isDeaf(tcp)) continue;
+        keys.add(key);
+        closed.push(await this.#shut(served, door, relay));
+      }
+      for (const id of served.held) {
+        if (this.#holds.get(id)?.isLost(tcp) !== true) continue;
+        keys.add(key);
+        await this.#letGo(id);
+      }
+    }
+    return { keys, closed };
   }
 
   /** What could not be opened, as Problems of the Services. */
@@ -217,12 +239,15 @@ export class Relays {
   }
 
   /** Established TCP connections go on; UDP has no end to wait for. */
-  async #close(served: Served, relay: Relay): Promise<void> {
-    await relay.close(served.routed.port.protocol === "udp");
+  async #shut({ routed, doors }: Served, door: Door, relay: Relay): Promise<Turned> {
+    const { protocol } = routed.port;
+    doors.delete(door);
+    await relay.close(protocol === "udp");
     this.#options.ports.release(relay.port);
     this.#options.room.give(1);
     for (const earlier of this.#lingering) if (earlier.open() === 0) this.#lingering.delete(earlier);
     if (relay.open() > 0) this.#lingering.add(relay);
+    return { protocol, port: relay.port };
   }
 
   async #holdPlaces({ routed, settings, held }: Served): Promise<string[]> {
@@ -260,12 +285,16 @@ export class Relays {
       if (route !== undefined && this.#placeOf(route.frontend, routes.settings) !== null) continue;
       held.delete(id);
       this.#taken.delete(id);
-      const place = this.#holds.get(id);
-      if (place === undefined) continue;
-      this.#holds.delete(id);
-      await place.release();
-      this.#options.room.give(1);
+      await this.#letGo(id);
     }
+  }
+
+  async #letGo(id: FrontendId): Promise<void> {
+    const place = this.#holds.get(id);
+    if (place === undefined) return;
+    this.#holds.delete(id);
+    await place.release();
+    this.#options.room.give(1);
   }
 }
 

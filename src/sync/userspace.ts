@@ -13,7 +13,7 @@ import { compile } from "../modes/userspace/compile.ts";
 import type { OpenRelays } from "../modes/userspace/relays.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
-import { Relays } from "./relays.ts";
+import { Relays, type Turned } from "./relays.ts";
 import { TablesDriver } from "./tables.ts";
 
 export type UserspaceOptions = {
@@ -83,8 +83,13 @@ class UserspaceDriver implements Driver {
     return { ...applied, refused: [...applied.refused, ...this.#relays.problems()] };
   }
 
-  verify(signal: AbortSignal): Promise<Verified> {
-    return this.#tables.verify(signal);
+  /** Relays that somebody had the kernel abort are opened anew by the Sync that follows. */
+  async verify(signal: AbortSignal): Promise<Verified> {
+    const { keys, closed } = await this.#relays.dropDeaf();
+    for (const key of keys) this.#pending.add(key);
+    this.#note(closed);
+    const verified = await this.#tables.verify(signal);
+    return { ...verified, differences: verified.differences + keys.size };
   }
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
@@ -109,9 +114,16 @@ class UserspaceDriver implements Driver {
     const opened = await this.#relays.grow(routes, keys);
     const applied = await this.#tables.sync({ ...routes, changed: keys }, signal, retryRefused);
     const closed = await this.#relays.shrink(routes, keys);
-    for (const { port, protocol } of closed) if (protocol === "udp") this.#gone.add(port);
-    if ([...opened, ...closed].some(({ protocol }) => protocol === "udp")) this.#flowsInDoubt = true;
+    this.#note(closed);
+    if (opened.some(isUdp)) this.#flowsInDoubt = true;
     return { applied, closed: closed.length };
+  }
+
+  #note(closed: readonly Turned[]): void {
+    for (const { port } of closed.filter(isUdp)) {
+      this.#gone.add(port);
+      this.#flowsInDoubt = true;
+    }
   }
 
   /** The kernel leads a UDP flow by what it tracked at the first datagram, to a port that is closed by now. */
@@ -138,6 +150,10 @@ class UserspaceDriver implements Driver {
     if (claims?.[0] === undefined) return false;
     return ![...this.#relays.socketsOf(claims[0].key).doors.values()].includes(replySourcePort);
   }
+}
+
+function isUdp({ protocol }: Turned): boolean {
+  return protocol === "udp";
 }
 
 function sum(a: Applied, b: Applied): Applied {

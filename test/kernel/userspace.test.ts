@@ -6,7 +6,7 @@ import { readScenario } from "../scenarios.ts";
 import { daemonAmongPods } from "./among-pods.ts";
 import { readFlows } from "./flows.ts";
 import { type Probe, send } from "./probe.ts";
-import { eventually, sampleOf } from "./site.ts";
+import { type Daemon, eventually, sampleOf } from "./site.ts";
 
 const objects = ["node-port", "udp-flows"].flatMap((name) => readScenario(name).objects);
 const chains = /KUBE-(PORTALS|NODEPORT)-\w+/;
@@ -16,6 +16,9 @@ describe("userspace mode", () => {
   const { saved, stop } = node;
   const started = (more: Readonly<Record<string, unknown>> = {}) =>
     node.started({ mode: "userspace", ...more });
+
+  const repaired = async (daemon: Daemon) =>
+    sampleOf(await daemon.metrics(), 'turnout_drift_repaired_total{ip_family="IPv4"}');
 
   /** What a sender meets that goes there once, in each family. */
   async function met(from: Probe["from"]["kind"], address: string, target: string): Promise<string[]> {
@@ -60,16 +63,37 @@ describe("userspace mode", () => {
 
   it("21/6 puts back a rule and a jump that somebody deleted, once", async () => {
     const daemon = await started();
-    const repaired = async () =>
-      sampleOf(await daemon.metrics(), 'turnout_drift_repaired_total{ip_family="IPv4"}');
     const whole = sorted(saved());
     for (const chain of ["PREROUTING", "KUBE-PORTALS-CONTAINER"]) {
-      const before = await repaired();
+      const before = await repaired(daemon);
       // From now on the daemon may repair at any moment.
       node.site.netns.run("iptables", "-t", "nat", "-D", chain, "1");
-      await eventually(async () => (await repaired()) > before, `a repair of ${chain}`);
+      await eventually(async () => (await repaired(daemon)) > before, `a repair of ${chain}`);
       await eventually(() => sorted(saved()).join() === whole.join(), `the rules of ${chain}`);
     }
+  });
+
+  it("opens relays anew that somebody had the kernel abort", async () => {
+    const daemon = await started({ iptables: { syncPeriod: "3s" } });
+    const targets = ["172.30.0.25:80/tcp", "172.30.0.85:80/udp", "192.168.0.2:30085/udp"];
+    const served = async () => (await Promise.all(targets.map((to) => met("pod", places.L2, to)))).flat();
+    const isServed = async () => (await served()).every((sight) => sight.endsWith(":8080 masquerade"));
+    expect(await isServed()).toBe(true);
+    const relays = new Set([...saved().matchAll(/--to-ports (\d+)/g)].map(([, port]) => port));
+    const process = `pid=${daemon.pid},`;
+    const listeners = () =>
+      node.site.netns
+        .run("ss", "-Htulnp")
+        .split("\n")
+        .filter((line) => line.includes(process));
+    const count = listeners().length;
+    const before = await repaired(daemon);
+    // Its sockets for health and metrics are none of this.
+    for (const port of [...relays, "30025", "30085"])
+      node.site.netns.run("ss", "-K", "-tuln", `sport = :${port}`);
+    await eventually(async () => (await repaired(daemon)) > before, "a repair", 30_000);
+    await eventually(() => listeners().length === count, "all sockets", 30_000);
+    await eventually(isServed, "all Services", 30_000);
   });
 
   it("21/7 21/4 starts over its own rules with other ports, and flows of the process before find them", async () => {

@@ -1,6 +1,8 @@
 // Servers and clients on loopback for tests of relays; whatever is opened is closed after the test.
 import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
 import { afterEach } from "vitest";
 
 export const host = "127.0.0.1";
@@ -49,6 +51,23 @@ export async function unusedPort(): Promise<number> {
   return port;
 }
 
+/** The port of a server that takes no more connections: the kernel drops what asks for another one, without a word. */
+export async function blackHole(): Promise<number> {
+  const worker = new Worker(
+    `const server = require("node:net").createServer();
+    server.listen({ host: ${JSON.stringify(host)}, port: 0, backlog: 1 }, () => {
+      require("node:worker_threads").parentPort.postMessage(server.address().port);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });`,
+    { eval: true },
+  );
+  closeAfterTest(() => worker.terminate());
+  const port = await new Promise<number>((resolve) => worker.once("message", resolve));
+  // A backlog of one keeps two.
+  for (const _ of [1, 2]) await connected(port);
+  return port;
+}
+
 export function connected(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const client = connect({ host, port }, () => resolve(client));
@@ -84,4 +103,10 @@ export function datagram(client: Datagrams, port: number, data: Buffer | string)
     client.once("message", (reply) => resolve(reply));
     client.send(data, port, host);
   });
+}
+
+/** Waits for sockets, but not for ever, where the test has timers in its own hands. */
+export async function until(isSo: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!isSo() && performance.now() < deadline) await nextTurn();
 }

@@ -3,8 +3,12 @@ import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 import { cannotListen } from "./relay.ts";
 
-/** Gives the place back. */
-export type Hold = { readonly release: () => Promise<void> };
+export type Hold = {
+  /** Whether the place is no longer held, as somebody had the kernel abort its socket. `tcp`: ports that are listened on. */
+  readonly isLost: (tcp: ReadonlySet<number>) => boolean;
+  /** Gives the place back. */
+  readonly release: () => Promise<void>;
+};
 
 /** Rejects with HostError when somebody else listens there. */
 export function hold(protocol: "tcp" | "udp", host: string, port: number): Promise<Hold> {
@@ -19,7 +23,10 @@ function holdTcp(host: string, port: number): Promise<Hold> {
     // What goes wrong later, such as running out of descriptors, concerns nobody: the place is held all the same.
     server.on("error", () => {});
     server.listen({ host, port, ipv6Only: host.includes(":") }, () =>
-      resolve({ release: () => new Promise((done) => server.close(() => done())) }),
+      resolve({
+        isLost: (tcp) => !tcp.has(port),
+        release: () => new Promise((done) => server.close(() => done())),
+      }),
     );
   });
 }
@@ -31,7 +38,11 @@ function holdUdp(host: string, port: number): Promise<Hold> {
     socket.once("error", (cause) => reject(cannotListen("UDP", { host, port }, cause)));
     socket.on("error", () => {});
     socket.bind({ address: host, port }, () =>
-      resolve({ release: () => new Promise((done) => socket.close(() => done())) }),
+      resolve({
+        // An aborted UDP socket keeps the port that it asked for.
+        isLost: () => false,
+        release: () => new Promise((done) => socket.close(() => done())),
+      }),
     );
   });
 }

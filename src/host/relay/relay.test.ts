@@ -1,19 +1,24 @@
 // Relays on real sockets of the loopback interface.
 import { createSocket } from "node:dgram";
 import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { tcpRelay, to, udpRelay } from "../../../test/support/relays.ts";
 import {
   answer,
+  blackHole,
   connected,
+  datagram,
   host,
   serveTcp,
+  serveUdp,
   tcpEcho,
+  udpClient,
   udpEcho,
+  until,
   unusedPort,
 } from "../../../test/support/sockets.ts";
 import { HostError } from "../error.ts";
-import { Balancer } from "./balancer.ts";
+import { Balancer, type RelayBackend } from "./balancer.ts";
 
 describe("TCP relay", () => {
   it("21/30 keeps half-closed connections: what the backend still sends after the client's FIN arrives", async () => {
@@ -52,6 +57,25 @@ describe("TCP relay", () => {
     const empty = await tcpRelay({ choose: () => null });
     expect(String(await answer(empty.port))).toBe("");
     expect(outcomes).toEqual(["forwarded", "failed"]);
+  });
+
+  it("21/14 goes on to another backend when one does not answer in time, and closes the client when none does", async () => {
+    const backend = await serveTcp((socket) => socket.end("here"));
+    const hole = await blackHole();
+    const attempts: number[] = [];
+    const relay = await tcpRelay({
+      choose: (_, attempt) => {
+        attempts.push(attempt);
+        return { address: host, port: attempt === 0 ? hole : backend };
+      },
+      dialMs: [50, 60_000],
+    });
+    expect(String(await answer(relay.port))).toBe("here");
+    const hopeless = await tcpRelay({ choose: to(hole), dialMs: [20, 40] });
+    const start = performance.now();
+    expect(String(await answer(hopeless.port))).toBe("");
+    expect(performance.now() - start).toBeGreaterThan(50);
+    expect(attempts).toEqual([0, 1]);
   });
 
   it("21/26 cuts open connections on both sides when told, and lets them live when not", async () => {
@@ -104,6 +128,37 @@ describe("UDP relay", () => {
   });
 });
 
+describe("a UDP client that is silent", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it("21/17 is forgotten, unless its backend or itself says something; then it gets a fresh socket", async () => {
+    const sockets: number[] = [];
+    let say: (text: string) => void = () => {};
+    const backend = await serveUdp((data, reply, from) => {
+      sockets.push(from.port);
+      say = reply;
+      if (String(data) !== "unanswered") reply(data);
+    });
+    const relay = await udpRelay({ choose: to(backend), idleMs: 250 });
+    const client = await udpClient();
+    await datagram(client, relay.port, "first");
+    vi.advanceTimersByTime(200);
+    client.send("unanswered", relay.port, host);
+    await until(() => sockets.length === 2);
+    vi.advanceTimersByTime(200);
+    const heard = new Promise((resolve) => client.once("message", resolve));
+    say("from the backend");
+    await heard;
+    vi.advanceTimersByTime(200);
+    expect(relay.open()).toBe(1);
+    vi.advanceTimersByTime(50);
+    expect(relay.open()).toBe(0);
+    await datagram(client, relay.port, "again");
+    expect(sockets.map((port) => port === sockets[0])).toEqual([true, true, false]);
+  });
+});
+
 describe("balancer", () => {
   const backends = [1, 2, 3].map((port) => ({ address: host, port }));
 
@@ -115,6 +170,21 @@ describe("balancer", () => {
     expect(balancer.choose("x")!.port).toBe(first[0]);
     balancer.set([...backends].reverse(), null);
     expect(balancer.choose("x")!.port).toBe(first[1]);
+  });
+
+  it("21/11 shuffles other backends, and begins with the first of them", () => {
+    let dice = 0;
+    const balancer = new Balancer({ order: "turn", random: () => dice, now: () => 0 });
+    const order = (...set: typeof backends) => {
+      balancer.set(set, null);
+      return set.map(() => balancer.choose("x")!.port);
+    };
+    const [one, two, three] = backends as [RelayBackend, RelayBackend, RelayBackend];
+    expect(order(one, two, three)).toEqual([2, 3, 1]);
+    for (const _ of [1, 2]) balancer.choose("x");
+    expect(order(one, two)).toEqual([2, 1]);
+    dice = 0.99;
+    expect(order(one, two, three)).toEqual([1, 2, 3]);
   });
 
   it("21/12 21/28 pins a client, sliding, until the backend leaves or the time-out changes", () => {
@@ -135,9 +205,20 @@ describe("balancer", () => {
     );
     expect(balancer.choose("x")).not.toEqual(next);
     const again = balancer.choose("x")!;
-    expect(balancer.choose("x", true)).not.toEqual(again);
+    const instead = balancer.choose("x", true);
+    expect(instead).not.toEqual(again);
+    expect(balancer.choose("x")).toEqual(instead);
     balancer.set([], 10);
     expect(balancer.choose("x")).toBeNull();
+  });
+
+  it.each([20, null])("21/28 lets go of a client when the time-out becomes %s", (seconds) => {
+    const balancer = new Balancer({ order: "turn", random: () => 0, now: () => 0 });
+    balancer.set(backends, 10);
+    const pinned = balancer.choose("x");
+    expect(balancer.choose("x")).toEqual(pinned);
+    balancer.set(backends, seconds);
+    expect(balancer.choose("x")).not.toEqual(pinned);
   });
 });
 

@@ -20,6 +20,8 @@ export type Relay = {
   readonly port: number;
   /** How many connections, or clients, are open. */
   readonly open: () => number;
+  /** Whether traffic no longer reaches it, as somebody had the kernel abort its socket. `tcp`: ports that are listened on. */
+  readonly isDeaf: (tcp: ReadonlySet<number>) => boolean;
   /** Clients of a UDP relay whose backend has left are forgotten: their next datagram goes to another. TCP runs on. */
   readonly retain: (isStill: (backend: RelayBackend) => boolean) => void;
   /** Stops listening; with `cut` what is open is closed as well. UDP clients are forgotten in any case. */

@@ -18,9 +18,11 @@ export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
   server.maxConnections = Math.min(options.limit, options.room.share >> 1);
   await listening(server, options);
   const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : options.port;
   return {
-    port: typeof address === "object" && address !== null ? address.port : options.port,
+    port,
     open: () => open.size,
+    isDeaf: (tcp) => !tcp.has(port),
     retain: () => {},
     close: (cut) =>
       new Promise((resolve) => {

@@ -75,9 +75,12 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
     options.room.give(1);
   }
 
+  const { port } = server.address();
   return {
-    port: server.address().port,
+    port,
     open: () => flows.size,
+    // A port that the kernel chose is taken away with the abort; one that was asked for stays.
+    isDeaf: () => server.address().port !== port,
     retain: (isStill) => {
       for (const [key, flow] of flows) if (!isStill(flow.backend)) forget(key, flow);
     },

@@ -1,0 +1,54 @@
+// Places held for Frontends, and what cannot shake them.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Server } from "node:net";
+import { describe, expect, it } from "vitest";
+import { closeAfterTest, connected, host, serveTcp, unusedPort } from "../../../test/support/sockets.ts";
+import { hold } from "./hold.ts";
+
+describe("a place held for TCP", () => {
+  it("stays held when a client cannot be accepted, and until it is released", async () => {
+    const port = await unusedPort();
+    const [server, place] = await listeningWhile(() => hold("tcp", host, port));
+    // As when there are no descriptors left: an error without a listener would end the process.
+    for (const code of ["EMFILE", "ENFILE"])
+      server.emit("error", Object.assign(new Error("accept"), { code }));
+    expect(server.listening).toBe(true);
+    await expect(hold("tcp", host, port)).rejects.toThrow("another program listens there");
+    expect([place.isLost(new Set([port])), place.isLost(new Set())]).toEqual([false, true]);
+    await place.release();
+    await (await hold("tcp", host, port)).release();
+  });
+
+  it("sends clients away", async () => {
+    const port = await unusedPort();
+    const place = await hold("tcp", host, port);
+    closeAfterTest(() => place.release());
+    const client = await connected(port);
+    await new Promise((resolve) => client.once("close", resolve).resume());
+    expect(client.destroyed).toBe(true);
+  });
+});
+
+describe("a place held for UDP", () => {
+  it("is held until it is released, and TCP is no concern of it", async () => {
+    const port = await serveTcp(() => {});
+    const place = await hold("udp", host, port);
+    expect(place.isLost(new Set())).toBe(false);
+    await expect(hold("udp", host, port)).rejects.toThrow(`Cannot listen on UDP ${host} port ${port}`);
+    await place.release();
+    await (await hold("udp", host, port)).release();
+  });
+});
+
+/** What is made, and the server that began to listen meanwhile. */
+async function listeningWhile<T>(make: () => Promise<T>): Promise<[Server, T]> {
+  const servers: Server[] = [];
+  const note = (message: unknown) => servers.push((message as { server: Server }).server);
+  subscribe("tracing:net.server.listen:asyncStart", note);
+  try {
+    const made = await make();
+    return [servers[0]!, made];
+  } finally {
+    unsubscribe("tracing:net.server.listen:asyncStart", note);
+  }
+}
