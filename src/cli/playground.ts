@@ -129,7 +129,9 @@ async function onTerminal(options: Options, signal: AbortSignal): Promise<number
     await view.run(ground, signal);
     return 0;
   } finally {
+    process.stdout.write("removing everything…\n");
     await ground.close();
+    process.stdout.write("Everything is removed.\n");
   }
 }
 
@@ -186,7 +188,7 @@ async function runScript(
     if (line === "quit") break;
     print(`> ${line}`);
     try {
-      for (const answer of await obey(ground, line)) print(`  ${answer}`);
+      await obey(ground, line, (answer) => print(`  ${answer}`));
     } catch (error) {
       if (!(error instanceof CannotDo)) throw error;
       print(`  ${error.message}`);

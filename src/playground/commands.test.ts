@@ -10,9 +10,31 @@ it.each([
   ["send web-1", "say from where to where, for example: send web-1 svc/shop/cart:80"],
   ["send a b 101", "say a number from 1 to 100"],
   ["kill", "say which one, for example: kill web-1"],
+  ["quit now", 'cannot use "now"; the command is: quit'],
+  ["help me", 'there is no command "me"; there are send'],
   ["kill a b", 'cannot use "b"; the command is: kill POD'],
 ])("%s", async (line, answer) => {
   const lines = await runLine({} as Playground, line);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain(answer);
+});
+
+it("help tells more of one command, and how packets are named", async () => {
+  const lines = await runLine({} as Playground, "help send");
+  expect(lines[0]).toMatch(/^send FROM TO \[TIMES\] +requests/);
+  expect(lines).toContain("for example: send web-1 svc/shop/cart:80 5");
+  expect(lines.join("\n")).toMatch(/^FROM: .*\nTO: +svc/m);
+});
+
+it("answers are told one by one, as they come", async () => {
+  const told: string[] = [];
+  const heard: number[] = [];
+  const send = async (from: string, to: string) => {
+    heard.push(told.length);
+    return { from, to, fate: { kind: "refused", ms: 1 } };
+  };
+  const lines = await runLine({ send } as unknown as Playground, "send a b 3", (line) => told.push(line));
+  expect(heard).toEqual([0, 1, 2]);
+  expect(told).toEqual(Array(3).fill("a → b: refused at once; 1 ms"));
+  expect(lines).toEqual(told);
 });

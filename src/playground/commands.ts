@@ -4,12 +4,23 @@ import { closest } from "../config/closest.ts";
 import type { Fate } from "./net/send.ts";
 import { CannotDo, type Playground, type Sent } from "./playground.ts";
 
+type Tell = (line: string) => void;
+
+/** How packets are named, for `send` and `explain`. */
+const packets = [
+  "FROM: web-1 (a pod), node-a, outside, outside:203.0.113.200",
+  "TO:   svc/shop/web:80, svc/shop/dns:dns, nodeport:30080, nodeport:30053/udp, 172.30.0.10:80",
+];
+
 type Command = {
   readonly usage: string;
   readonly summary: string;
   /** How many words may follow it, if not one. */
   readonly most?: number;
-  readonly run: (playground: Playground, args: readonly string[]) => Promise<readonly string[]>;
+  /** What else `help` tells of it. */
+  readonly more?: readonly string[];
+  /** What comes of it; lines that come one by one are told at once. */
+  readonly run: (playground: Playground, args: readonly string[], tell: Tell) => Promise<readonly string[]>;
 };
 
 export const commands: Readonly<Record<string, Command>> = {
@@ -17,19 +28,20 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: "send FROM TO [TIMES]",
     summary: "requests from a pod, a node or outside; Enter: samples",
     most: 3,
-    run: async (playground, [from, to, times]) => {
+    more: [...packets, "for example: send web-1 svc/shop/cart:80 5"],
+    run: async (playground, [from, to, times], tell) => {
       if (from === undefined || to === undefined)
         throw new CannotDo("say from where to where, for example: send web-1 svc/shop/cart:80");
       const count = wholeNumber(times ?? "1", 1, 100, "send web-1 svc/shop/cart:80 5");
-      const lines: string[] = [];
-      for (let i = 0; i < count; i++) lines.push(sentText(await playground.send(from, to)));
-      return lines;
+      for (let i = 0; i < count; i++) tell(sentText(await playground.send(from, to)));
+      return [];
     },
   },
   explain: {
     usage: "explain FROM TO",
     summary: "why such a packet goes where it goes",
     most: 2,
+    more: [...packets, "for example: explain outside nodeport:30080"],
     run: async (playground, [from, to]) => {
       if (from === undefined || to === undefined)
         throw new CannotDo("say which packet, for example: explain outside nodeport:30080");
@@ -113,37 +125,73 @@ export const commands: Readonly<Record<string, Command>> = {
       return [];
     },
   },
-  help: { usage: "help", summary: "this list", most: 0, run: async () => helpLines() },
+  help: {
+    usage: "help [COMMAND]",
+    summary: "this list, or more of one",
+    run: async (_, [name]) => (name === undefined ? helpLines() : helpOf(name)),
+  },
+  quit: {
+    usage: "quit",
+    summary: "leaves, and removes everything; Ctrl-C too",
+    most: 0,
+    run: async () => [],
+  },
 };
 
-/** Runs one line. Mistakes come back as text. */
-export async function runLine(playground: Playground, line: string): Promise<readonly string[]> {
+/** Runs one line. Mistakes come back as text. `tell` hears every line as it comes. */
+export async function runLine(
+  playground: Playground,
+  line: string,
+  tell: Tell = () => {},
+): Promise<readonly string[]> {
   try {
-    return await obey(playground, line);
+    return await obey(playground, line, tell);
   } catch (error) {
     if (!(error instanceof CannotDo)) throw error;
+    tell(error.message);
     return [error.message];
   }
 }
 
 /** The same for scripts; throws CannotDo when there is a mistake in the line. */
-export async function obey(playground: Playground, line: string): Promise<readonly string[]> {
+export async function obey(
+  playground: Playground,
+  line: string,
+  tell: Tell = () => {},
+): Promise<readonly string[]> {
   const [name = "", ...args] = line.trim().split(/\s+/);
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
-    const names = [...Object.keys(commands), "quit"];
-    const near = closest(name, names);
-    const hint = near === null ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
-    throw new CannotDo(`there is no command ${JSON.stringify(name)}; ${hint}`);
-  }
-  const { usage, most = 1 } = command;
+  const { usage, most = 1, run } = commandOf(name);
   if (args.length > most)
     throw new CannotDo(`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`);
-  return command.run(playground, args);
+  const told: string[] = [];
+  const hear = (each: string) => {
+    told.push(each);
+    tell(each);
+  };
+  for (const each of await run(playground, args, hear)) hear(each);
+  return told;
+}
+
+function commandOf(name: string): Command {
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command !== undefined) return command;
+  const names = Object.keys(commands);
+  const near = closest(name, names);
+  const hint = near === null ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
+  throw new CannotDo(`there is no command ${JSON.stringify(name)}; ${hint}`);
 }
 
 export function helpLines(): string[] {
-  return Object.values(commands).map(({ usage, summary }) => `${usage.padEnd(21)} ${summary}`);
+  return Object.values(commands).map(helpLine);
+}
+
+function helpLine({ usage, summary }: Command): string {
+  return `${usage.padEnd(21)} ${summary}`;
+}
+
+function helpOf(name: string): string[] {
+  const command = commandOf(name);
+  return [helpLine(command), ...(command.more ?? [])];
 }
 
 /** `web-1 → svc/shop/cart:80: answered by cart-1 on node-a (10.0.1.4:8080), which saw 10.0.1.1; 1.2 ms`. */

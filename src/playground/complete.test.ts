@@ -42,6 +42,7 @@ describe("Tab", () => {
     ["drain node-", "drain node-"],
     ["drain web", "drain web"],
     ["help ", "help "],
+    ["help dr", "help drain "],
     ["nothing ", "nothing "],
     ["send a b c ", "send a b c "],
     ["constructor ", "constructor "],

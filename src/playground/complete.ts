@@ -29,6 +29,7 @@ export function choicesOf(list: (kind: string) => readonly ApiObject[]): Choices
     SET: namesOf(list("Deployment")),
     FROM: [...pods, ...nodes, "node", "outside"],
     TO: [...new Set(list("Service").flatMap(placesOf))],
+    "[COMMAND]": Object.keys(commands),
   };
 }
 
@@ -40,7 +41,7 @@ export function choicesText(choices: readonly string[]): string {
 }
 
 function wordsAfter([name, ...args]: readonly string[], choices: Choices): readonly string[] {
-  if (name === undefined) return [...Object.keys(commands), "quit"];
+  if (name === undefined) return Object.keys(commands);
   const usage = Object.hasOwn(commands, name) ? commands[name]!.usage : "";
   return choices[usage.split(" ")[args.length + 1] ?? ""] ?? [];
 }

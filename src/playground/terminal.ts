@@ -5,10 +5,10 @@ import { modesAtWork } from "../sync/modes.ts";
 import { runLine } from "./commands.ts";
 import { choicesOf, choicesText, completed } from "./complete.ts";
 import type { SyncNews } from "./daemon.ts";
+import { emptyLine, keysIn, type Line, lineOf, pressed, textOf } from "./line.ts";
 import type { Playground } from "./playground.ts";
 import { samplesOf } from "./samples.ts";
-import { tail, widthOf } from "./text.ts";
-import { renderView } from "./view.ts";
+import { promptColumn, renderView } from "./view.ts";
 
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream; readonly colour: boolean };
 
@@ -17,8 +17,6 @@ const drawEveryMs = 100;
 const page = 6;
 
 const esc = "\u001b";
-/** An escape sequence, or one character. */
-const keyPattern = new RegExp(`${esc}\\[?[A-Za-z0-9;~]*|.`, "gsu");
 
 export class TerminalView {
   readonly #terminal: Terminal;
@@ -27,7 +25,7 @@ export class TerminalView {
     "Welcome. Pods, nodes and the outside are namespaces; the packets are real.",
     "help lists the commands, Tab completes them and the names of what is there.",
   ];
-  #input = "";
+  #line: Line = emptyLine;
   /** Lines that were entered, oldest first, and which of them is shown again. */
   readonly #entered: string[] = [];
   #recalled = 0;
@@ -63,15 +61,21 @@ export class TerminalView {
     input.setEncoding("utf8");
     input.resume();
     const drawing = setInterval(() => this.#draw(playground), drawEveryMs);
+    // What the terminal makes of the old picture is not known.
+    const redraw = () => {
+      this.#drawn = "";
+    };
+    output.on("resize", redraw);
     try {
       await new Promise<void>((resolve) => {
         signal.addEventListener("abort", () => resolve(), { once: true });
         input.on("data", (keys: string) => {
-          for (const key of keys.match(keyPattern) ?? []) if (this.#press(key, playground)) resolve();
+          for (const key of keysIn(keys)) if (this.#press(key, playground)) resolve();
         });
       });
     } finally {
       clearInterval(drawing);
+      output.off("resize", redraw);
       input.setRawMode(false);
       input.pause();
       output.write("\u001b[?1049l\u001b[?25h");
@@ -82,8 +86,8 @@ export class TerminalView {
   #press(key: string, playground: Playground): boolean {
     if (key === "\u0003" || key === "\u0004") return true;
     if (key === "\r" || key === "\n") {
-      const line = this.#input.trim();
-      this.#input = "";
+      const line = textOf(this.#line).trim();
+      this.#line = emptyLine;
       if (line !== "") this.#entered.push(line);
       this.#recalled = this.#entered.length;
       if (line === "quit" || line === "exit" || line === "q") return true;
@@ -91,31 +95,29 @@ export class TerminalView {
       const { api } = playground;
       this.#waiting.push(...(line === "" ? samplesOf(api.list("Service"), api.list("Pod")) : [line]));
       if (!this.#busy) void this.#work(playground);
-    } else if (key === "\u007f" || key === "\b") this.#input = this.#input.replace(/.$/su, "");
-    else if (key === "\u0015") this.#input = "";
-    else if (key === "\t") this.#complete(playground);
-    else if (key === `${esc}[A`) this.#recall(-1);
-    else if (key === `${esc}[B`) this.#recall(1);
+    } else if (key === "\t") this.#complete(playground);
+    else if (key === `${esc}[A` || key === `${esc}OA`) this.#recall(-1);
+    else if (key === `${esc}[B` || key === `${esc}OB`) this.#recall(1);
     else if (key === `${esc}[5~`) this.#scroll(page);
     else if (key === `${esc}[6~`) this.#scroll(-page);
-    else if (key.startsWith(esc)) return false;
-    else if (key >= " ") this.#input += key;
+    else this.#line = pressed(this.#line, key);
     return false;
   }
 
   /** What could follow is said when nothing more can be filled in. */
   #complete({ api }: Playground): void {
+    const { before, after } = this.#line;
     const { line, choices } = completed(
-      this.#input,
+      before,
       choicesOf((kind) => api.list(kind)),
     );
-    if (line === this.#input && choices.length > 0) this.say(choicesText(choices));
-    this.#input = line;
+    if (line === before && choices.length > 0) this.say(choicesText(choices));
+    this.#line = { before: line, after };
   }
 
   #recall(step: -1 | 1): void {
     this.#recalled = Math.max(0, Math.min(this.#entered.length, this.#recalled + step));
-    this.#input = this.#entered[this.#recalled] ?? "";
+    this.#line = lineOf(this.#entered[this.#recalled] ?? "");
   }
 
   #scroll(lines: number): void {
@@ -126,8 +128,8 @@ export class TerminalView {
     this.#busy = true;
     for (let line = this.#waiting.shift(); line !== undefined; line = this.#waiting.shift()) {
       this.say(`> ${line}`);
-      const answers = await runLine(playground, line).catch((error: unknown) => [String(error)]);
-      for (const answer of answers) this.say(`  ${answer}`);
+      const answer = (each: string) => this.say(`  ${each}`);
+      await runLine(playground, line, answer).catch((error: unknown) => answer(String(error)));
     }
     this.#busy = false;
   }
@@ -148,7 +150,7 @@ export class TerminalView {
         syncs: this.#syncs,
         output: this.#output,
         back: this.#back,
-        input: this.#input,
+        line: this.#line,
         busy: this.#busy,
         now: Date.now(),
       },
@@ -157,7 +159,7 @@ export class TerminalView {
     const frame = lines.map((line) => `${line}\u001b[K`).join("\r\n");
     if (frame === this.#drawn) return;
     this.#drawn = frame;
-    const column = widthOf(tail(this.#input, screen.width - 3)) + 3;
+    const column = promptColumn(this.#line, screen.width);
     output.write(`\u001b[?25l\u001b[H${frame}\u001b[${screen.height};${column}H\u001b[?25h`);
   }
 }

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "./api/object.ts";
 import { helpLines } from "./commands.ts";
+import { emptyLine, lineOf } from "./line.ts";
 import { samplesOf } from "./samples.ts";
 import { folded, widthOf } from "./text.ts";
-import { renderView, type ViewState } from "./view.ts";
+import { promptColumn, renderView, type ViewState } from "./view.ts";
 
 const object = (kind: string, name: string, fields: object): ApiObject => ({
   apiVersion: "v1",
@@ -65,7 +66,7 @@ const state: ViewState = {
   ]),
   output: ["> send web-1 svc/shop/web:80", `  ${"a long answer ".repeat(20)}`],
   back: 0,
-  input: "scale web 5",
+  line: lineOf("scale web 5"),
   busy: false,
   now: 5_000,
 };
@@ -98,7 +99,7 @@ const crowded: ViewState = {
     },
   ],
   output: Array.from({ length: 40 }, (_, i) => `  answer ${i}`),
-  input: "",
+  line: emptyLine,
   busy: true,
 };
 
@@ -107,12 +108,14 @@ describe("the live view", () => {
     [80, 24],
     [200, 50],
     [40, 12],
+    [30, 8],
+    [10, 3],
   ])("fills %i×%i exactly", (width, height) => {
     for (const colour of [true, false]) {
       const lines = renderView(state, { width, height, colour });
       expect(lines).toHaveLength(height);
       for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(width);
-      expect(lines.at(-1)).toBe("> scale web 5");
+      expect(lines.at(-1)).toBe(width > 12 ? "> scale web 5" : "> … web 5");
     }
   });
 
@@ -168,9 +171,22 @@ describe("the live view", () => {
 
   it("shows the end of a line that is typed, whatever characters it has", () => {
     const prompt = (input: string) =>
-      renderView({ ...state, input }, { width: 40, height: 12, colour: false }).at(-1)!;
+      renderView({ ...state, line: lineOf(input) }, { width: 40, height: 12, colour: false }).at(-1)!;
     expect(prompt(`send ${"x".repeat(50)} there`)).toMatch(/^> …x+ there$/);
     expect(widthOf(prompt("日本語".repeat(20)))).toBeLessThanOrEqual(40);
+  });
+
+  it("keeps the cursor in sight, and cuts what is behind it", () => {
+    const line = { before: "x".repeat(50), after: "y".repeat(9) };
+    const prompt = renderView({ ...state, line }, { width: 40, height: 12, colour: false }).at(-1)!;
+    expect(prompt).toMatch(/^> …x{36}…$/);
+    expect(promptColumn(line, 40)).toBe(40);
+    expect(promptColumn({ before: "日", after: "x" }, 40)).toBe(5);
+  });
+
+  it("leaves a very small screen to what was said", () => {
+    const lines = renderView(crowded, { width: 40, height: 12, colour: false });
+    expect(lines.slice(1, 9)).toEqual(Array.from({ length: 8 }, (_, i) => `  answer ${32 + i}`));
   });
 
   it("folds below the text, not below its label", () => {

@@ -1,6 +1,7 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import type { SyncNews } from "./daemon.ts";
+import type { Line } from "./line.ts";
 import { cut, folded, padded, tail, widthOf } from "./text.ts";
 
 export type ViewState = {
@@ -21,7 +22,7 @@ export type ViewState = {
   readonly output: readonly string[];
   /** How many of the last of them are hidden, because somebody scrolled back. */
   readonly back: number;
-  readonly input: string;
+  readonly line: Line;
   readonly busy: boolean;
   readonly now: number;
 };
@@ -38,13 +39,26 @@ export function renderView(state: ViewState, screen: Screen): string[] {
   ];
   const nodes = ["", ...state.nodes.map((node) => nodeLine(node, state, paint))];
   const hint = "Enter sends samples · send explain scale stop kill drain flush help quit";
-  const foot = [paint.dim(hint), `${state.busy ? "…" : ">"} ${tail(state.input, screen.width - 3)}`];
+  const foot = [paint.dim(hint), `${state.busy ? "…" : ">"} ${promptText(state.line, screen.width)}`];
   const rules = 2;
-  const room = Math.max(0, screen.height - top.length - nodes.length - foot.length - rules);
-  const services = serviceLines(state, paint, screen.width, room);
-  const head = [...top, ...services, ...nodes];
-  const middle = saidLines(state, paint, screen.width, Math.max(0, room - services.length));
+  const whole = screen.height - foot.length - rules;
+  const room = whole - top.length - nodes.length;
+  // On a very small screen what was said has all of it.
+  const head = room < leastRoom ? [] : [...top, ...serviceLines(state, paint, screen.width, room), ...nodes];
+  const middle = saidLines(state, paint, screen.width, Math.max(0, whole - head.length));
   return [...head, ...middle, ...foot].slice(-screen.height).map((line) => cut(line, screen.width));
+}
+
+const leastRoom = 4;
+
+/** As much of the line as fits, the cursor always in sight. */
+function promptText({ before, after }: Line, width: number): string {
+  return tail(before, width - 3) + after;
+}
+
+/** Where the cursor stands, counted from 1. */
+export function promptColumn({ before }: Line, width: number): number {
+  return widthOf(tail(before, width - 3)) + 3;
 }
 
 /** At least half of `room` is for what was said. */

@@ -36,6 +36,9 @@ describe("the playground", () => {
     await terminal.shows("answered by cart-");
     terminal.type("explain cart-1 svc/shop/w\t");
     await terminal.shows("> explain cart-1 svc/shop/web:80 ");
+    // The cursor moves, and what is typed goes where it is.
+    terminal.type("\u0015snd web-2 svc/shop/cart:80\u001b[H\u001b[Ce\r");
+    await terminal.shows("> send web-2 svc/shop/cart:80");
     terminal.type("\u0015drain \t\t");
     await terminal.shows("  node-a, node-b\n");
     await terminal.shows("> drain node-");
@@ -46,7 +49,8 @@ describe("the playground", () => {
     terminal.type("\u0003");
     expect(await terminal.ended).toBe(0);
     // Back from the other screen, with a cursor.
-    expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h\\s*$`));
+    const farewell = "removing everything…\\s+Everything is removed.\\s+$";
+    expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h${farewell}`));
   });
 
   it("goes away when somebody changes their mind while it starts, also while it makes the network", async () => {

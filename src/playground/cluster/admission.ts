@@ -4,7 +4,7 @@ import { badRequest, Failure, notFound } from "../api/failure.ts";
 import { type ApiObject, type Draft, isMap } from "../api/object.ts";
 import type { Resource } from "../api/resources.ts";
 import { admitService } from "./admit-service.ts";
-import { fitted, type Spec } from "./service-shape.ts";
+import type { Spec } from "./service-shape.ts";
 import { check } from "./validation.ts";
 
 /** What there is now: Services have cluster IPs and node ports, and everything lives in a namespace. */
@@ -18,11 +18,9 @@ export function admission({ services, hasNamespace }: Existing): Admit {
     const { namespace } = draft.metadata ?? {};
     if (old === null && namespace !== undefined && !hasNamespace(namespace))
       throw notFound("namespaces", namespace);
-    const isService = resource.kind === "Service";
-    const asked = isService ? fitted(draft, old) : draft;
-    check(resource.kind, asked, old, strict);
-    const tidy = { ...asked, metadata: withoutEmptyMaps(asked.metadata ?? {}) };
-    return isService ? admitService(tidy, old, services()) : admitOther(resource, tidy);
+    check(resource.kind, draft, old, strict);
+    const tidy = { ...draft, metadata: withoutEmptyMaps(draft.metadata ?? {}) };
+    return resource.kind === "Service" ? admitService(tidy, old, services()) : admitOther(resource, tidy);
   };
 }
 

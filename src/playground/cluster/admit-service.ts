@@ -2,14 +2,14 @@
 import { type Family, families } from "../../model/address.ts";
 import { invalid } from "../api/failure.ts";
 import { type ApiObject, type Draft, isMap, scalar } from "../api/object.ts";
-import { completed, needsOf, portsIn, type Spec, specOf } from "./service-shape.ts";
+import { completed, fitted, needsOf, portsIn, type Spec, specOf } from "./service-shape.ts";
 
-/** `draft` has been fitted and checked. */
+/** `draft` has been checked. */
 export function admitService(draft: Draft, old: ApiObject | null, services: readonly ApiObject[]): Draft {
   const isMe = ({ metadata: { name, namespace } }: ApiObject) =>
     name === draft.metadata?.name && namespace === (draft.metadata?.namespace ?? "default");
   const others = services.filter((other) => !isMe(other));
-  const [given, before] = [completed(specOf(draft)), specOf(old)];
+  const [given, before] = [completed(specOf(fitted(draft, old))), specOf(old)];
   const status = old === null ? { status: { loadBalancer: {} } } : {};
   const name = draft.metadata?.name ?? "";
   return {

@@ -69,8 +69,8 @@ export function completed(given: Spec): Spec {
   };
 }
 
-/** The only field where false is not the same as nothing. */
-const meant = "allocateLoadBalancerNodePorts";
+/** Where false and 0 are not the same as nothing. */
+const meant = new Set(["allocateLoadBalancerNodePorts", "port"]);
 
 function withoutZeros(map: Spec): Spec {
   const isZero = (value: unknown) =>
@@ -80,5 +80,5 @@ function withoutZeros(map: Spec): Spec {
     value === false ||
     (Array.isArray(value) && value.length === 0) ||
     (isMap(value) && Object.keys(value).length === 0);
-  return Object.fromEntries(Object.entries(map).filter(([name, value]) => name === meant || !isZero(value)));
+  return Object.fromEntries(Object.entries(map).filter(([name, value]) => meant.has(name) || !isZero(value)));
 }

@@ -3,10 +3,16 @@ import { badRequest, Failure } from "../api/failure.ts";
 import { type Objection, objections, value, wrong } from "../api/fields.ts";
 import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
 import { schemas } from "../api/schemas.ts";
+import { fitted } from "./service-shape.ts";
 import { labelObjections, serviceObjections } from "./validate-service.ts";
 
 /** Throws Failure when something is wrong. `strict`: fields nobody knows are an error too. */
 export function check(kind: string, draft: Draft, old: ApiObject | null, strict: boolean): void {
+  checkFields(kind, draft, strict);
+  checkValues(kind, kind === "Service" ? fitted(draft, old) : draft, old);
+}
+
+function checkFields(kind: string, draft: Draft, strict: boolean): void {
   const schema = schemas[kind];
   if (schema === undefined) return;
   const found = objections(draft, schema, "");
@@ -18,7 +24,12 @@ export function check(kind: string, draft: Draft, old: ApiObject | null, strict:
     throw badRequest(
       `${kind} cannot be read: ${types.map(({ path, message }) => `${path}: ${message}`).join(", ")}`,
     );
-  const values = found.filter((each) => each.kind === "value");
+}
+
+function checkValues(kind: string, draft: Draft, old: ApiObject | null): void {
+  const schema = schemas[kind];
+  if (schema === undefined) return;
+  const values = objections(draft, schema, "").filter((each) => each.kind === "value");
   refuse(kind, draft, [
     ...values,
     ...nameObjections(kind, draft),
