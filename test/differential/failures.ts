@@ -2,26 +2,24 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { httpGet } from "../kernel/http.ts";
 import type { Namespace } from "../kernel/netns.ts";
 import { changedShopSlice, shop, shopSlice } from "../kernel/shop.ts";
-import { eventually, nodeObject, openSite, type Site, sampleOf } from "../kernel/site.ts";
+import { eventually, sampleOf } from "../kernel/site.ts";
 import { service } from "../objects.ts";
-import { nodeName } from "../places.ts";
-import { enter } from "../reference/foothold.ts";
 import type { KubeObject } from "../reference/objects.ts";
-import { type RunningProxy, startProxy } from "../reference/proxy.ts";
+import { withProxy } from "./watched.ts";
 
 const prefix = "kubeproxy_sync_proxy_rules_";
 const syncFailures = `${prefix}nftables_sync_failures_total`;
 const cleanupFailures = `${prefix}nftables_cleanup_failures_total`;
 const lastTimestamp = `${prefix}last_timestamp_seconds`;
 const lastQueued = `${prefix}last_queued_timestamp_seconds`;
+const syncs = `${prefix}duration_seconds_count`;
 /** What moves with Syncs. */
 const moving = [
   syncFailures,
   cleanupFailures,
-  `${prefix}duration_seconds_count`,
+  syncs,
   lastTimestamp,
   "kubeproxy_network_programming_duration_seconds_count",
 ];
@@ -36,7 +34,7 @@ export type Movement = {
 
 /** Another program owns the IPv4 table for a while: changes meet it, and another one comes behind it. */
 export function refusedChanges(program: string): Promise<{ failing: Movement; after: Movement }> {
-  return withProxy(program, shop(), async (proxy, { netns }, metrics) => {
+  return withProxy(program, { mode: "nftables" }, shop(), async (proxy, { netns }, metrics) => {
     const start = await metrics();
     const thief = await takeTable(netns);
     let failing: string;
@@ -47,7 +45,7 @@ export function refusedChanges(program: string): Promise<{ failing: Movement; af
       const counted = ipv4Of(await metrics(), syncFailures);
       proxy.api.put(shopSlice("web-1", { endpoints: [] }));
       await eventually(async () => ipv4Of(await metrics(), syncFailures) > counted, "a further failure");
-      failing = await metrics();
+      failing = await settled(metrics);
     } finally {
       await thief.end();
     }
@@ -60,7 +58,7 @@ export function refusedChanges(program: string): Promise<{ failing: Movement; af
 
 /** A rule of somebody else leads to the chain of a Service that goes; further changes come until that is told. */
 export function heldChain(program: string): Promise<Movement> {
-  return withProxy(program, shop(), async (proxy, { netns }, metrics) => {
+  return withProxy(program, { mode: "nftables" }, shop(), async (proxy, { netns }, metrics) => {
     const start = await metrics();
     const [chain] =
       /(?<=chain )service-\S*shop\/web\/tcp\/http/.exec(netns.run("nft", "list chains ip")) ?? [];
@@ -83,25 +81,6 @@ function passing(port: number): KubeObject {
   const ports = [{ name: "http", protocol: "TCP", port }];
   const made = service({ clusterIP: "172.30.0.11", ports }, { metadata: { name: "passing" } });
   return { apiVersion: "v1", kind: "Service", ...made } as unknown as KubeObject;
-}
-
-async function withProxy<T>(
-  program: string,
-  objects: readonly KubeObject[],
-  story: (proxy: RunningProxy, site: Site, metrics: () => Promise<string>) => Promise<T>,
-): Promise<T> {
-  const site = await openSite();
-  let proxy: RunningProxy | null = null;
-  try {
-    const all = [nodeObject(), ...objects];
-    proxy = await startProxy(enter(site.netns), program, { mode: "nftables" }, nodeName, all);
-    await proxy.ready();
-    const metrics = async () => (await httpGet(site.netns, "http://127.0.0.1:10249/metrics"))?.body ?? "";
-    return await story(proxy, site, metrics);
-  } finally {
-    await proxy?.stop();
-    await site.close();
-  }
 }
 
 /** The kernel refuses changes of a table to everybody but its owner, and removes it when that one ends. */
@@ -129,6 +108,16 @@ function isDrained(start: string, now: string): boolean {
   return (
     isQueued && sampleOf(now, `${prefix}endpoint_changes_pending`) === 0 && ipv4Of(now, syncFailures) > 0
   );
+}
+
+/** The metrics when nothing has been synced for a moment. */
+async function settled(metrics: () => Promise<string>): Promise<string> {
+  for (let before = await metrics(); ; ) {
+    await sleep(500);
+    const now = await metrics();
+    if (ipv4Of(now, syncs) === ipv4Of(before, syncs)) return now;
+    before = now;
+  }
 }
 
 function movement(before: string, after: string): Movement {
