@@ -44,12 +44,15 @@ export class Drains {
   async #look(some: Draining, signal: AbortSignal): Promise<number> {
     if (some.size === 0) return 0;
     const seen = await this.#host.readDestinations(serversOf(some), signal);
-    const { draining, operations } = settle(some, seen);
-    if (operations.length > 0) await this.#host.apply(operations satisfies readonly Operation[], signal);
-    const rest = new Map(this.#draining);
-    for (const key of some.keys()) if (!draining.has(key)) rest.delete(key);
-    this.#draining = rest;
-    return operations.length;
+    const { draining, ended } = settle(some, seen);
+    const operations = [...ended.values()].map(
+      ({ server, destination }): Operation => ({ kind: "delete destination", server, destination }),
+    );
+    const failures = operations.length === 0 ? [] : (await this.#host.apply(operations, signal)).failures;
+    const keys = [...ended.keys()];
+    const kept = new Set([...draining.keys(), ...failures.map(({ operation }) => keys[operation]!)]);
+    this.#draining = new Map([...this.#draining].filter(([key]) => !some.has(key) || kept.has(key)));
+    return operations.length - failures.length;
   }
 }
 

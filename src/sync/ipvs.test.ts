@@ -1,5 +1,5 @@
 // The driver of ipvs mode on hosts in memory: what it sends, in which order, and what it does after trouble.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ManualClock, manualClock } from "../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
@@ -166,6 +166,33 @@ describe("ipvs mode at work", () => {
     expect([...(await host.read()).addresses]).toEqual(["172.30.0.10"]);
   });
 
+  it("20/11 an address that another link gets leaves ours, and is served there; when it goes it comes back", async () => {
+    const lb = servicePort("shop/lb", {
+      loadBalancerIPs: ["198.51.100.7"],
+      externalIPs: ["192.168.99.5"],
+      endpoints: [one],
+    });
+    const syncWith = async (...elsewhere: string[]) => {
+      const localAddresses = [...ipv4Settings.localAddresses, ...elsewhere];
+      routes = routed([lb], { ...ipv4Settings, localAddresses }, routes);
+      log.length = 0;
+      await driver.sync(routes, life.signal);
+      return [...log];
+    };
+    await syncWith();
+    expect(await syncWith("198.51.100.7", "192.168.99.5")).toEqual([
+      "delete entry KUBE-IPVS-IPS 192.168.99.5",
+      "delete entry KUBE-IPVS-IPS 198.51.100.7",
+      "delete address 198.51.100.7",
+      "delete address 192.168.99.5",
+    ]);
+    expect([...(await host.read()).servers.keys()]).toContain("198.51.100.7:80/TCP");
+    expect(await syncWith("192.168.99.5")).toEqual([
+      "add entry KUBE-IPVS-IPS 198.51.100.7",
+      "add address 198.51.100.7",
+    ]);
+  });
+
   it("20/42 a restart over the same state sends nothing", async () => {
     await sync([web(one, two)]);
     open();
@@ -192,6 +219,45 @@ describe("ipvs mode at work", () => {
       "set destination 172.30.0.10:80/TCP 10.180.1.3:8080 weight 0",
       "delete destination 172.30.0.10:80/TCP 10.180.1.3:8080",
     ]);
+  });
+
+  it("20/20 an endpoint that the kernel does not let go yet is tried again a minute later", async () => {
+    await driver.watch(() => {}, life.signal);
+    await sync([web(one, two)]);
+    host.refuse("delete destination");
+    await sync([web(one)]);
+    host.refuse(null);
+    log.length = 0;
+    clock.advance(60_000);
+    await vi.waitUntil(() => log.length > 0, { timeout: 10_000 });
+    expect(log).toEqual(["delete destination 172.30.0.10:80/TCP 10.180.1.2:8080"]);
+  });
+
+  it.each([
+    "add entry",
+    "add server",
+    "add destination",
+    "add address",
+    "delete entry",
+    "delete address",
+    "delete server",
+    "set destination",
+  ] as const)("where every %s is refused it is told, and made good as soon as it is taken", async (kind) => {
+    const clusterIP = kind === "set destination" ? server.address : "172.30.0.11";
+    const [web1, web2] = [web(one), { ...web(two), clusterIP }];
+    if (!kind.startsWith("add")) await sync([web1]);
+    host.refuse(kind);
+    expect((await sync([web2])).refused.map(({ object }) => object)).toEqual(["Service shop/web"]);
+    host.refuse(null);
+    expect((await sync([web2], true)).refused).toEqual([]);
+    const { servers, addresses, sets } = await host.read();
+    expect([...servers.keys()]).toEqual([`${clusterIP}:80/TCP`]);
+    expect([...servers.values()].flatMap(({ destinations }) => [...destinations.keys()])).toEqual([
+      "10.180.1.2:8080",
+    ]);
+    expect([...addresses]).toEqual([clusterIP]);
+    expect([...sets.get("KUBE-CLUSTER-IP")!.entries]).toEqual([`${clusterIP},tcp:80`]);
+    expect(await driver.verify(life.signal)).toEqual({ differences: 0 });
   });
 
   it("20/22 an endpoint that returns while it drains keeps its connections", async () => {

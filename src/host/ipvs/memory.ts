@@ -38,6 +38,7 @@ export class MemoryIpvsHost implements IpvsHost {
   readonly #pinned = new Set<SetName>();
   #link: IpvsState["link"] = "absent";
   #broken: string | null = null;
+  #refusing: Operation["kind"] | null = null;
   readonly #watchers = new Set<LeavingAddresses>();
   /** Every list of Operations that was applied. */
   readonly applied: (readonly Operation[])[] = [];
@@ -50,6 +51,11 @@ export class MemoryIpvsHost implements IpvsHost {
   /** From now on nothing can be asked; null: again. */
   breakDown(message: string | null): void {
     this.#broken = message;
+  }
+
+  /** Operations of this kind are refused; null: none is. */
+  refuse(kind: Operation["kind"] | null): void {
+    this.#refusing = kind;
   }
 
   /** What a real server counts as its connections. */
@@ -116,6 +122,7 @@ export class MemoryIpvsHost implements IpvsHost {
   }
 
   #carryOut(operation: Operation): Refused | null {
+    if (operation.kind === this.#refusing) return refused("ENOMEM", "not now");
     switch (operation.kind) {
       case "add link":
         if (this.#link === "absent") this.#link = "dummy";

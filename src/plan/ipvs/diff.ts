@@ -70,6 +70,7 @@ function idsOf(have: IpvsPlan, want: IpvsPlan, keys: Iterable<PortKey>): Touched
 export class Draft {
   readonly #want: IpvsPlan;
   readonly #draining: Map<string, Drain>;
+  readonly #deleted = new Set<ServerKey>();
   readonly #foundation: OwnedOperation[] = [];
   readonly #entries = { add: [] as EntryOperation[], delete: [] as EntryOperation[] };
   readonly #servers = { add: [] as OwnedOperation[], delete: [] as OwnedOperation[] };
@@ -119,9 +120,7 @@ export class Draft {
   deleteServer(server: ServerId, owner: PortKey | null): void {
     if (this.#want.excluded.some((cidr) => contains(cidr, server.address))) return;
     this.#servers.delete.push({ kind: "delete server", server: idOf(server), owner });
-    for (const [key, drain] of this.#draining) {
-      if (serverKey(drain.server) === serverKey(server)) this.#draining.delete(key);
-    }
+    this.#deleted.add(serverKey(server));
   }
 
   /** New ones first, so that there is always somebody to answer. One that returns while it drains keeps its connections. */
@@ -182,8 +181,13 @@ export class Draft {
           ...this.#servers.delete,
         ],
       },
-      draining: this.#draining,
+      draining: this.#stillDraining(),
     };
+  }
+
+  #stillDraining(): Draining {
+    if (this.#deleted.size === 0) return this.#draining;
+    return new Map([...this.#draining].filter(([, { server }]) => !this.#deleted.has(serverKey(server))));
   }
 }
 

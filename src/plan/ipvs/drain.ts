@@ -1,6 +1,6 @@
 // Graceful termination: a real server that is no longer wanted keeps its connections, and is deleted when it has none.
 import { destinationKey, serverKey } from "./names.ts";
-import type { DestinationId, DestinationKey, HeldServer, Operation, ServerId, ServerKey } from "./types.ts";
+import type { DestinationId, DestinationKey, HeldServer, ServerId, ServerKey } from "./types.ts";
 
 /** Real servers on their way out, by `drainKey`. */
 export type Draining = ReadonlyMap<string, Drain>;
@@ -17,21 +17,21 @@ export function isDrained({ protocol }: ServerId): boolean {
 }
 
 /**
- * After a look at what the kernel counts: a server without connections is deleted, and one that somebody else deleted,
+ * After a look at what the kernel counts: a server without connections has ended, and one that somebody else deleted,
  * or whose virtual server is gone, is forgotten.
  */
 export function settle(
   draining: Draining,
   seen: ReadonlyMap<ServerKey, HeldServer["destinations"]>,
-): { readonly draining: Draining; readonly operations: readonly Operation[] } {
+): { readonly draining: Draining; readonly ended: Draining } {
   const rest = new Map<string, Drain>();
-  const operations: Operation[] = [];
+  const ended = new Map<string, Drain>();
   for (const [key, drain] of draining) {
     const { server, destination } = drain;
     const held = seen.get(serverKey(server))?.get(destinationKey(destination) satisfies DestinationKey);
     if (held === undefined) continue;
     if (held.active + held.inactive > 0) rest.set(key, drain);
-    else operations.push({ kind: "delete destination", server, destination });
+    else ended.set(key, drain);
   }
-  return { draining: rest, operations };
+  return { draining: rest, ended };
 }
