@@ -7,7 +7,8 @@ import type { Start } from "../host/iptables/command.ts";
 import { MemoryIpvsHost } from "../host/ipvs/memory.ts";
 import { eventReasons } from "../observe/events/event.ts";
 import { printOperation } from "../plan/ipvs/print.ts";
-import { requireIpset, requireScheduler, setTimeouts } from "./ipvs-support.ts";
+import type { Operation } from "../plan/ipvs/types.ts";
+import { removeAll, requireIpset, requireScheduler, setTimeouts } from "./ipvs-support.ts";
 import { modesAtWork } from "./modes.ts";
 
 const saying =
@@ -103,6 +104,24 @@ describe("time-outs", () => {
     const told: string[] = [];
     await setTimeouts(host, ipvsOf({ tcpTimeout: 100_000n * ms }), (what) => told.push(what));
     expect(told).toEqual(["IPVS time-outs stay as they are: Cannot set time-outs: EINVAL"]);
+  });
+});
+
+describe("clean-up", () => {
+  it("goes on in the other family, and with everything else, where something is refused", async () => {
+    const [four, six] = [new MemoryIpvsHost("ipv4"), new MemoryIpvsHost("ipv6")];
+    const set = (name: string, family: "ipv4" | "ipv6") =>
+      ({ kind: "create set", set: { name, type: "hash:ip", family } }) as const;
+    await four.apply([{ kind: "add link" }, set("KUBE-A", "ipv4"), set("KUBE-B", "ipv4")]);
+    await six.apply([set("KUBE-6-A", "ipv6")]);
+    four.pin("KUBE-A");
+    const removal = (...sets: readonly string[]): Operation[] =>
+      sets.map((name) => ({ kind: "destroy set", set: name }));
+    await expect(removeAll([four, six], [removal("KUBE-A", "KUBE-B"), removal("KUBE-6-A")])).rejects.toThrow(
+      "Cannot remove everything of ipvs mode: destroy set KUBE-A: Set cannot be destroyed: it is in use",
+    );
+    expect([...(await four.read()).sets.keys()]).toEqual(["KUBE-A"]);
+    expect((await six.read()).sets.size).toBe(0);
   });
 });
 

@@ -11,7 +11,8 @@ import { type IpvsHost, openIpvsHost } from "../host/ipvs/host.ts";
 import { type Family, families } from "../model/address.ts";
 import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "../modes/ipvs/removal.ts";
 import { ipvsSysctls } from "../modes/ipvs/sysctls.ts";
-import type { VirtualServer } from "../plan/ipvs/types.ts";
+import { printOperation } from "../plan/ipvs/print.ts";
+import type { Operation, VirtualServer } from "../plan/ipvs/types.ts";
 import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
@@ -104,7 +105,7 @@ export async function cleanUpIpvs(place: Place): Promise<void> {
   await withHosts(place, async (hosts) => {
     // The link carries addresses of both families, which tell whose servers are ours.
     const states = await Promise.all(hosts.map((host) => host.read()));
-    for (const [i, state] of states.entries()) await removeAll(hosts[i]!, ipvsRemoval(state));
+    await removeAll(hosts, states.map(ipvsRemoval));
   });
 }
 
@@ -114,8 +115,7 @@ export async function retreatFromIpvs(place: Place): Promise<"done" | "waiting">
   await withHosts(place, async (hosts) => {
     const states = await Promise.all(hosts.map((host) => host.read()));
     isWaiting = states.some(hasConnections);
-    const remove = isWaiting ? ipvsRetreat : ipvsRemoval;
-    for (const [i, state] of states.entries()) await removeAll(hosts[i]!, remove(state));
+    await removeAll(hosts, states.map(isWaiting ? ipvsRetreat : ipvsRemoval));
   });
   return isWaiting ? "waiting" : "done";
 }
@@ -156,9 +156,18 @@ async function removeRules(family: Family, start: Start): Promise<void> {
   if (host !== null) await host.apply(rulesRemoval(await host.read()));
 }
 
-async function removeAll(host: IpvsHost, operations: ReturnType<typeof ipvsRemoval>): Promise<void> {
-  const { failures } = await host.apply(operations);
-  if (failures.length === 0) return;
-  const reasons = failures.map(({ operation, reason }) => `${operations[operation]!.kind}: ${reason}`);
-  throw new HostError("refused", `Cannot remove everything of ipvs mode: ${reasons.join("; ")}`);
+/** As much as can be, in each family: what is refused in one does not keep the other. */
+export async function removeAll(
+  hosts: readonly Pick<IpvsHost, "apply">[],
+  removals: readonly (readonly Operation[])[],
+): Promise<void> {
+  const reasons: string[] = [];
+  for (const [i, operations] of removals.entries()) {
+    const { failures } = await hosts[i]!.apply(operations);
+    reasons.push(
+      ...failures.map(({ operation, reason }) => `${printOperation(operations[operation]!)}: ${reason}`),
+    );
+  }
+  if (reasons.length > 0)
+    throw new HostError("refused", `Cannot remove everything of ipvs mode: ${reasons.join("; ")}`);
 }

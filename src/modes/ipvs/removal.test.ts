@@ -139,12 +139,24 @@ describe("what IPVS holds", () => {
     ]);
   });
 
-  it("20/44 the sets of IPv6 go too, and a link of another kind stays", () => {
+  it("20/44 the sets of IPv6 go too; a link of another kind stays, without what we put there", () => {
+    const ours = new Set(["fd00:30::a"]);
     const six = setsOf("ipv6").map(
       ({ name, type }) =>
-        [name, { type, family: "ipv6" as const, maxElements: 65_536, entries: new Set<string>() }] as const,
+        [
+          name,
+          {
+            type,
+            family: "ipv6" as const,
+            maxElements: 65_536,
+            entries: name === "KUBE-6-IPVS-IPS" ? ours : new Set<string>(),
+          },
+        ] as const,
     );
-    const operations = ipvsRemoval({ ...freshState("ipv6"), link: "other", sets: new Map(six) });
-    expect(texts(operations)).toEqual(setsOf("ipv6").map(({ name }) => `destroy set ${name}`));
+    const held = { addresses: new Set(["fd00:30::a", "fd00:99::1"]), sets: new Map(six) };
+    expect(texts(ipvsRemoval({ ...freshState("ipv6"), link: "other", ...held }))).toEqual([
+      "delete address fd00:30::a",
+      ...setsOf("ipv6").map(({ name }) => `destroy set ${name}`),
+    ]);
   });
 });

@@ -21,14 +21,22 @@ export function rulesRemoval(have: HostTables): IptablesPatch {
   return { family: have.family, steps: steps.filter((step) => !isEmpty(step)) };
 }
 
-/** Servers, link and sets, in that order. Virtual servers that nobody of ours made stay. */
+/** Servers, link and sets, in that order. Virtual servers that nobody of ours made stay, and so does a link of another kind. */
 export function ipvsRemoval(have: IpvsState): Operation[] {
   const sets = setsOf(have.family).filter(({ name }) => have.sets.has(name));
   return [
     ...ownServers(have).flatMap(deleted),
-    ...(have.link === "dummy" ? [{ kind: "delete link" } as const] : []),
+    ...(have.link === "dummy" ? [{ kind: "delete link" } as const] : ownAddresses(have)),
     ...sets.map(({ name }): Operation => ({ kind: "destroy set", set: name })),
   ];
+}
+
+/** On somebody else's link: those that we put there. */
+function ownAddresses({ family, addresses, sets }: IpvsState): Operation[] {
+  const ours = sets.get(setName("ipvsIPs", family))?.entries;
+  return [...addresses]
+    .filter((address) => ours?.has(address) === true)
+    .map((address) => ({ kind: "delete address", address }));
 }
 
 /**
