@@ -68,15 +68,13 @@ describe("changing IP sets", () => {
     expect(inputs[1]!.split("\n")).toHaveLength(5);
   });
 
-  it("20/47 asks a full set once", async () => {
-    const adds: SetOperation[] = ["::1", "::2", "::3"].map((entry) => ({
-      kind: "add entry",
-      set: "KUBE-A",
-      entry,
-    }));
-    const full = "ipset v7.17: Error in line 2: Hash is full, cannot add more elements\n";
-    const { start, inputs } = programThatSays(full);
-    const { failures } = await applyToSets(start, numbered([...adds, ...operations]));
+  it.each([
+    ["20/47 asks a full set once", "add entry", "Hash is full, cannot add more elements"],
+    ["asks a set that is gone once", "delete entry", "The set with the given name does not exist"],
+  ] as const)("%s", async (_, kind, why) => {
+    const alike = ["::1", "::2", "::3"].map((entry): SetOperation => ({ kind, set: "KUBE-A", entry }));
+    const { start, inputs } = programThatSays(`ipset v7.17: Error in line 2: ${why}\n`);
+    const { failures } = await applyToSets(start, numbered([...alike, ...operations]));
     // What comes after other changes may fit again.
     expect(failures.map(({ operation }) => operation)).toEqual([1, 2]);
     expect(inputs).toHaveLength(2);

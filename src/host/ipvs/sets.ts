@@ -107,14 +107,14 @@ function refusedLine(end: Finished, lines: number): { readonly line: number; rea
   return { line, text: said![2]! };
 }
 
-/** A set that is full, or that is not there, takes none of the entries either that come right behind. */
+/** A set that is full, or that is not there, refuses its entries too that come right behind. */
 function hopeless(operations: readonly Numbered<SetOperation>[], line: number, text: string): number[] {
-  const culprit = operations[line]!.operation;
-  if (culprit.kind !== "add entry" || !/is full|does not exist/.test(text)) return [];
+  const { kind, set } = operations[line]!.operation;
+  if (!kind.endsWith("entry") || !/is full|does not exist/.test(text)) return [];
   const behind = operations.slice(line + 1);
-  const end = behind.findIndex(({ operation }) => operation.kind !== "add entry");
-  const adds = end < 0 ? behind : behind.slice(0, end);
-  return adds.filter(({ operation }) => operation.set === culprit.set).map(({ at }) => at);
+  const end = behind.findIndex(({ operation }) => operation.kind !== kind);
+  const alike = end < 0 ? behind : behind.slice(0, end);
+  return alike.filter(({ operation }) => operation.set === set).map(({ at }) => at);
 }
 
 /** To destroy what is gone. */
