@@ -3,9 +3,12 @@ import { describe, expect, it } from "vitest";
 import { every, planOf, sixth } from "../../../test/support/ipvs-plans.ts";
 import { ipv4Settings, ipv6Settings } from "../../../test/support/routed.ts";
 import type { FamilySettings } from "../../config/settings.ts";
+import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
+import { adopt } from "../../plan/iptables/adopt.ts";
 import { chainsOf } from "../../plan/iptables/plan.ts";
 import { ruleInput } from "../../plan/iptables/text.ts";
+import type { HostTables } from "../../plan/iptables/types.ts";
 import { setComment } from "./sets.ts";
 
 /** The rules of kube-proxy's restore for the fixture, chain by chain, as its reference has them. */
@@ -124,6 +127,45 @@ describe("rules", () => {
       "filter KUBE-IPVS-FILTER": filter,
       "filter KUBE-IPVS-OUT-FILTER": [],
     });
+  });
+
+  it("20/32 are led to in that order on a host, above the rules of others, once however often it is looked at", () => {
+    const { tables: plan } = planOf(every);
+    const fresh = freshTables("ipv4");
+    const filter = new Map(fresh.tables.get("filter")).set("INPUT", ["-j OTHERS"]).set("OTHERS", []);
+    let host: HostTables = { ...fresh, tables: new Map(fresh.tables).set("filter", filter) };
+    for (const _ of [1, 2]) {
+      host = applyInMemory(host, adopt(host, plan));
+      const led = (["filter", "nat"] as const).flatMap((table) =>
+        [...host.tables.get(table)!]
+          .filter(([name]) => !name.startsWith("KUBE-"))
+          .flatMap(([name, rules]) => rules.map((line) => `${table} ${name} ${/-j (\S+)$/.exec(line)![1]}`)),
+      );
+      expect(led.sort()).toEqual([
+        "filter FORWARD KUBE-FORWARD",
+        "filter FORWARD KUBE-PROXY-FIREWALL",
+        "filter INPUT KUBE-IPVS-FILTER",
+        "filter INPUT KUBE-NODE-PORT",
+        "filter INPUT KUBE-PROXY-FIREWALL",
+        "filter INPUT OTHERS",
+        "filter OUTPUT KUBE-IPVS-OUT-FILTER",
+        "nat OUTPUT KUBE-SERVICES",
+        "nat POSTROUTING KUBE-POSTROUTING",
+        "nat PREROUTING KUBE-SERVICES",
+      ]);
+      const targets = (chain: string) =>
+        host.tables
+          .get("filter")!
+          .get(chain)!
+          .map((line) => /-j (\S+)$/.exec(line)![1]);
+      expect(targets("INPUT")).toEqual([
+        "KUBE-IPVS-FILTER",
+        "KUBE-PROXY-FIREWALL",
+        "KUBE-NODE-PORT",
+        "OTHERS",
+      ]);
+      expect(targets("FORWARD")).toEqual(["KUBE-PROXY-FIREWALL", "KUBE-FORWARD"]);
+    }
   });
 
   it("20/32 are led to in kube-proxy's order", () => {

@@ -83,6 +83,7 @@ describe("virtual servers of ipvs mode", () => {
 
 describe("20/16 endpoints", () => {
   const drainingHere = endpoint("10.180.0.3:8080", { state: "draining" });
+  const reachable = { externalIPs: ["192.168.99.5"], loadBalancerIPs: ["198.51.100.7"] };
   const rows: [string, Partial<ServicePort>, string, string[]][] = [
     ["internal Cluster: all", {}, "172.30.0.10:80", ["10.180.0.1:8080", "10.180.1.1:8080"]],
     ["internal Local: those here", { internalPolicy: "local" }, "172.30.0.10:80", ["10.180.0.1:8080"]],
@@ -114,6 +115,41 @@ describe("20/16 endpoints", () => {
       "external Local, none here: those elsewhere",
       { nodePort: 30080, externalPolicy: "local", endpoints: [elsewhere] },
       "192.168.0.2:30080",
+      ["10.180.1.1:8080"],
+    ],
+    ...(["192.168.99.5:80", "198.51.100.7:80"] as const).flatMap((place): typeof rows => [
+      [`external Cluster at ${place}: all`, reachable, place, ["10.180.0.1:8080", "10.180.1.1:8080"]],
+      [
+        `external Local at ${place}: those here`,
+        { ...reachable, externalPolicy: "local" },
+        place,
+        ["10.180.0.1:8080"],
+      ],
+      [
+        `external Local at ${place}, none here: those elsewhere`,
+        { ...reachable, externalPolicy: "local", endpoints: [elsewhere] },
+        place,
+        ["10.180.1.1:8080"],
+      ],
+    ]),
+    ...[{ externalIPs: ["192.168.99.5"] }, { loadBalancerIPs: ["198.51.100.7"] }].map(
+      (more): (typeof rows)[0] => [
+        `internal Local, none here, with ${Object.keys(more).join()}: those elsewhere`,
+        { ...more, internalPolicy: "local", endpoints: [elsewhere] },
+        "172.30.0.10:80",
+        ["10.180.1.1:8080"],
+      ],
+    ),
+    [
+      "internal Cluster, only draining ones: these",
+      { endpoints: [drainingHere] },
+      "172.30.0.10:80",
+      ["10.180.0.3:8080"],
+    ],
+    [
+      "internal Cluster, a ready one elsewhere: not the draining one here",
+      { endpoints: [drainingHere, elsewhere] },
+      "172.30.0.10:80",
       ["10.180.1.1:8080"],
     ],
     [

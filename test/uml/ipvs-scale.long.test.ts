@@ -1,0 +1,79 @@
+// 5,000 Services with four endpoints each: what it costs to look at them when nothing has changed, and to change one.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { inUseHere } from "../../src/host/iptables/back-end.ts";
+import { type Start, starter } from "../../src/host/iptables/command.ts";
+import { openIptablesHost } from "../../src/host/iptables/host.ts";
+import { openIpvsHost } from "../../src/host/ipvs/host.ts";
+import type { ServicePort } from "../../src/model/snapshot.ts";
+import type { Routes } from "../../src/routing/routes.ts";
+import { IpvsDriver } from "../../src/sync/ipvs.ts";
+import { TablesDriver } from "../../src/sync/tables.ts";
+import { createNamespace, type Namespace } from "../kernel/netns.ts";
+import { manualClock } from "../support/manual-clock.ts";
+import { endpoint, ipv4Settings, routed, servicePort } from "../support/routed.ts";
+
+const syncPeriodMs = 30_000;
+const { signal } = new AbortController();
+const programs: string[] = [];
+let node: Namespace;
+let driver: IpvsDriver;
+let routes: Routes | null = null;
+
+beforeAll(async () => {
+  node = createNamespace();
+  node.ip("link set lo up");
+  const place = { netns: node.path };
+  const start: Start = (program, ...rest) => {
+    programs.push(program);
+    return starter(place)(program, ...rest);
+  };
+  const tables = await openIptablesHost("ipv4", await inUseHere(start));
+  const host = await openIpvsHost({ family: "ipv4", start, ...place });
+  const openTables = (compile: ConstructorParameters<typeof TablesDriver>[1]["compile"]) =>
+    new TablesDriver(tables, { place, compile });
+  driver = new IpvsDriver(host, openTables, manualClock(), { scheduler: "", excludeCIDRs: [] });
+});
+afterAll(async () => {
+  await driver.close();
+  node.remove();
+});
+
+const services = Array.from({ length: 5000 }, (_, i) =>
+  servicePort(`shop/s${i}`, {
+    clusterIP: `172.30.${i >> 8}.${i & 255}`,
+    endpoints: [1, 2, 3, 4].map((k) => endpoint(`10.181.${i >> 8}.${i & 255}:${8000 + k}`)),
+  }),
+);
+
+/** The programs that something starts, what it comes to, and how long it takes. */
+async function cost<T>(work: () => Promise<T>) {
+  programs.length = 0;
+  const before = performance.now();
+  const result = await work();
+  return { result, programs: programs.length, ms: performance.now() - before };
+}
+
+const sync = (ports: readonly ServicePort[]) => {
+  routes = routed(ports, ipv4Settings, routes);
+  return driver.sync(routes, signal);
+};
+
+it("20/48 looking at 5,000 Services starts a few programs and is done within syncPeriod; a change starts none", async () => {
+  expect((await sync(services)).refused).toEqual([]);
+  expect(
+    node
+      .run("ipvsadm", "-Sn")
+      .split("\n")
+      .filter((line) => line !== "").length,
+  ).toBe(25_000);
+  const look = await cost(() => driver.verify(signal));
+  expect(look.result).toEqual({ differences: 0 });
+  expect(look.programs).toBeLessThanOrEqual(10);
+  expect(look.ms).toBeLessThan(syncPeriodMs);
+  const again = await cost(() => sync(services));
+  expect([again.result.operations, again.programs]).toEqual([0, 0]);
+  const [first, ...rest] = services;
+  const change = await cost(() => sync([{ ...first!, endpoints: first!.endpoints.slice(1) }, ...rest]));
+  // Weight 0 for the one that left, and its end, since it has no connections.
+  expect([change.result.operations, change.programs]).toEqual([2, 0]);
+});
