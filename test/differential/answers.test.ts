@@ -3,11 +3,18 @@
 import { describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { reasonToSkip } from "../kernel/netns.ts";
-import { answersOf } from "./answers.ts";
+import { answersOf, flagsOf } from "./answers.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
 
 const assets = findAssets("kube-proxy");
 const reason = reasonToSkip() ?? (assets.found ? reasonNotToRun(ourProgram) : assets.reason);
+
+describe("/flagz", () => {
+  it("03/30 as an object has the flags, values and headers of kube-proxy v1.37", async ({ skip }) => {
+    if (reason !== null || !assets.found) return skip(reason ?? "");
+    expect(await flagsOf(ourProgram)).toEqual(await flagsOf(assets.paths["kube-proxy"]));
+  });
+});
 
 describe("03/33 answers", () => {
   it.for(["nftables", "iptables"] as const)(

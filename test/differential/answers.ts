@@ -9,6 +9,7 @@ import { enter } from "../reference/foothold.ts";
 import type { KubeObject } from "../reference/objects.ts";
 import { type RunningProxy, startProxy } from "../reference/proxy.ts";
 import { parsePrometheus } from "../support/prometheus.ts";
+import { withProxy } from "./watched.ts";
 
 export type Answers = {
   /** Every series without its value: `name{label="value"} type`. */
@@ -94,6 +95,14 @@ export async function answersOf(program: string, mode: keyof typeof late, pace?:
     await proxy?.stop();
     await site.close();
   }
+}
+
+/** The answer to a program that asks for the flags. */
+export function flagsOf(program: string): Promise<unknown> {
+  return withProxy(program, { mode: "nftables" }, [], async (_, { netns }) => {
+    const Accept = "application/json;v=v1beta1;g=config.k8s.io;as=Flagz";
+    return told(await httpGet(netns, `http://${metricsAt}/flagz`, { Accept }));
+  });
 }
 
 /** The program with an iptables-restore that fails while it should. */

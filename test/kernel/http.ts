@@ -11,13 +11,17 @@ export type HttpAnswer = {
 };
 
 /** The answer to a GET of a URL with a plain address; null when nobody listens there, or none comes within ten seconds. */
-export function httpGet(netns: Namespace, url: string): Promise<HttpAnswer | null> {
+export function httpGet(
+  netns: Namespace,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<HttpAnswer | null> {
   const { hostname, port } = new URL(url);
   const address = hostname.replace(/[[\]]/g, "");
   const fd = netns.inside(() => socket(domainOf(address), SOCK_STREAM, 0));
   connect(fd, { address, port: Number(port) });
   return new Promise((resolve) => {
-    const request = get(url, { createConnection: () => new Socket({ fd }) }, (response) => {
+    const request = get(url, { headers, createConnection: () => new Socket({ fd }) }, (response) => {
       response.setEncoding("utf8");
       let body = "";
       response.on("data", (text: string) => {

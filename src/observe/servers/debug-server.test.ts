@@ -98,6 +98,7 @@ describe("always there", () => {
     expect((await ask("/healthz?verbose&exclude=ping&exclude=x")).body).toMatch(
       /^\[\+\]ping excluded: ok\nwarn: .*"x"\n/,
     );
+    expect((await ask("/healthz?verbose&exclude=ping,x")).body).toMatch(/^\[\+\]ping ok\nwarn: .*"ping,x"\n/);
   });
 
   it("/metrics is text, zipped for who accepts that", async () => {
@@ -163,13 +164,16 @@ describe("/flagz and /statusz", () => {
     const flagz = { metadata: { name: "kube-proxy" }, flags: { config: "/etc/x", v: "2" } };
     const json = await ask("/flagz", { headers: { Accept: `application/json;${object}` } });
     expect(JSON.parse(json.body)).toEqual({ kind: "Flagz", apiVersion: "config.k8s.io/v1beta1", ...flagz });
-    expect([json.headers["content-type"], json.headers.warning]).toEqual(["application/json", undefined]);
+    expect([json.headers["content-type"], json.headers.warning]).toEqual([
+      "application/json;g=config.k8s.io;v=v1beta1;as=Flagz",
+      undefined,
+    ]);
     const yaml = await ask("/flagz", {
       headers: { Accept: `application/yaml;${object.replace("beta", "alpha")}` },
     });
     expect(parse(yaml.body)).toEqual({ kind: "Flagz", apiVersion: "config.k8s.io/v1alpha1", ...flagz });
     expect([yaml.headers["content-type"], yaml.headers.warning]).toEqual([
-      "application/yaml",
+      "application/yaml;g=config.k8s.io;v=v1alpha1;as=Flagz",
       expect.stringMatching(/^299 /),
     ]);
   });
@@ -224,7 +228,8 @@ describe("profiling", () => {
     const { status, headers } = await ask("/debug/pprof");
     expect([status, headers.location]).toEqual([302, "/debug/pprof/"]);
     expect((await ask("/debug/pprof/")).body).toContain("profile");
-    expect((await ask("/debug/flags")).body).toContain("v<br>");
+    for (const path of ["/debug/flags", "/debug/flags/", "/debug/flags/other"])
+      expect((await ask(path)).body).toContain("v<br>");
     expect((await ask("/debug/pprof/goroutine")).status).toBe(404);
     const [profile, second] = await Promise.all([
       ask("/debug/pprof/profile?seconds=0.2"),

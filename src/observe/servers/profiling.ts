@@ -29,8 +29,8 @@ function pprofIndex(request: IncomingMessage): Answer {
   ]);
 }
 
-function flagsIndex(request: IncomingMessage): Answer {
-  return pathOf(request).replace(/\/$/, "") === "/debug/flags" ? html("/debug/flags/", ["v"]) : notFound;
+function flagsIndex(): Answer {
+  return html("/debug/flags/", ["v"]);
 }
 
 function html(title: string, lines: readonly string[]): Answer {

@@ -87,7 +87,7 @@ async function zpage(
       return {
         status: 200,
         headers: {
-          "Content-Type": `application/${form.format}`,
+          "Content-Type": `application/${form.format};g=config.k8s.io;v=${form.version};as=${kind}`,
           ...(form.version === "v1alpha1" ? { Warning: old } : {}),
         },
         body: form.format === "json" ? `${JSON.stringify(object)}\n` : await yaml(object),
