@@ -127,14 +127,17 @@ describe("after the world", () => {
     const { pid } = spawnSync("true");
     const [left, mine] = [`tt-${pid}-left`, `tt-${process.pid}-mine`];
     for (const name of [left, mine]) execFileSync("ip", ["netns", "add", name]);
-    const orphan = spawn("ip", ["netns", "exec", left, "sleep", "60"]);
-    const ended = once(orphan, "exit");
-    while (execFileSync("ip", ["netns", "pids", left]).length === 0) await sleep(10);
-    sweepNamespaces();
-    const [, signal] = (await ended) as [number | null, string | null];
-    const remaining = readdirSync("/run/netns").filter((name) => name === left || name === mine);
-    execFileSync("ip", ["netns", "delete", mine]);
-    expect([remaining, signal]).toEqual([[mine], "SIGKILL"]);
+    try {
+      const orphan = spawn("ip", ["netns", "exec", left, "sleep", "60"]);
+      const ended = once(orphan, "exit");
+      while (execFileSync("ip", ["netns", "pids", left]).length === 0) await sleep(10);
+      sweepNamespaces();
+      const [, signal] = (await ended) as [number | null, string | null];
+      const remaining = readdirSync("/run/netns").filter((name) => name === left || name === mine);
+      expect([remaining, signal]).toEqual([[mine], "SIGKILL"]);
+    } finally {
+      execFileSync("ip", ["netns", "delete", mine]);
+    }
   });
 });
 
