@@ -52,7 +52,7 @@ export type Daemon = {
   readonly pid: number;
   log(): string;
   running(): boolean;
-  /** The exit code, or null for a signal; rejects after a minute. */
+  /** The exit code, or null for a signal; rejects after two minutes. */
   ended(): Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves after the first Sync of these families. */
@@ -160,7 +160,7 @@ export function nodeObject(
 export const nodeIPs = [places.host, twin(places.host)] as const;
 
 /** Tries until it is so. */
-export async function eventually(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 60_000) {
+export async function eventually(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 120_000) {
   for (const end = Date.now() + withinMs; !(await isSo()); await sleep(25))
     if (Date.now() > end) throw new Error(`Not within ${withinMs} ms: ${what}`);
 }
@@ -205,7 +205,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
     running: isRunning,
     async ended() {
       const stop = new AbortController();
-      const late = sleep(60_000, undefined, { signal: stop.signal }).then(() => {
+      const late = sleep(120_000, undefined, { signal: stop.signal }).then(() => {
         throw new Error(`Still running:\n${log()}`);
       });
       late.catch(() => {});

@@ -111,7 +111,7 @@ export function testEndpoints(lab: Lab, family: Family): void {
         ),
       "no flow to the endpoint that is gone",
     );
-    await eventually(async () => (await moved.talk()) === stays, "the flow has moved", 5000);
+    await eventually(async () => (await moved.talk()) === stays, "the flow has moved");
     moved.close();
     kept.close();
   });
