@@ -69,10 +69,10 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
   it("11/50 notices a foreign flush through events, and repairs it", async () => {
     await sync([numberedService(1, 2)]);
     const stop = new AbortController();
-    const seen = new Promise<string>((resolve) => void driver.watch(resolve, stop.signal));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen: string[] = [];
+    await driver.watch((what) => seen.push(what), stop.signal);
     here.run("nft", "flush", "ruleset");
-    expect(await seen).toMatch(/nft.*changed our table/);
+    await expect.poll(() => seen[0]).toMatch(/nft.*changed our table/);
     stop.abort();
     const { differences, repair } = await driver.verify(signal);
     expect(differences).toBeGreaterThan(0);
@@ -92,7 +92,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     await sync([numberedService(1, 2)]);
     await sync([numberedService(1, 3)], ["shop/s1/tcp/"]);
     // Until the look back at the load is over, a change of any table counts.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 2000));
     here.run("nft", "add", "table", "ip", "somebody-else");
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(seen).toEqual([]);
