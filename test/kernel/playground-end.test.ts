@@ -73,7 +73,7 @@ function started([command = "", ...args]: readonly string[]): Promise<{ child: C
 }
 
 async function nothingRemains(pid: number): Promise<void> {
-  for (let tries = 0; remains(pid).length > 0 && tries < 150; tries++) await sleep(100);
+  for (let tries = 0; remains(pid).length > 0 && tries < 600; tries++) await sleep(100);
   expect(remains(pid)).toEqual([]);
 }
 

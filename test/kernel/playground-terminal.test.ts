@@ -110,7 +110,7 @@ function slowIp(): { readonly path: string; readonly runs: string } {
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo() && tries < 300; tries++) await sleep(100);
+  for (let tries = 0; !isSo() && tries < 900; tries++) await sleep(100);
 }
 
 function manifest(text: string): string {
