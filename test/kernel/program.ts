@@ -47,8 +47,8 @@ export function kubeProxyProgram(
       replaceObjects(run.proxy.api, objects);
       run.objects = objects;
       // Nearly all news are queued; on a busy machine they may take a while to arrive.
-      const quiet = isNews ? (pace === undefined ? 2 : 10) : 0;
-      await caughtUp(world.node, since, quiet, pace ?? { patienceMs: 20_000, everyMs: 20 });
+      const quiet = isNews ? 10 : 0;
+      await caughtUp(world.node, since, quiet, pace ?? { patienceMs: 60_000, everyMs: 20 });
     },
     async restart(world) {
       if (run === null) throw new Error(`${program} does not run`);
