@@ -71,12 +71,12 @@ function isTcpEnd(errno: string): boolean {
 }
 
 /** Sends one packet, and tells the plain facts. */
-export function fateOf(world: World, { from, to }: Probe): Promise<Fate> {
+export function fateOf(world: World, { from, to }: Probe, patienceMs?: number): Promise<Fate> {
   const sender = senderAt(world, from.address);
   if (sender.netns === world.at.X && isLoopback(to.address)) {
     return tryCraftedSyn({ ...sender, source: from.address }, to);
   }
-  return tryOnce(sender, to.protocol, to);
+  return tryOnce(sender, to.protocol, to, patienceMs);
 }
 
 /** Who sends with this address; only the outside has more than one to choose from. */

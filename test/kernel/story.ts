@@ -10,7 +10,7 @@ import { httpGet } from "./http.ts";
 import { injectInvalid } from "./inject.ts";
 import type { ModeUnderTest } from "./judge.ts";
 import { fateOf, senderAt } from "./probe.ts";
-import { fateText } from "./tries.ts";
+import { fateText, longPatienceMs } from "./tries.ts";
 import type { World } from "./world.ts";
 
 /** A running proxy that follows its cluster. */
@@ -90,7 +90,9 @@ class Stage {
     const fates = await Promise.all(
       senders.map(async (address) => {
         const probe = { from: { kind: "outside" as const, address }, to: parseTarget(send.to, this.#family) };
-        const made = Array.from({ length: send.times ?? 1 }, () => fateOf(this.#world, probe));
+        const made = Array.from({ length: send.times ?? 1 }, () =>
+          fateOf(this.#world, probe, longPatienceMs),
+        );
         return [address, await Promise.all(made)] as const;
       }),
     );

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { caseText } from "../scenarios.ts";
 import { fateOf, type Probe } from "./probe.ts";
-import { fateText } from "./tries.ts";
+import { fateText, longPatienceMs } from "./tries.ts";
 import type { World } from "./world.ts";
 
 export type Traffic = {
@@ -18,7 +18,7 @@ export function steadyTraffic(world: World, probes: readonly Probe[], everyMs = 
   const start = Date.now();
   const one = async (probe: Probe): Promise<string[]> => {
     const at = Date.now() - start;
-    const fate = await fateOf(world, probe);
+    const fate = await fateOf(world, probe, longPatienceMs);
     return fate.kind === "answered" ? [] : [`after ${at} ms: ${caseText(probe)}: ${fateText(fate)}`];
   };
   const running = (async () => {

@@ -45,28 +45,31 @@ export type Fate =
 /** Where a try starts. */
 export type Sender = { readonly netns: Namespace; readonly poller: Poller; readonly source: Address | null };
 
-// A lost first SYN is sent again after a second, and so is one whose ICMPv6 error came too early to be used.
-const patienceMs = 2600;
+/** A lost first SYN is sent again after a second, and so is one whose ICMPv6 error came too early to be used. */
+const usualPatienceMs = 2600;
+
+/** For whoever expects an answer, from a relay on a busy machine too. */
+export const longPatienceMs = 15_000;
 
 /** Sends one packet (and what follows from it) and waits for its fate. */
-export function tryOnce(from: Sender, protocol: ProbeProtocol, to: Endpoint): Promise<Fate> {
+export function tryOnce(
+  from: Sender,
+  protocol: ProbeProtocol,
+  to: Endpoint,
+  patienceMs = usualPatienceMs,
+): Promise<Fate> {
   const domain = domainOf(to.address);
+  const start = (type: number, number: number, exchange: Exchange) =>
+    attempt(from, to, domain, type, number, exchange, patienceMs);
   switch (protocol) {
     case "tcp":
-      return attempt(from, to, domain, SOCK_STREAM, 0, stream);
+      return start(SOCK_STREAM, 0, stream);
     case "udp":
-      return attempt(from, to, domain, SOCK_DGRAM, 0, datagram);
+      return start(SOCK_DGRAM, 0, datagram);
     case "sctp":
-      return attempt(from, to, domain, SOCK_RAW, IPPROTO.sctp, association(to.port));
+      return start(SOCK_RAW, IPPROTO.sctp, association(to.port));
     case "icmp":
-      return attempt(
-        from,
-        to,
-        domain,
-        SOCK_RAW,
-        domain === AF_INET ? IPPROTO.icmp : IPPROTO.icmpv6,
-        echo(domain),
-      );
+      return start(SOCK_RAW, domain === AF_INET ? IPPROTO.icmp : IPPROTO.icmpv6, echo(domain));
   }
 }
 
@@ -139,6 +142,7 @@ function attempt(
   type: number,
   protocol: number,
   exchange: Exchange,
+  patienceMs: number,
 ): Promise<Fate> {
   const fd = netns.inside(() => socket(domain, type, protocol));
   return new Promise((resolve) => {
