@@ -137,6 +137,8 @@ describe("what IPVS holds", () => {
       "delete server 192.168.0.2:30099/SCTP",
       "delete address 198.51.100.7",
     ]);
+    const others: IpvsState = { ...busy, link: "other" };
+    expect(texts(ipvsRetreat(others)).filter((line) => line.includes("address"))).toEqual([]);
   });
 
   it("20/44 the sets of IPv6 go too; a link of another kind stays, without what we put there", () => {

@@ -1,4 +1,5 @@
 // Everything ipvs mode ever made, taken away again, whoever made it; what belongs to others stays.
+import type { Address } from "../../model/address.ts";
 import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
 import { type Held, heldJumps, unreferenced } from "../../plan/iptables/removal.ts";
 import { type HostTables, type IptablesPatch, tableNames } from "../../plan/iptables/types.ts";
@@ -26,17 +27,19 @@ export function ipvsRemoval(have: IpvsState): Operation[] {
   const sets = setsOf(have.family).filter(({ name }) => have.sets.has(name));
   return [
     ...ownServers(have).flatMap(deleted),
-    ...(have.link === "dummy" ? [{ kind: "delete link" } as const] : ownAddresses(have)),
+    ...(have.link === "dummy" ? [{ kind: "delete link" } as const] : ownAddresses(have).map(withoutAddress)),
     ...sets.map(({ name }): Operation => ({ kind: "destroy set", set: name })),
   ];
 }
 
-/** On somebody else's link: those that we put there. */
-function ownAddresses({ family, addresses, sets }: IpvsState): Operation[] {
-  const ours = sets.get(setName("ipvsIPs", family))?.entries;
-  return [...addresses]
-    .filter((address) => ours?.has(address) === true)
-    .map((address) => ({ kind: "delete address", address }));
+/** On somebody else's link only those that our set speaks of. */
+function ownAddresses({ family, link, addresses, sets }: IpvsState): Address[] {
+  const ours = link === "dummy" ? addresses : sets.get(setName("ipvsIPs", family))?.entries;
+  return [...addresses].filter((address) => ours?.has(address) === true);
+}
+
+function withoutAddress(address: Address): Operation {
+  return { kind: "delete address", address };
 }
 
 /**
@@ -48,9 +51,9 @@ export function ipvsRetreat(have: IpvsState): Operation[] {
   const needed = new Set(busy.map(({ address }) => address));
   return [
     ...ownServers(have).flatMap((server) => (isBusy(server) ? closed(server) : deleted(server))),
-    ...[...have.addresses]
+    ...ownAddresses(have)
       .filter((address) => !needed.has(address))
-      .map((address): Operation => ({ kind: "delete address", address })),
+      .map(withoutAddress),
   ];
 }
 
@@ -83,16 +86,17 @@ function idOf({ address, port, protocol }: HeldServer): ServerId {
   return { address, port, protocol };
 }
 
+/** Their address is ours on the link, or our sets speak of them. */
 function ownServers(have: IpvsState): HeldServer[] {
-  return [...have.servers.values()].filter((server) => isOurs(server, have));
+  const own = new Set(ownAddresses(have));
+  return [...have.servers.values()].filter((server) => own.has(server.address) || isSpokenOf(server, have));
 }
 
-/** Its address is on our link, or our sets speak of it. */
-function isOurs({ address, protocol, port }: HeldServer, { family, addresses, sets }: IpvsState): boolean {
+/** By our sets. */
+function isSpokenOf({ address, protocol, port }: HeldServer, { family, sets }: IpvsState): boolean {
   const holds = (role: Role, entry: string) => sets.get(setName(role, family))?.entries.has(entry) === true;
   const place = `${address},${protocol}:${port}`;
   return (
-    addresses.has(address) ||
     (["clusterIP", "externalIP", "externalIPLocal", "loadBalancer", "nodePortSctp"] as const).some((role) =>
       holds(role, place),
     ) ||
