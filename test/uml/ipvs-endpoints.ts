@@ -87,7 +87,7 @@ export function testEndpoints(lab: Lab, family: Family): void {
     session.close();
   });
 
-  it("20/21 and 20/41 moves a UDP flow to another endpoint within a second, and keeps those to serving ones", async () => {
+  it("20/21 and 20/41 moves a UDP flow to another endpoint without waiting for its time-out, and keeps those to serving ones", async () => {
     const vip = "172.30.0.15";
     const dns = { clusterIP: vip, protocol: "UDP", port: 53 };
     const udp = serverAt(vip, family, 53, "udp");
