@@ -35,7 +35,8 @@ type Reply = { readonly answer: IncomingMessage; readonly tell: (responseBytes: 
 
 const headMs = 60_000;
 const idleMs = 60_000;
-const largestBody = 1 << 30;
+/** Several times the largest list of the largest clusters, and well below the longest text there can be. */
+const largestBody = 1 << 28;
 const largestFailure = 1 << 20;
 
 export function apiClient(
@@ -43,6 +44,7 @@ export function apiClient(
   world: World,
   throttle: Throttle,
   userAgent: string,
+  largest = largestBody,
 ): ApiClient {
   const wire = transport(connection, world.clock);
   return {
@@ -55,7 +57,7 @@ export function apiClient(
       const { answer, tell } = await accepted(ask, signal, throttle);
       let text: string | null = null;
       try {
-        text = await readBody(await bodyOf(answer), largestBody);
+        text = await readBody(await bodyOf(answer), largest);
       } finally {
         tell(text === null ? null : Buffer.byteLength(text));
       }
@@ -147,7 +149,11 @@ export function apiClient(
   }
 
   async function refusal(answer: IncomingMessage, code: number): Promise<ApiFailure> {
-    const text = await readBody(unzipped(answer), largestFailure).catch(() => "");
+    const body = unzipped(answer);
+    // A refusal counts also when the reason for it drips.
+    const cancel = world.clock.after(idleMs, () => body.destroy());
+    const text = await readBody(body, largestFailure).catch(() => "");
+    cancel();
     return failureOf(code, parsedOrNull(text), answer.headers["retry-after"] ?? "", world.clock.wall());
   }
 

@@ -255,6 +255,29 @@ describe("where the API is", () => {
     await expect(wrong(head + clusters)).rejects.toThrow('there is no user "u"');
     const users = "users: [{name: u, user: {auth-provider: {name: gcp}}}]\n";
     await expect(wrong(head + clusters + users)).rejects.toThrow("no longer supported");
+    await expect(wrong("a: &a [x]\nb: *nowhere")).rejects.toThrow("Cannot use kubeconfig");
+  });
+
+  it("refuses fields of the wrong type by their name, and does not go on without them", async () => {
+    await serve();
+    const refused = async (cluster: object, user: object = {}) =>
+      resolveConnection({ kubeconfig: await kubeconfig(cluster, user) }, world()).then(
+        () => "",
+        ({ message }: Error) => message.replace(/^Cannot use kubeconfig .*?: /, ""),
+      );
+    expect(await refused({ server: 5 })).toBe("clusters[0].cluster.server is a number, not text");
+    expect(await refused({ "insecure-skip-tls-verify": "true" })).toBe(
+      "clusters[0].cluster.insecure-skip-tls-verify is text, not true or false",
+    );
+    expect(await refused({}, { token: 12345 })).toBe("users[0].user.token is a number, not text");
+    expect(await refused({}, { "as-groups": "all", as: "me" })).toBe(
+      "users[0].user.as-groups is text, not a list",
+    );
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "x", args: ["-n", 1] };
+    expect(await refused({}, { exec })).toBe("users[0].user.exec.args[1] is a number, not text");
+    expect(await refused({}, { exec: [] })).toBe("users[0].user.exec is a list, not an object");
+    expect(await refused({ "proxy-url": "://" })).toBe('Cannot use proxy "://": it is not a URL');
+    expect(await refused({ server: null, "tls-server-name": null }, { token: null })).toBe("");
   });
 });
 

@@ -5,7 +5,7 @@ import type { World } from "../world.ts";
 import { type Credentials, credentialsOf } from "./credentials.ts";
 import { freshFile, freshMaterial } from "./fresh-file.ts";
 import { type ClusterEntry, nobody, parseKubeconfig } from "./kubeconfig.ts";
-import { proxyFromEnvironment } from "./proxy.ts";
+import { proxyFromEnvironment, proxyUrl } from "./proxy.ts";
 
 export type Connection = {
   /** With the path under which the API lives, if any. */
@@ -65,7 +65,7 @@ function connectionTo(cluster: ClusterEntry, user: typeof nobody, world: World):
     ca: async () => (await ca?.read()) ?? "",
     insecure: cluster.insecure,
     tlsServerName: cluster.tlsServerName,
-    proxy: cluster.proxyUrl === "" ? proxyFromEnvironment(server, world.env) : new URL(cluster.proxyUrl),
+    proxy: cluster.proxyUrl === "" ? proxyFromEnvironment(server, world.env) : proxyUrl(cluster.proxyUrl),
     credentials: credentialsOf(user, cluster, world),
   };
 }

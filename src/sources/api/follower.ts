@@ -49,6 +49,8 @@ export class Follower {
 
   #follow(event: WatchEvent, sink: Sink): null {
     const version = event.kind === "bookmark" ? event.version : event.item.version;
+    // Without one we could not resume, but would be told everything again, and of nothing that went.
+    if (version === "") throw new ApiFailure("garbled", "Cannot read the watch: an object has no version");
     // Within a stream versions only grow. A smaller one means that the server's history is not the one we know.
     if (isOlder(version, this.#floor)) {
       throw new ApiFailure("rewound", `Distrust the watch: version ${version} came after ${this.#floor}`);

@@ -1,6 +1,7 @@
 // Reads a kubeconfig: the cluster and user of its current context, with file paths made absolute.
 import { dirname, isAbsolute, resolve } from "node:path";
 import { parseDocument } from "yaml";
+import { type Entry, entryOf, type Fields } from "./entry.ts";
 import { isMap } from "./failure.ts";
 
 /** Text given in place, or the file that holds it. In place wins. */
@@ -57,118 +58,112 @@ export const nobody: UserEntry = {
 
 /** Throws with the file and what is wrong in it. `path` tells what relative paths are relative to. */
 export function parseKubeconfig(text: string, path: string): { cluster: ClusterEntry; user: UserEntry } {
+  const refuse = (why: string): never => {
+    throw new Error(`Cannot use kubeconfig ${path}: ${why}`);
+  };
+  const config = entryOf(rootOf(text, refuse), "", refuse);
+  const current = config.text("current-context") || refuse("current-context is not set");
+  const context = named(config, "contexts", current, refuse).entry("context");
+  const cluster = named(config, "clusters", context?.text("cluster") ?? "", refuse).entry("cluster");
+  const userName = context?.text("user") ?? "";
+  const user = userName === "" ? null : named(config, "users", userName, refuse).entry("user");
+  const directory = dirname(resolve(path));
+  const none = entryOf({}, "", refuse);
+  return { cluster: clusterOf(cluster ?? none, directory), user: userOf(user ?? none, directory, refuse) };
+}
+
+type Refuse = (why: string) => never;
+
+function rootOf(text: string, refuse: Refuse): Fields {
   const document = parseDocument(text);
   const fault = document.errors[0];
-  if (fault) throw wrong(path, fault.message.split("\n")[0]!);
-  const config = document.toJS() as unknown;
-  if (!isMap(config)) throw wrong(path, "it is not an object");
-  const current = str(config["current-context"]);
-  if (current === "") throw wrong(path, "current-context is not set");
-  const context = named(config.contexts, current, "context");
-  if (!context) throw wrong(path, `there is no context ${JSON.stringify(current)}`);
-  const cluster = named(config.clusters, str(context.cluster), "cluster");
-  if (!cluster) throw wrong(path, `there is no cluster ${JSON.stringify(str(context.cluster))}`);
-  const userName = str(context.user);
-  const user = userName === "" ? {} : named(config.users, userName, "user");
-  if (!user) throw wrong(path, `there is no user ${JSON.stringify(userName)}`);
-  const directory = dirname(resolve(path));
-  return { cluster: clusterOf(cluster, directory), user: userOf(user, directory, path) };
+  if (fault) refuse(fault.message.split("\n")[0]!);
+  const root = (): unknown => {
+    try {
+      return document.toJS();
+    } catch (error) {
+      // Aliases without an anchor, or so many that the document would explode.
+      return refuse((error as Error).message);
+    }
+  };
+  const config = root();
+  return isMap(config) ? config : refuse("it is not an object");
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The entry of a list that bears the name. */
+function named(config: Entry, list: string, name: string, refuse: Refuse): Entry {
+  const entry = config.entries(list).find((candidate) => candidate.raw.name === name);
+  return entry ?? refuse(`there is no ${list.slice(0, -1)} ${JSON.stringify(name)}`);
+}
 
-function clusterOf(raw: Fields, directory: string): ClusterEntry {
+function clusterOf(entry: Entry, directory: string): ClusterEntry {
   return {
-    server: str(raw.server),
-    ca: material(raw, "certificate-authority", directory),
-    insecure: raw["insecure-skip-tls-verify"] === true,
-    tlsServerName: str(raw["tls-server-name"]),
-    proxyUrl: str(raw["proxy-url"]),
-    raw,
+    server: entry.text("server"),
+    ca: material(entry, "certificate-authority", directory),
+    insecure: entry.flag("insecure-skip-tls-verify"),
+    tlsServerName: entry.text("tls-server-name"),
+    proxyUrl: entry.text("proxy-url"),
+    raw: entry.raw,
   };
 }
 
-function userOf(raw: Fields, directory: string, path: string): UserEntry {
-  if (isMap(raw["auth-provider"])) {
-    throw wrong(
-      path,
-      `auth-provider ${JSON.stringify(str(raw["auth-provider"].name))} is no longer supported; use exec`,
-    );
-  }
+function userOf(entry: Entry, directory: string, refuse: Refuse): UserEntry {
+  const provider = entry.entry("auth-provider");
+  if (provider !== null)
+    refuse(`auth-provider ${JSON.stringify(provider.text("name"))} is no longer supported; use exec`);
+  const exec = entry.entry("exec");
   return {
-    token: str(raw.token),
-    tokenFile: absolute(str(raw.tokenFile), directory),
-    username: str(raw.username),
-    password: str(raw.password),
-    cert: material(raw, "client-certificate", directory),
-    key: material(raw, "client-key", directory),
-    exec: isMap(raw.exec) ? execOf(raw.exec, directory, path) : null,
-    impersonate: impersonationOf(raw),
+    token: entry.text("token"),
+    tokenFile: absolute(entry.text("tokenFile"), directory),
+    username: entry.text("username"),
+    password: entry.text("password"),
+    cert: material(entry, "client-certificate", directory),
+    key: material(entry, "client-key", directory),
+    exec: exec === null ? null : execOf(exec, directory, refuse),
+    impersonate: impersonationOf(entry),
   };
 }
 
-function execOf(raw: Fields, directory: string, path: string): ExecEntry {
-  const command = str(raw.command);
-  const apiVersion = str(raw.apiVersion);
-  if (command === "") throw wrong(path, "users[].user.exec.command is not set");
+function execOf(entry: Entry, directory: string, refuse: Refuse): ExecEntry {
+  const command = entry.text("command") || refuse("users[].user.exec.command is not set");
+  const apiVersion = entry.text("apiVersion");
   if (!/^client\.authentication\.k8s\.io\/v1(beta1)?$/.test(apiVersion)) {
-    throw wrong(
-      path,
+    refuse(
       `users[].user.exec.apiVersion is ${JSON.stringify(apiVersion)}, not client.authentication.k8s.io/v1 or v1beta1`,
     );
   }
-  const entries = list(raw.env)
-    .filter(isMap)
-    .map((entry) => [str(entry.name), str(entry.value)] as const);
   return {
     apiVersion,
     // A bare name is looked up in PATH, anything with a slash is relative to the file.
     command: command.includes("/") ? absolute(command, directory) : command,
-    args: list(raw.args).map(str),
-    env: Object.fromEntries(entries),
-    installHint: str(raw.installHint),
-    provideClusterInfo: raw.provideClusterInfo === true,
-    interactiveMode: str(raw.interactiveMode),
+    args: entry.texts("args"),
+    env: Object.fromEntries(entry.entries("env").map((each) => [each.text("name"), each.text("value")])),
+    installHint: entry.text("installHint"),
+    provideClusterInfo: entry.flag("provideClusterInfo"),
+    interactiveMode: entry.text("interactiveMode"),
   };
 }
 
-function impersonationOf(raw: Fields): Impersonation | null {
-  if (str(raw.as) === "") return null;
-  const extra = isMap(raw["as-user-extra"]) ? raw["as-user-extra"] : {};
+function impersonationOf(entry: Entry): Impersonation | null {
+  const user = entry.text("as");
+  if (user === "") return null;
+  const extra = entry.entry("as-user-extra");
+  const names = Object.keys(extra?.raw ?? {});
   return {
-    user: str(raw.as),
-    uid: str(raw["as-uid"]),
-    groups: list(raw["as-groups"]).map(str),
-    extra: Object.fromEntries(Object.entries(extra).map(([name, values]) => [name, list(values).map(str)])),
+    user,
+    uid: entry.text("as-uid"),
+    groups: entry.texts("as-groups"),
+    extra: Object.fromEntries(names.map((name) => [name, extra!.texts(name)])),
   };
 }
 
-function material(raw: Fields, name: string, directory: string): Material {
-  const data = str(raw[`${name}-data`]);
+function material(entry: Entry, name: string, directory: string): Material {
+  const data = entry.text(`${name}-data`);
   if (data !== "") return { inline: Buffer.from(data, "base64").toString() };
-  const file = str(raw[name]);
+  const file = entry.text(name);
   return file === "" ? null : { file: absolute(file, directory) };
-}
-
-function named(entries: unknown, name: string, field: string): Fields | null {
-  const entry = list(entries).find((candidate) => isMap(candidate) && candidate.name === name);
-  if (!isMap(entry)) return null;
-  const inner = entry[field];
-  return isMap(inner) ? inner : {};
 }
 
 function absolute(path: string, directory: string): string {
   return path === "" || isAbsolute(path) ? path : resolve(directory, path);
-}
-
-function str(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function wrong(path: string, message: string): Error {
-  return new Error(`Cannot use kubeconfig ${path}: ${message}`);
 }

@@ -2,16 +2,31 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { BlockList, connect as connectTcp, isIP, type Socket } from "node:net";
+import type { Clock } from "../world.ts";
 
-/** A TCP connection to the target through the proxy. */
-export async function tunnel(proxy: URL, host: string, port: number): Promise<Socket> {
+/** As long as the head of an answer may take. */
+const tunnelMs = 30_000;
+
+/** A TCP connection to the target through the proxy, unless that is silent for too long. */
+export async function tunnel(proxy: URL, host: string, port: number, clock: Clock): Promise<Socket> {
+  const limit = new AbortController();
+  const silence = new Error(`proxy ${proxy.host} does not answer within ${tunnelMs / 1000} s`);
+  const cancel = clock.after(tunnelMs, () => limit.abort(silence));
+  try {
+    return await tunnelBy(proxy, host, port, limit.signal);
+  } finally {
+    cancel();
+  }
+}
+
+async function tunnelBy(proxy: URL, host: string, port: number, signal: AbortSignal): Promise<Socket> {
   switch (proxy.protocol) {
     case "http:":
     case "https:":
-      return httpTunnel(proxy, host, port);
+      return httpTunnel(proxy, host, port, signal);
     case "socks5:":
     case "socks5h:":
-      return socksTunnel(proxy, host, port);
+      return socksTunnel(proxy, host, port, signal);
     default:
       throw new Error(
         `Cannot use proxy ${proxy.host}: ${proxy.protocol.slice(0, -1)} is not http, https or socks5`,
@@ -29,9 +44,12 @@ export function proxyFromEnvironment(
   const host = bareHost(server);
   if (wanted === "" || host === "localhost" || isLoopback(host) || isExempt(host, server, either("NO_PROXY")))
     return null;
-  const written = wanted.includes("://") ? wanted : `http://${wanted}`;
-  if (!URL.canParse(written)) throw new Error(`Cannot use proxy ${JSON.stringify(wanted)}: it is not a URL`);
-  return new URL(written);
+  return proxyUrl(wanted.includes("://") ? wanted : `http://${wanted}`);
+}
+
+export function proxyUrl(text: string): URL {
+  if (!URL.canParse(text)) throw new Error(`Cannot use proxy ${JSON.stringify(text)}: it is not a URL`);
+  return new URL(text);
 }
 
 export function bareHost(url: URL): string {
@@ -76,7 +94,7 @@ function inNetwork(host: string, cidr: string): boolean {
   return list.check(host, type);
 }
 
-function httpTunnel(proxy: URL, host: string, port: number): Promise<Socket> {
+function httpTunnel(proxy: URL, host: string, port: number, signal: AbortSignal): Promise<Socket> {
   const target = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   const secret = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
   const headers = {
@@ -100,14 +118,16 @@ function httpTunnel(proxy: URL, host: string, port: number): Promise<Socket> {
       socket.destroy();
       reject(new Error(`Cannot connect to ${target}: proxy ${proxy.host} answered ${response.statusCode}`));
     });
-    request.once("error", reject);
+    request.on("error", reject);
+    signal.addEventListener("abort", () => request.destroy(signal.reason as Error), { once: true });
     request.end();
   });
 }
 
 /** RFC 1928 with user and password (RFC 1929); names are resolved by the proxy. */
-async function socksTunnel(proxy: URL, host: string, port: number): Promise<Socket> {
+async function socksTunnel(proxy: URL, host: string, port: number, signal: AbortSignal): Promise<Socket> {
   const socket = connectTcp({ host: bareHost(proxy), port: portOf(proxy) });
+  signal.addEventListener("abort", () => socket.destroy(signal.reason as Error), { once: true });
   const refuse = (why: string) => new Error(`Cannot connect to ${host}:${port}: proxy ${proxy.host} ${why}`);
   try {
     const user = Buffer.from(decodeURIComponent(proxy.username));

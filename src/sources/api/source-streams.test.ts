@@ -40,6 +40,19 @@ it("22/6 broken, unknown and strange lines lose and invent nothing", async () =>
   await catchesUp();
 });
 
+it("22/6 an object without a version means a list, for nobody could resume behind it", async () => {
+  await synced();
+  const before = requests("services").length;
+  const { kind, metadata, spec } = service("web", "172.30.0.1");
+  for (const watch of rig.server.watches({ resource: "services" })) {
+    watch.wire.send(`${JSON.stringify({ type: "MODIFIED", object: { kind, metadata, spec } })}\n`);
+  }
+  await failed(1);
+  rig.server.remove("Service", "shop", "web");
+  await catchesUp();
+  expect(text(requests("services").slice(before))).toEqual(["stream"]);
+});
+
 it("22/6 characters torn across chunks and slow drips arrive whole", async () => {
   await synced();
   for (const watch of rig.server.watches()) watch.wire.arm({ kind: "drip", bytes: 3, everyMs: 1 });

@@ -31,7 +31,7 @@ export type Transport = {
 };
 
 export function transport({ server, proxy }: Pick<Connection, "server" | "proxy">, clock: Clock): Transport {
-  const agent = agentFor(server, proxy);
+  const agent = agentFor(server, proxy, clock);
   return {
     async send(sending, signal) {
       try {
@@ -51,9 +51,14 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
     return new Promise<IncomingMessage>((resolve, reject) => {
       signal.throwIfAborted();
       const request = opened({ ...options, agent });
+      // Told here as well, because a request that still waits for its connection keeps the error to itself.
+      const giveUp = (error: Error) => {
+        reject(error);
+        request.destroy();
+      };
       const late = new ApiFailure("lost", `Cannot reach ${server.host}: no answer within ${headMs / 1000} s`);
-      const cancel = clock.after(headMs, () => request.destroy(late));
-      const abort = () => request.destroy();
+      const cancel = clock.after(headMs, () => giveUp(late));
+      const abort = () => giveUp(signal.reason as Error);
       signal.addEventListener("abort", abort, { once: true });
       request.once("close", () => {
         cancel();
@@ -62,6 +67,11 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
       request.once("response", (answer) => {
         cancel();
         resolve(answer);
+      });
+      // Nobody asked for it, and without anybody who listens there would be neither answer nor error.
+      request.once("upgrade", (_, socket) => {
+        reject(lost(new Error("it wants to speak another protocol")));
+        socket.destroy();
       });
       request.on("error", (error: Error & { code?: string }) => {
         const stale = request.reusedSocket && error.code === "ECONNRESET";
@@ -91,9 +101,9 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
 
 class StaleConnection extends ApiFailure {}
 
-function agentFor(server: URL, proxy: URL | null): HttpAgent {
+function agentFor(server: URL, proxy: URL | null, clock: Clock): HttpAgent {
   // Probes on idle connections find peers that went away without a word.
   const options = { keepAlive: true, keepAliveMsecs: 30_000 };
-  if (proxy !== null) return tunnelAgent(proxy, server, options);
+  if (proxy !== null) return tunnelAgent(proxy, server, options, clock);
   return server.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
 }
