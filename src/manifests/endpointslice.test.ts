@@ -81,6 +81,8 @@ describe("endpoints", () => {
     expect(two.zoneHints).toBe(one.zoneHints);
     expect(only({ hints: { forZones: [] } }).zoneHints).toEqual([]);
     expect(only({ hints: { forZones: [{ name: "a b" }, null] } }).zoneHints).toEqual([]);
+    expect(only({ hints: { forZones: [{ name: "a" }, { name: "b" }] } }).zoneHints).toEqual(["a", "b"]);
+    expect(only({ hints: { forZones: [{ name: "a b" }] } }).zoneHints).toEqual([]);
   });
 
   it("an address that is none, or of the other family, drops the endpoint with a Problem", () => {

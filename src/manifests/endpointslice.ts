@@ -154,7 +154,8 @@ function hintsOf(report: Report, value: unknown, at: string, field: string): rea
 function onlyHint(report: Report, item: unknown, at: string, field: string): readonly string[] {
   const name = (item as Raw | null)?.name;
   const known = typeof name === "string" ? sharedLists.get(name) : undefined;
-  return known ?? sharedList(hintOf(report, item, at, field, 0));
+  // What looks like several names with blanks between is none.
+  return known?.length === 1 ? known : sharedList(hintOf(report, item, at, field, 0));
 }
 
 function hintOf(report: Report, item: unknown, at: string, field: string, index: number): string {
