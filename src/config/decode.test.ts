@@ -46,6 +46,8 @@ describe("decoding", () => {
     expect(fromFile("logging: {flushFrequency: 1000000000}").logging.flushFrequency.duration).toBe(
       seconds(1),
     );
+    expect(fromFile("logging: {flushFrequency: 1e9}").logging.flushFrequency.duration).toBe(seconds(1));
+    expect(fileError("logging: {flushFrequency: 9223372036854775808}")).toContain("must fit 64 bits");
     expect(fileError("configSyncPeriod: 15")).toContain(
       "configSyncPeriod: must be a duration with a unit, not 15: add a unit, like 15s",
     );
@@ -69,6 +71,42 @@ describe("decoding", () => {
       nftables: { masqueradeBit: 3 },
     });
     expect(fromFile("mode: ipvs\n---\nmode: nftables").mode).toBe("ipvs");
+  });
+
+  it("01/3 what is neither UTF-8 nor text is refused with its place", () => {
+    const error = (bytes: Buffer) => {
+      const completed = completeConfig({}, { name: "f", text: bytes.toString() });
+      return completed.ok ? "no error" : completed.error;
+    };
+    const ending = (...bytes: number[]) =>
+      error(Buffer.concat([Buffer.from(`${header}mode: `), Buffer.from(bytes)]));
+    expect(ending(0xe9)).toBe("failed complete: failed to decode: f:3:7: is not text in UTF-8");
+    expect(ending(0x69, 0x00, 0x70)).toBe(
+      "failed complete: failed to decode: f:3:8: control characters are not allowed",
+    );
+    expect(ending(0x22, 0x1b, 0x22)).toContain("f:3:8: control characters are not allowed");
+    expect(error(Buffer.from(`\ufeff${header}`, "utf16le"))).toContain("f:1:1: is not text in UTF-8");
+    expect(error(Buffer.from(`\ufeff${header}`.replaceAll("\n", "\r\n")))).toBe("no error");
+  });
+
+  it("01/3 what begins like JSON must be JSON", () => {
+    const json = JSON.stringify({
+      apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+      kind: "KubeProxyConfiguration",
+    });
+    const error = (text: string) => {
+      const completed = completeConfig({}, { name: "f", text });
+      return completed.ok ? "no error" : completed.error;
+    };
+    expect(error(`\n ${json}\n`)).toBe("no error");
+    expect(error(`---\n${json} # as YAML`)).toBe("no error");
+    for (const other of [
+      json.replace("{", "{ /* a */ "),
+      json.replace("}", ",}"),
+      json.replaceAll('"', ""),
+      `${json}\n---\n`,
+    ])
+      expect(error(other)).toContain("failed to decode: f: begins like JSON, but is none: ");
   });
 
   it("treats null like an absent field", () => {

@@ -35,5 +35,10 @@ export const modes: Readonly<Record<Mode, Meaning>> = {
 
 /** Of whatever a file says; what is not known is told by validation. */
 export function meaningIn(mode: string): Meaning {
-  return modes[mode as Mode] ?? usual;
+  return isMode(mode) ? modes[mode] : usual;
+}
+
+/** Never true of what every object has, such as `constructor`. */
+export function isMode(text: string): text is Mode {
+  return Object.hasOwn(modes, text);
 }

@@ -121,6 +121,12 @@ describe("validation", () => {
     expect(fileError(body)).toContain(path);
   });
 
+  it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])("knows no mode %s", (mode) => {
+    const expected = `KubeProxyConfiguration.Mode.ProxyMode: Invalid value: "${mode}": must be iptables, `;
+    expect(fileError(`mode: ${mode}`)).toContain(expected);
+    expect(errorOf([`--proxy-mode=${mode}`])).toContain(expected);
+  });
+
   it("names the line or the flag behind each error", () => {
     expect(complete([], "conntrack:\n  min: -1\noomScoreAdj: 2000")).toMatchObject({
       places: ["proxy.yaml:4:3: conntrack.min", "proxy.yaml:5:1: oomScoreAdj"],

@@ -4,7 +4,7 @@ import type { ProxyConfig } from "./config.ts";
 import { type FieldError, invalid } from "./field-error.ts";
 import type { Path } from "./fields.ts";
 import { type ResolvedGates, resolveGates } from "./gates.ts";
-import { type Mode, meaningIn, modes } from "./modes.ts";
+import { isMode, type Mode, meaningIn, modes } from "./modes.ts";
 import type { Duration } from "./units/duration.ts";
 import { parsePortRange } from "./units/port-range.ts";
 import { validateAddresses, validateDetectLocal, validateNodePortAddresses } from "./validate-addresses.ts";
@@ -22,7 +22,7 @@ export function validate(config: ProxyConfig): FieldError[] {
       "iptables.masqueradeBit",
       config.iptables.masqueradeBit,
     ),
-    ...(validators[config.mode as Mode]?.(config) ?? []),
+    ...(isMode(config.mode) ? (validators[config.mode]?.(config) ?? []) : []),
     ...validateLinux(config),
     ...validateMode(config, gates),
     ...atLeastZero(`${root}.ClientConnection.Burst`, "clientConnection.burst", config.clientConnection.burst),

@@ -45,7 +45,13 @@ export function decodeDuration(raw: unknown): Parsed<Duration> {
 }
 
 export function decodeFlushFrequency(raw: unknown): Parsed<FlushFrequency> {
-  if (typeof raw === "bigint") return parsed({ duration: BigInt.asIntN(64, raw), writtenAs: "integer" });
+  const whole = typeof raw === "number" && Number.isInteger(raw) ? BigInt(raw) : raw;
+  if (typeof whole === "bigint") {
+    const fits = BigInt.asIntN(64, whole) === whole;
+    return fits
+      ? parsed({ duration: whole, writtenAs: "integer" })
+      : refused(`must fit 64 bits, not ${shown(raw)}`);
+  }
   const duration = decodeDuration(raw);
   return duration.ok ? parsed({ duration: duration.value, writtenAs: "text" }) : duration;
 }

@@ -33,6 +33,13 @@ export function readYamlFile(text: string, fileName: string): YamlFile {
     return `${fileName}:${line}:${col}`;
   };
   const document = firstDocument(text, lines);
+  const strange = text.search(unreadable);
+  if (strange >= 0) {
+    const what = text[strange] === "\ufffd" ? "is not text in UTF-8" : "control characters are not allowed";
+    return { ok: false, errors: [`${place(strange)}: ${what}`] };
+  }
+  const fault = jsonFault(text);
+  if (fault !== null) return { ok: false, errors: [`${fileName}: begins like JSON, but is none: ${fault}`] };
   if (document === null) return { ok: true, root: null, locate: () => null, notices: [] };
   if (document.errors.length > 0) {
     return {
@@ -53,6 +60,20 @@ export function readYamlFile(text: string, fileName: string): YamlFile {
       ok: false,
       errors: [`${fileName}: ${error instanceof Error ? oneLine(error.message) : String(error)}`],
     };
+  }
+}
+
+/** What Go's reader refuses; U+FFFD stands where the bytes of the file were no character. */
+const unreadable = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffc\u{10000}-\u{10ffff}]/u;
+
+/** To YAML a comment in JSON, for one, would be part of the next name. */
+function jsonFault(text: string): string | null {
+  if (!/^[ \t\r\n]*\{/.test(text)) return null;
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return oneLine((error as Error).message);
   }
 }
 

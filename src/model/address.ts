@@ -47,7 +47,7 @@ export function parseCidr(text: string): Cidr | null {
   const slash = text.indexOf("/");
   if (slash < 0) return null;
   const digits = text.slice(slash + 1);
-  if (!/^[0-9]{1,6}$/.test(digits)) return null;
+  if (!/^[0-9]+$/.test(digits)) return null;
   const length = Number(digits);
   const written = text.slice(0, slash);
   const bytes = addressBytes(written);
