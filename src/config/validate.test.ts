@@ -121,6 +121,50 @@ describe("validation", () => {
     expect(fileError(body)).toContain(path);
   });
 
+  it.each([
+    ["conntrack: {tcpEstablishedTimeout: -1ns}", "KubeProxyConntrackConfiguration.TCPEstablishedTimeout"],
+    ["conntrack: {tcpCloseWaitTimeout: -1ns}", "KubeProxyConntrackConfiguration.TCPCloseWaitTimeout"],
+    ["conntrack: {udpStreamTimeout: -1ns}", "KubeProxyConntrackConfiguration.UDPStreamTimeout"],
+    ["iptables: {masqueradeBit: -1}", "KubeProxyIPTablesConfiguration.MasqueradeBit"],
+    ["iptables: {minSyncPeriod: -1ns}", "KubeProxyConfiguration.MinSyncPeriod"],
+    ["oomScoreAdj: -1001", "KubeProxyLinuxConfiguration.OOMScoreAdj"],
+    ["healthzBindAddress: 1.2.3.4:65536", "KubeProxyConfiguration.HealthzBindAddress"],
+    ["healthzBindAddress: localhost:80", "KubeProxyConfiguration.HealthzBindAddress"],
+    ["metricsBindAddress: 1.2.3.4:http", "KubeProxyConfiguration.MetricsBindAddress"],
+    ["logging: {verbosity: 2147483648}", "logging.verbosity"],
+    ["logging: {vmodule: [{filePattern: a, verbosity: 2147483648}]}", "logging.vmodule[0]"],
+    ['logging: {vmodule: [{filePattern: "a,b"}]}', "logging.vmodule[0]"],
+    ["logging: {options: {text: {infoBufferSize: 1}}}", "logging.options.text.infoBufferSize"],
+    ["logging: {options: {json: {splitStream: true}}}", "logging.options.json.splitStream"],
+  ])("refuses %s, which is just beyond what is allowed", (body, path) => {
+    expect(fileError(body)).toContain(`${path}: `);
+  });
+
+  it.each([
+    "conntrack: {tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s, udpStreamTimeout: 0s, udpTimeout: 0s, min: 0, maxPerCore: 0}",
+    "iptables: {masqueradeBit: 31, minSyncPeriod: 30s, syncPeriod: 30s}",
+    "iptables: {masqueradeBit: 0}\noomScoreAdj: -1000",
+    "mode: nftables\nnftables: {masqueradeBit: 31}\noomScoreAdj: 1000",
+    "mode: ipvs\nipvs: {tcpTimeout: 0s, tcpFinTimeout: 0s, udpTimeout: 0s, excludeCIDRs: [10.0.0.0/8, fd00::/8]}",
+    // What counts in mode ipvs only.
+    "ipvs: {tcpTimeout: -1s, tcpFinTimeout: -1s, udpTimeout: -1s, excludeCIDRs: [x]}",
+    'healthzBindAddress: 1.2.3.4:65535\nmetricsBindAddress: "[fd00::1]:1"',
+    "logging: {verbosity: 2147483647, vmodule: [{filePattern: a, verbosity: 2147483647}]}",
+    "featureGates: {LoggingAlphaOptions: true}\nlogging: {options: {text: {infoBufferSize: 1, splitStream: true}}}",
+    "detectLocalMode: NodeCIDR\nclusterCIDR: x,y,z",
+  ])("allows %s, which is just within", (body) => {
+    expect(fileError(body)).toBe("no error");
+  });
+
+  it("a flag can say zero where a file cannot", () => {
+    expect(errorOf(["--iptables-sync-period=0"])).toContain(
+      'SyncPeriod: Invalid value: "0s": must be greater than 0',
+    );
+    expect(errorOf(["--config-sync-period=0"])).toContain("ConfigSyncPeriod: Invalid value");
+    expect(errorOf(["--log-flush-frequency=0"])).toContain("logging.flushFrequency: Invalid value");
+    expect(errorOf(["--kube-api-burst=0"])).toBe("no error");
+  });
+
   it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])("knows no mode %s", (mode) => {
     const expected = `KubeProxyConfiguration.Mode.ProxyMode: Invalid value: "${mode}": must be iptables, `;
     expect(fileError(`mode: ${mode}`)).toContain(expected);
