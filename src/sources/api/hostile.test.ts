@@ -48,8 +48,8 @@ const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 
 /** Why the request fails, without that any time goes by. */
 async function reason(behave: (socket: Socket) => void, largest?: number): Promise<string> {
-  const { json } = await clientOf(`http://127.0.0.1:${await behaving(behave)}`, {}, largest);
-  return json(ask, signal).then(
+  const asked = await clientOf(`http://127.0.0.1:${await behaving(behave)}`, {}, largest);
+  return asked.json(ask, signal).then(
     (value) => `answered ${JSON.stringify(value)}`,
     ({ kind, message }) => `${kind}: ${message.replace(/127\.0\.0\.1:\d+/, "server")}`,
   );
