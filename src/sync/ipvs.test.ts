@@ -1,56 +1,17 @@
 // The driver of ipvs mode on hosts in memory: what it sends, in which order, and what it does after trouble.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ManualClock, manualClock } from "../../test/support/manual-clock.ts";
+import { MemoryTables } from "../../test/support/memory-tables.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
-import type { IptablesHost } from "../host/iptables/host.ts";
-import { applyInMemory, freshTables } from "../host/iptables/memory.ts";
 import { RestoreFailed } from "../host/iptables/refusal.ts";
 import { MemoryIpvsHost } from "../host/ipvs/memory.ts";
 import type { ServicePort } from "../model/snapshot.ts";
-import { countOperations } from "../plan/iptables/diff.ts";
-import type { HostTables, IptablesPatch } from "../plan/iptables/types.ts";
 import { printOperation } from "../plan/ipvs/print.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Applied } from "./driver.ts";
 import { IpvsDriver } from "./ipvs.ts";
 import { TablesDriver } from "./tables.ts";
-
-/** Tables in memory; `restores` is how often something was written. */
-class MemoryTables implements IptablesHost {
-  readonly family = "ipv4";
-  readonly backEnd = "legacy";
-  tables: HostTables = freshTables("ipv4");
-  restores = 0;
-  #failing: HostError | null = null;
-  readonly #log: string[];
-
-  constructor(log: string[]) {
-    this.#log = log;
-  }
-
-  fail(error: HostError | null): void {
-    this.#failing = error;
-  }
-
-  read(): Promise<HostTables> {
-    return Promise.resolve(this.tables);
-  }
-
-  apply(patch: IptablesPatch): Promise<{ operations: number; bytes: number }> {
-    if (this.#failing !== null) return Promise.reject(this.#failing);
-    if (patch.steps.length > 0) {
-      this.restores++;
-      this.#log.push("restore");
-      this.tables = applyInMemory(this.tables, patch);
-    }
-    return Promise.resolve({ operations: countOperations(patch), bytes: 0 });
-  }
-
-  isOwn(): boolean {
-    return true;
-  }
-}
 
 class LoggedHost extends MemoryIpvsHost {
   readonly #log: string[];

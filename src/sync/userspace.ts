@@ -1,9 +1,9 @@
 // The userspace mode at work: relays first, then the rules that lead to them; rules go before relays close.
 import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
-import { type Start, starter } from "../host/iptables/command.ts";
-import { openIptablesHost } from "../host/iptables/host.ts";
-import { cleanFlows, type FlowQuery } from "../host/netlink/conntrack.ts";
+import { starter } from "../host/iptables/command.ts";
+import { type IptablesHost, openIptablesHost } from "../host/iptables/host.ts";
+import { type Cleaning, cleanFlows, type FlowQuery } from "../host/netlink/conntrack.ts";
 import { type Range, RelayPorts } from "../host/relay/ports.ts";
 import { roomHere } from "../host/relay/room.ts";
 import type { Address, Family } from "../model/address.ts";
@@ -24,33 +24,27 @@ export type UserspaceOptions = {
   /** null: the kernel chooses ports. */
   readonly portRange: Range | null;
   readonly udpIdleMs: number;
-  readonly random?: () => number;
-  /** How programs are started; on this machine unless told. */
-  readonly start?: Start;
-  /** How tracked flows are deleted; in this machine's kernel unless told. */
-  readonly clean?: (query: FlowQuery) => Promise<unknown>;
 };
 
 export async function openUserspace(options: UserspaceOptions): Promise<Driver> {
-  const { family, bind, udpIdleMs, clock, random = Math.random } = options;
-  const host = await openIptablesHost(family, await inUseHere(options.start ?? starter()));
+  const { family, bind, udpIdleMs, clock } = options;
+  const host = await openIptablesHost(family, await inUseHere(starter()));
+  const random = Math.random;
   const ports = new RelayPorts(options.portRange, random);
   const now = () => clock.steady();
   const relays = new Relays({ family, bind, ports, room: roomHere(), udpIdleMs, random, now });
-  const tables = new TablesDriver(host, {
-    place: {},
-    compile: (before, routes) => compile(before, routes, { bind, socketsOf: relays.socketsOf }),
-  });
-  return new UserspaceDriver(relays, tables, family, options.clean ?? ((query) => cleanFlows(query)));
+  return new UserspaceDriver(host, relays, bind, (query) => cleanFlows(query));
 }
+
+type CleanFlows = (query: FlowQuery) => Promise<Pick<Cleaning, "complete">>;
 
 const udp = 17;
 
-class UserspaceDriver implements Driver {
+export class UserspaceDriver implements Driver {
   readonly #relays: Relays;
   readonly #tables: TablesDriver;
   readonly #family: Family;
-  readonly #clean: (query: FlowQuery) => Promise<unknown>;
+  readonly #clean: CleanFlows;
   /** Keys that were not brought to their end, besides those the next Routes name. */
   readonly #pending = new Set<PortKey>();
   /** Ports of UDP relays that flows may still lead to. */
@@ -58,15 +52,13 @@ class UserspaceDriver implements Driver {
   /** Whether a tracked flow may lead past the relay that is there now: always so after a start. */
   #flowsInDoubt = true;
 
-  constructor(
-    relays: Relays,
-    tables: TablesDriver,
-    family: Family,
-    clean: (query: FlowQuery) => Promise<unknown>,
-  ) {
+  constructor(host: IptablesHost, relays: Relays, bind: Address | null, clean: CleanFlows) {
     this.#relays = relays;
-    this.#tables = tables;
-    this.#family = family;
+    this.#tables = new TablesDriver(host, {
+      place: {},
+      compile: (before, routes) => compile(before, routes, { bind, socketsOf: relays.socketsOf }),
+    });
+    this.#family = host.family;
     this.#clean = clean;
   }
 
@@ -131,11 +123,12 @@ class UserspaceDriver implements Driver {
     if (!this.#flowsInDoubt) return;
     const gone = new Set(this.#gone);
     try {
-      await this.#clean({
+      const { complete } = await this.#clean({
         family: this.#family,
         protocol: udp,
         select: (flow) => gone.has(flow.replySourcePort) || this.#leadsAstray(flow, routes),
       });
+      if (!complete) return;
       this.#flowsInDoubt = false;
       for (const port of gone) this.#gone.delete(port);
     } catch (error) {
