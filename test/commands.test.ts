@@ -78,6 +78,7 @@ describe("explain", () => {
     [["node-b", "svc/shop/web", ...shop], "say node and --node=node-b"],
     [["outside", "shop/web", ...shop], "say svc/shop/web"],
     [["outside", "svc/shop/wbe", ...shop], "did you mean svc/shop/web?"],
+    [["outside", "svc/shop", ...shop], "shop is a namespace: say for example svc/shop/"],
     [["outside", "svc/shop/web:80/udp", ...shop], "it has 80/tcp (http)"],
     [["outside", "172.30.0.10", ...shop], "172.30.0.10:80"],
     [["outside", "fd30::10", ...shop], "[fd30::10]:80"],
@@ -352,7 +353,9 @@ describe("render", () => {
 
   it.each([
     [["-o", "yaml"], "-o must be routes, json, nftables"],
-    [["everything"], 'cannot use "everything"'],
+    [["everything"], 'cannot use "everything"; say for example: turnout render'],
+    [["nftable"], 'cannot use "nftable"; did you mean -o nftables?'],
+    [["routes", "json"], 'cannot use "json"; say for example'],
     [["--mode=ebpf"], "nftables"],
   ])("answers the mistake in %j", async (argv, answer) => {
     const { code, err } = await said(render, ...shop, ...argv);
@@ -529,7 +532,7 @@ describe("status", () => {
   });
 
   it.each([
-    [["now"], "--help shows"],
+    [["now"], "say for example: turnout status --source=playground"],
     [["--soruce=daemon"], "did you mean --source?"],
     [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
     [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text or json"],

@@ -38,6 +38,7 @@ Examples:
   turnout doctor migrate --config=/var/lib/kube-proxy/config.conf --source=api --live
 `;
 
+const example = "turnout doctor migrate --to=nftables";
 const flags = ["from", "to", "config", "source", "node", "cluster-cidr", "o", "output"];
 
 export function doctor(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
@@ -45,14 +46,17 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
     const { given, on, words, help } = readArguments(argv, {
       flags,
       switches: ["live"],
-      words: { most: 1, instead: "--help shows what can be said" },
+      words: { most: 1, instead: `say for example: ${example}` },
     });
     if (help) {
       world.stdout(doctorHelp);
       return 0;
     }
-    if (words[0] !== "migrate")
-      throw new Mistake("say what to look into: turnout doctor migrate --to=nftables");
+    const [word] = words;
+    if (word !== "migrate")
+      throw new Mistake(
+        `${word === undefined ? "" : `cannot use ${JSON.stringify(word)}; `}say what to look into: ${example}`,
+      );
     const [live, output] = [on.has("live"), outputOf(given)];
     const to = knownMode("to", given.to ?? "nftables");
     const look = await lookFrom(given, world.version);

@@ -1,4 +1,5 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
+import { closest } from "../config/closest.ts";
 import { families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import { printRoutes } from "../routing/print.ts";
@@ -26,11 +27,15 @@ Example:
 
 export function render(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
   return withMistakes("render", world, async () => {
-    const { given, help } = readArguments(argv, { flags: lookFlags });
+    const { given, words, help } = readArguments(argv, {
+      flags: lookFlags,
+      words: { most: 1, instead: example },
+    });
     if (help) {
       world.stdout(renderHelp);
       return 0;
     }
+    if (words[0] !== undefined) throw new Mistake(cannotUse(words[0]));
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
     checkOutput(wanted);
     const mode = wanted in renderedBy ? wanted : given.mode;
@@ -43,10 +48,21 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
   });
 }
 
+const example = "say for example: turnout render --source=files:examples/shop --node=node-a -o nftables";
+
+/** What to print is said with -o. */
+function cannotUse(word: string): string {
+  const near = closest(word, outputs());
+  return `cannot use ${JSON.stringify(word)}; ${near === null ? example : `did you mean -o ${near}?`}`;
+}
+
+function outputs(): string[] {
+  return ["routes", "json", ...Object.keys(renderedBy)];
+}
+
 function checkOutput(output: string): void {
-  const modes = Object.keys(renderedBy);
-  if (![...modes, "routes", "json"].includes(output))
-    throw new Mistake(`-o must be routes, json, ${alternatives(modes)}, not ${JSON.stringify(output)}`);
+  if (!outputs().includes(output))
+    throw new Mistake(`-o must be ${alternatives(outputs())}, not ${JSON.stringify(output)}`);
 }
 
 function printAs(output: string, { routes, look: { config } }: Seen, isModeGiven: boolean): string {

@@ -21,7 +21,10 @@ Only root may ask.
 
 export function status(argv: readonly string[], world: CommandWorld): Promise<number> {
   return withMistakes("status", world, async () => {
-    const { given, help } = readArguments(argv, { flags: ["source", "node", "o", "output"] });
+    const { given, help } = readArguments(argv, {
+      flags: ["source", "node", "o", "output"],
+      words: { most: 0, instead: "say for example: turnout status --source=playground --node=node-a" },
+    });
     if (help) {
       world.stdout(statusHelp);
       return 0;
@@ -41,7 +44,8 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
 function socketOf(source: string, node: string): string {
   if (isPlayground(source)) return playgroundSocket(playgroundPid(source), node);
   const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
-  if (!source.startsWith("daemon")) throw new Mistake("--source must be daemon, daemon:SOCKET or playground");
+  if (!source.startsWith("daemon"))
+    throw new Mistake(`--source must be daemon, daemon:SOCKET or playground, not ${JSON.stringify(source)}`);
   return socket ?? defaultStatusSocket;
 }
 

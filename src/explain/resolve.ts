@@ -93,7 +93,9 @@ function similar(service: string, routes: BothRoutes): string {
   const namesakes = [...known].filter((each) => each.endsWith(`/${name}`)).sort();
   const near = closest(service, known);
   const close = namesakes.length > 0 || near === null ? namesakes : [near];
-  return close.length === 0 ? "" : `; did you mean svc/${close.join(", svc/")}?`;
+  if (close.length > 0) return `; did you mean svc/${close.join(", svc/")}?`;
+  const [inside] = [...known].filter((each) => each.startsWith(`${name}/`)).sort();
+  return inside === undefined ? "" : `; ${name} is a namespace: say for example svc/${inside}`;
 }
 
 /** The node sends to itself from the very address it sends to. */
