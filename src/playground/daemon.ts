@@ -25,16 +25,19 @@ export type DaemonOptions = {
   /** Connections to the API server from inside the node. */
   readonly connected: (connection: Socket) => void;
   readonly synced: (news: SyncNews) => void;
-  /** The daemon ended although nobody asked it to; its last words. */
+  /** The daemon ended although nobody asked it to, and is started again; its last words, if it had some. */
   readonly died: (words: string) => void;
 };
 
 const apiPort = 6443;
+/** As a cluster would, only sooner. */
+const restartMs = 1_000;
 
 export class NodeDaemon {
   readonly #options: DaemonOptions;
   readonly #door: Server;
-  readonly #child: ChildProcess;
+  #child: ChildProcess;
+  #again: NodeJS.Timeout | undefined;
   #stopping = false;
   #isReady = false;
   #firstSync: () => void = () => {};
@@ -60,6 +63,7 @@ export class NodeDaemon {
 
   async stop(): Promise<void> {
     this.#stopping = true;
+    clearTimeout(this.#again);
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       this.#child.kill("SIGTERM");
@@ -110,7 +114,11 @@ export class NodeDaemon {
     }
     child.once("exit", () => {
       this.#failed(new CannotStart(`${mode} mode does not work here: ${last}`));
-      if (this.#isReady && !this.#stopping) this.#options.died(last);
+      if (!this.#isReady || this.#stopping) return;
+      this.#options.died(last);
+      this.#again = setTimeout(() => {
+        this.#child = this.#start();
+      }, restartMs);
     });
     return child;
   }

@@ -218,7 +218,8 @@ export class Playground {
       inside: this.#network.inside(node),
       connected: (connection) => this.api.adopt(connection),
       synced: (news) => options.synced?.(news),
-      died: (words) => options.said?.(`the proxy of ${node} ended by itself: ${words}`),
+      died: (words) =>
+        options.said?.(`the proxy of ${node} ended${words === "" ? "" : `: ${words}`}; it is started again`),
     });
   }
 

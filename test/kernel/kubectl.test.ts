@@ -168,6 +168,8 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
         /without containers, logs or shells; .*(send|ip netns exec)/,
       );
     await expect(kubectl("create configmap x --from-literal=a=b")).rejects.toThrow(/has no configmaps/);
+    await expect(kubectl("delete node node-b")).rejects.toThrow(/kubectl drain node-b empties it/);
+    await expect(kubectl("delete nodes --all")).rejects.toThrow(/nodes of the playground stay/);
     await expect(kubectl("delete namespace default")).rejects.toThrow(/may not be deleted/);
     await expect(kubectl("scale deployment web --replicas=1000")).rejects.toThrow(/from 0 to 100/);
     const wrong = [

@@ -1,5 +1,6 @@
 // The playground as its users meet it: real packets agree with explain, and changes reach them.
 import { describe, expect, it, vi } from "vitest";
+import { ask } from "../../src/observe/ask.ts";
 import { runLine } from "../../src/playground/commands.ts";
 import { groundFor, reasonNotToPlay } from "./ground.ts";
 
@@ -25,7 +26,7 @@ const places = [
   "198.51.100.10:80",
   "[2001:db8::2]:30080",
   "[2001:db8::3]:30080",
-  "[fd30::1:1]:80",
+  "[fd30::101]:80",
 ];
 
 describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s mode", (mode) => {
@@ -95,6 +96,16 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     await runLine(place.ground, "wait");
     expect(pods()).toEqual([]);
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(nobody.udp);
+  });
+
+  it("starts a proxy again that was killed", async () => {
+    const status = () => ask(place.ground.statusSocketOf("node-b"), "/").catch(() => null);
+    const before = (await status())?.pid;
+    expect(before).toBeGreaterThan(1);
+    process.kill(before!, "SIGKILL");
+    await vi.waitFor(async () => expect((await status())?.pid ?? before).not.toBe(before), 20_000);
+    await runLine(place.ground, "scale web 4");
+    expect(await answersOf("node-b", "svc/shop/web:80")).toMatch(/^web-/);
   });
 
   it("says what is wrong with a command", async () => {

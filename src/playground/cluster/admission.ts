@@ -68,12 +68,16 @@ function podSpec(given: unknown): Spec {
   };
 }
 
-/** What must stay: the namespace everybody has. */
-export const mayGo: Release = ({ kind, metadata }) => {
-  if (kind === "Namespace" && metadata.name === "default")
-    throw new Failure(
-      403,
-      "Forbidden",
-      'namespaces "default" is forbidden: this namespace may not be deleted',
+/** What must stay: the namespace everybody has, and the nodes. */
+export const mayGo: Release = ({ kind, metadata: { name } }) => {
+  if (kind === "Namespace" && name === "default")
+    throw forbidden('namespaces "default" is forbidden: this namespace may not be deleted');
+  if (kind === "Node")
+    throw forbidden(
+      `nodes ${JSON.stringify(name)} is forbidden: the nodes of the playground stay; kubectl drain ${name} empties it`,
     );
 };
+
+function forbidden(message: string): Failure {
+  return new Failure(403, "Forbidden", message);
+}

@@ -93,6 +93,14 @@ describe("what is written", () => {
     expect(answer("Pod", { metadata: { name: "a.b" } })).toBe("fine");
   });
 
+  it("is refused: another node, and another network for the pods of a node", () => {
+    const node = (name: string, podCIDR: string) => ({ metadata: { name }, spec: { podCIDR } });
+    expect(answer("Node", node("node-c", "10.0.3.0/24"))).toContain("are node-a and node-b");
+    const old = node("node-a", "10.0.1.0/24") as unknown as ApiObject;
+    expect(answer("Node", node("node-a", "10.0.9.0/24"), old)).toContain("it is 10.0.1.0/24");
+    expect(answer("Node", node("node-a", "10.0.1.0/24"), old)).toBe("fine");
+  });
+
   it("may hold fields nobody knows when the writer does not mind", () => {
     expect(answer("Service", service({ selektor: {} }), null, false)).toBe("fine");
     expect(answer("Service", service({ ports: [{ port: "80" }] }), null, false)).toContain(

@@ -1,8 +1,9 @@
 // What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
 import { badRequest, Failure } from "../api/failure.ts";
 import { type Objection, objections, value, wrong } from "../api/fields.ts";
-import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
 import { schemas } from "../api/schemas.ts";
+import { nodePlaces } from "../net/layout.ts";
 import { fitted } from "./service-shape.ts";
 import { labelObjections, serviceObjections } from "./validate-service.ts";
 
@@ -72,8 +73,26 @@ type Own = (draft: Draft, old: ApiObject | null) => Objection[];
 
 const own: Readonly<Record<string, Own>> = {
   Service: serviceObjections,
+  Node: nodeObjections,
   Deployment: (draft, old) => [...replicaObjections(draft), ...selectorObjections(draft, old)],
 };
+
+function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
+  const names = nodePlaces.map(({ name }) => name);
+  const [name, before, range] = [
+    draft.metadata?.name ?? "",
+    dig(old, "spec.podCIDR"),
+    dig(draft, "spec.podCIDR"),
+  ];
+  return [
+    ...(names.includes(name)
+      ? []
+      : [wrong("metadata.name", name, `the nodes of the playground are ${names.join(" and ")}`)]),
+    ...(old === null || before === range
+      ? []
+      : [wrong("spec.podCIDR", range, `may not change once set: it is ${scalar(before)}`)]),
+  ];
+}
 
 function replicaObjections(draft: Draft): Objection[] {
   const replicas = dig(draft, "spec.replicas");

@@ -1,6 +1,6 @@
 // Network namespaces of the playground: named after their owner, entered, and removed, also by the next start.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { CannotStart } from "../cannot-start.ts";
 
@@ -64,11 +64,16 @@ function runIp(args: readonly string[], input = ""): string {
   return execFileSync("ip", args, options);
 }
 
-/** Processes of playgrounds that live now. */
-export function livingPlaygrounds(): number[] {
-  if (!existsSync(stateFolder)) return [];
-  const pids = readdirSync(stateFolder).flatMap((name) => /^(\d+)$/.exec(name)?.[1] ?? []);
-  return pids.map(Number).filter(isAlive);
+/** Processes of playgrounds that live now, the one that started last at the end. */
+export function livingPlaygrounds(states = stateFolder): number[] {
+  if (!existsSync(states)) return [];
+  const pids = readdirSync(states).flatMap((name) => /^(\d+)$/.exec(name)?.[1] ?? []);
+  const startedAt = (pid: number) =>
+    statSync(join(states, String(pid), "kubeconfig"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return pids
+    .map(Number)
+    .filter(isAlive)
+    .sort((a, b) => startedAt(a) - startedAt(b));
 }
 
 /** Removes what playgrounds that died left behind; gives the number of namespaces removed. */
