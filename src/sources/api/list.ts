@@ -50,6 +50,8 @@ async function readPages(
     version = page.version;
     // Fewer items than asked for, even none, do not mean the end: only a missing token does.
     if (page.token === "") return { items, version };
+    if (page.token === next.continue)
+      throw new ApiFailure("garbled", `Cannot list ${resource.plural}: the same page leads to itself`);
     next = { limit: pageSize, continue: page.token };
   }
 }

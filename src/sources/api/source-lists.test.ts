@@ -9,6 +9,7 @@ import {
   patiently,
   requests,
   rig,
+  settle,
   started,
   status,
   synced,
@@ -85,6 +86,43 @@ it("22/12 a page without items but with a token is not the end", async () => {
   await agrees();
   expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(1);
   expect(requests("services").filter(({ verb }) => verb === "list")).toHaveLength(2);
+});
+
+it("22/12 a page that leads to itself is not followed for ever", async () => {
+  await started({
+    prepare(server) {
+      server.faults.refuseStreamingLists = true;
+      server.put(service("web"));
+      const page = { metadata: { resourceVersion: "1", continue: "again" }, items: [] };
+      const body = { kind: "body", contentType: "application/json", text: JSON.stringify(page) } as const;
+      server.faults.arm({ resource: "services", verb: "list" }, body, 2);
+    },
+  });
+  await failed(2);
+  expect(status().lastError!.message).toBe("Cannot list services: the same page leads to itself");
+  await catchesUp();
+  expect(requests("services").filter(({ verb }) => verb === "list")).toHaveLength(3);
+});
+
+it("other Nodes, which a server that overlooks selectors would tell of, are not taken for this one", async () => {
+  await synced();
+  const events: string[] = [];
+  const stop = new AbortController();
+  const followed = (async () => {
+    for await (const event of rig.source.nodeEvents(stop.signal)) events.push(event.kind);
+  })();
+  await vi.waitFor(() => expect(events).toEqual(["present"]), patiently);
+  const metadata = { name: "node-2", resourceVersion: "1000000" };
+  for (const watch of rig.server.watches({ resource: "nodes" }))
+    for (const type of ["ADDED", "MODIFIED", "DELETED"])
+      watch.wire.send(`${JSON.stringify({ type, object: { ...node("192.168.0.2"), metadata } })}\n`);
+  const told = () => rig.source.status().resources.Node!.lastEventAt;
+  await vi.waitFor(() => expect(told()).toBe(clock.wall()), patiently);
+  await settle();
+  expect(events).toEqual(["present"]);
+  expect(rig.snapshots.at(-1)!.node!.addresses).toEqual(["192.168.0.1"]);
+  stop.abort();
+  await followed;
 });
 
 it("answers that are not from Kubernetes change nothing", async () => {

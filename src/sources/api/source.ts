@@ -95,19 +95,24 @@ export function apiSource(
           kind,
           items.map((item) => item.object),
         );
-        if (kind === "Node") seeNode(items.find((item) => item.name === nodeName) ?? null);
+        if (kind === "Node") seeNode(items.find((item) => isThisNode(kind, item)) ?? null);
       },
       set(item) {
         cluster.upsert(kind, item.object);
-        if (kind === "Node") seeNode(item);
+        if (isThisNode(kind, item)) seeNode(item);
         bell.ring();
       },
       gone(item) {
         cluster.remove(kind, item.namespace, item.name);
-        if (kind === "Node") nodes.see(null, "");
+        if (isThisNode(kind, item)) nodes.see(null, "");
         bell.ring();
       },
     };
+  }
+
+  /** A server that overlooks the selector tells of others too. */
+  function isThisNode(kind: Kind, { name }: Item): boolean {
+    return kind === "Node" && name === nodeName;
   }
 
   function seeNode(item: Item | null): void {
