@@ -1,4 +1,5 @@
 // The configuration file under a running process: what ends it and what does not, on a real file system.
+import { execFileSync } from "node:child_process";
 import { appendFile, chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -71,6 +72,19 @@ describe("the watched file", () => {
     await rm(join(folder, "first"), { recursive: true });
     expect(await outcome(mounted, 300)).toBeNull();
     await mounted.close();
+  });
+
+  it("may be a pipe, which is read once and never changes", async () => {
+    const fifo = join(folder, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    const [piped] = await Promise.all([openConfigFile(fifo), writeFile(fifo, "mode: ipvs\n")]);
+    expect(piped.text).toBe("mode: ipvs\n");
+    expect(await outcome(piped, 300)).toBeNull();
+    await piped.close();
+  });
+
+  it("refuses a directory", async () => {
+    await expect(openConfigFile(folder)).rejects.toThrow("EISDIR");
   });
 
   it("refuses a file that is not there", async () => {

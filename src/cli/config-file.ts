@@ -43,7 +43,9 @@ function firstReason(watcher: FSWatcher, look: () => Promise<string | null>): Pr
 
 /** The events of fs.watch do not tell a write from a chmod, nor a rename from a removal; the open file does. */
 async function reasonToEnd(path: string, file: FileHandle, text: string): Promise<string | null> {
-  const { ino, dev } = await file.stat();
+  const opened = await file.stat();
+  if (!opened.isFile()) return null;
+  const { ino, dev } = opened;
   const changed = (await contentOf(file)) !== text;
   const there = await stat(path).catch(() => null);
   const moved = there?.ino !== ino || there.dev !== dev;
@@ -54,8 +56,11 @@ async function reasonToEnd(path: string, file: FileHandle, text: string): Promis
   return moved ? `${path} was renamed` : null;
 }
 
+/** A pipe has no size and can be read once; a file may be read again, so from its start. */
 async function contentOf(file: FileHandle): Promise<string> {
-  const { size } = await file.stat();
+  const stat = await file.stat();
+  if (!stat.isFile()) return file.readFile("utf8");
+  const { size } = stat;
   const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
   return buffer.toString("utf8", 0, bytesRead);
 }

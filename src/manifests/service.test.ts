@@ -157,6 +157,10 @@ describe("policies", () => {
     expect(affinity({ sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } })).toEqual({
       seconds: 60,
     });
+    const longest = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_400 } } };
+    expect(affinity(longest)).toEqual({ seconds: 86_400 });
+    const longer = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_401 } } };
+    expect(affinity(longer)).toEqual({ seconds: 10_800 });
     expect(affinity({ sessionAffinityConfig: { clientIP: { timeoutSeconds: 0 } } })).toEqual({
       seconds: 10800,
     });
