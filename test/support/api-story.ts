@@ -4,7 +4,7 @@ import type { Seen } from "../../src/playground/api/server.ts";
 import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "./api-rig.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
 
-export const patiently = { timeout: 10_000, interval: 5 };
+export const patiently = { timeout: 30_000, interval: 5 };
 
 export let rig: ApiRig;
 export let clock: ManualClock;

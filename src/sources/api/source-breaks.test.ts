@@ -286,7 +286,7 @@ it("22/16 many watches later nothing is left open", async () => {
         expect(reconnects).toEqual([i + 1, i + 1, i + 1, i + 1]);
         expect(rig.server.watches()).toHaveLength(4);
       },
-      { interval: 1 },
+      { ...patiently, interval: 1 },
     );
   }
   expect(rig.server.connections).toBeLessThanOrEqual(8);
