@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ask } from "../../src/observe/ask.ts";
 import { nodeName, places, twin } from "../places.ts";
-import type { KubeObject } from "../reference/objects.ts";
 import { httpGet } from "./http.ts";
 import { shop, shopSlice } from "./shop.ts";
 import {
@@ -34,14 +33,11 @@ describe("the daemon", () => {
   });
   afterEach(() => site?.close());
 
-  /** Serves these objects and waits until the daemon does too. */
-  async function started(
-    config: Configuration = {},
-    objects: readonly KubeObject[] = [nodeObject(), ...web],
-  ) {
+  /** Serves a Service and waits until the daemon does too. */
+  async function started(config: Configuration = {}, env: Readonly<Record<string, string>> = {}) {
     await site.openApi();
-    for (const object of objects) site.api.put(object);
-    const daemon = site.start({ config });
+    for (const object of [nodeObject(), ...web]) site.api.put(object);
+    const daemon = site.start({ config, env });
     await daemon.ready();
     return daemon;
   }
@@ -114,7 +110,7 @@ describe("the daemon", () => {
   });
 
   it("the log tells versions and the node's addresses, and that an address is loopback", async () => {
-    const daemon = await started({ bindAddress: "127.0.0.1" });
+    const daemon = await started({ bindAddress: "127.0.0.1" }, { NODE_OPTIONS: "" });
     expect(daemon.log()).toMatch(/^I.*"Version info" version="v1\.37/m);
     expect(daemon.log()).toMatch(/^I.*"Node.js settings" version="v\d+.*" NODE_OPTIONS=""$/m);
     expect(daemon.log()).toMatch(
