@@ -143,6 +143,6 @@ function open(settings: string, ...args: string[]) {
       await until(() => screen().includes(wanted));
       expect(screen()).toContain(wanted);
     },
-    ended: new Promise<number | null>((resolve) => child.once("exit", resolve)),
+    ended: new Promise<number | null>((resolve) => child.once("close", resolve)),
   };
 }
