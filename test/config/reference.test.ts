@@ -70,6 +70,13 @@ const cases = `
 | enableProfiling: yes|oomScoreAdj: 010|hostnameOverride: 2001-01-01
 | iptables: &a {masqueradeBit: 3}|nftables: {<<: *a, masqueradeAll: true}
 | showHiddenMetricsForVersion: 1.36
+| mode: constructor
+| hostnameOverride: "\u0007"
+| clusterCIDR: 10.1.2.3/0000000008
+| logging: {flushFrequency: 1e9}
+| logging: {flushFrequency: 9223372036854775808}
+| oomScoreAdj: -1001|iptables: {masqueradeBit: -1, minSyncPeriod: -1ns}
+| conntrack: {tcpCloseWaitTimeout: -1ns, udpStreamTimeout: -1ns}|healthzBindAddress: 1.2.3.4:65536
 | portRange: 1-2|windowsRunAsService: true|winkernel: {networkName: x, enableDSR: on}
 --hostname-override=Bar --ipvs-scheduler=y --proxy-mode=nftables | hostnameOverride: foo|ipvs: {scheduler: x}
 `
