@@ -23,9 +23,10 @@ export async function nodeNames(spec: SourceSpec, world: World): Promise<string[
 async function inFiles(paths: readonly string[]): Promise<string[]> {
   const names: string[] = [];
   for (const { path } of (await scan(paths)).files) {
-    const text = await readFile(path, "utf8");
-    const parsed = /\bkind["']?:\s*["']?Node(List)?\b/.test(text) ? parseManifests(path, text) : null;
-    if (parsed?.kind !== "good") continue;
+    const bytes = await readFile(path);
+    if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(bytes.toString("latin1"))) continue;
+    const parsed = parseManifests(path, bytes);
+    if (parsed.kind !== "good") continue;
     for (const { kind, object } of parsed.objects)
       if (kind === "Node") names.push(identify(kind, object).name);
   }

@@ -6,6 +6,7 @@ import { Bell } from "../bell.ts";
 import { type Clock, sleep } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FolderWatch } from "./folder-watch.ts";
+import type { ListReader } from "./list-reader.ts";
 import { parseManifests } from "./parse.ts";
 import { isUnder, type Scan, scan } from "./scan.ts";
 
@@ -20,6 +21,7 @@ export class FileFollower {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
   readonly #collection: Collection;
+  readonly #reader: ListReader | undefined;
   /** The stamp of each file as it was last read. */
   readonly #read = new Map<string, string>();
   /** The stamps at the last look: only what did not change since is read. */
@@ -27,10 +29,11 @@ export class FileFollower {
   #missing = "";
 
   /** What the collection holds of other files is gone with the first change. */
-  constructor(paths: readonly string[], clock: Clock, collection = new Collection()) {
+  constructor(paths: readonly string[], clock: Clock, collection = new Collection(), reader?: ListReader) {
     this.#paths = paths;
     this.#clock = clock;
     this.#collection = collection;
+    this.#reader = reader;
   }
 
   get problems(): readonly Problem[] {
@@ -71,7 +74,7 @@ export class FileFollower {
       const rests = this.#seen.get(path) === stamp || this.#clock.wall() - changedAt >= longRestMs;
       if (!rests) settled = false;
       else {
-        this.#collection.load(path, await parsedFile(path));
+        this.#collection.load(path, await parsedFile(path, this.#reader));
         this.#read.set(path, stamp);
         changed = true;
       }
@@ -102,10 +105,9 @@ export class FileFollower {
   }
 }
 
-async function parsedFile(path: string) {
+async function parsedFile(path: string, reader: ListReader | undefined) {
   try {
-    // Decoded in one piece: with an encoding, readFile would do it chunk by chunk.
-    return parseManifests(path, (await readFile(path)).toString("utf8"));
+    return parseManifests(path, await readFile(path), reader);
   } catch (error) {
     const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;
     return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } } as const;

@@ -26,7 +26,7 @@ const listOf = (objects: Objects) =>
 
 async function put(name: string, items: readonly object[]): Promise<string> {
   const path = join(folder, name);
-  await writeFile(path, JSON.stringify({ kind: "List", apiVersion: "v1", items }));
+  await writeFile(path, JSON.stringify({ kind: "List", apiVersion: "v1", items }, null, 2));
   // Such a file is read at once.
   await utimes(path, 1, 1);
   return path;
@@ -61,7 +61,7 @@ it("only what differs is a change, however it is printed", () => {
   const items = ["a", "b", "c"].flatMap((name) => [service(name), slice(`${name}-x`, name, ["10.0.0.1"])]);
   const collection = new Collection();
   const settle = (path: string, list: object, width: number) => {
-    collection.load(path, parseManifests(path, JSON.stringify(list, null, width)));
+    collection.load(path, parseManifests(path, Buffer.from(JSON.stringify(list, null, width))));
     for (const other of collection.paths()) if (other !== path) collection.forget(other);
     const { set, gone } = collection.settle([path], []);
     return { set: set.map(({ key }) => key), gone: gone.map(({ key }) => key) };

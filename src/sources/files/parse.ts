@@ -3,6 +3,7 @@ import { identify } from "../../manifests/identity.ts";
 import type { Kind } from "../../manifests/objects.ts";
 import { type Problem, quoted } from "../../model/problem.ts";
 import { type Flaw, type Located, readYaml } from "./any-yaml.ts";
+import type { ListReader } from "./list-reader.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
 
 export type FileObject = {
@@ -19,13 +20,19 @@ export type ParsedFile =
   | { readonly kind: "good"; readonly objects: readonly FileObject[]; readonly problems: readonly Problem[] }
   | { readonly kind: "broken"; readonly problem: Problem };
 
-export function parseManifests(path: string, text: string): ParsedFile {
-  const roots = readJson(text) ?? readPlainYaml(text) ?? readYaml(text);
-  if (!Array.isArray(roots)) return { kind: "broken", problem: broken(path, roots) };
+/** With a `reader`, Lists that are much like one it knows are read quickly. */
+export function parseManifests(path: string, bytes: Buffer, reader?: ListReader): ParsedFile {
+  const list = reader?.read(bytes) ?? null;
+  const roots = list === null ? readText(bytes.toString("utf8")) : [list];
+  if ("message" in roots) return { kind: "broken", problem: broken(path, roots) };
   const objects: FileObject[] = [];
   const problems: Problem[] = [];
   for (const root of roots) unfold(root, "", `${path}:`, objects, problems);
   return { kind: "good", objects, problems };
+}
+
+function readText(text: string): readonly Located[] | Flaw {
+  return readJson(text) ?? readPlainYaml(text) ?? readYaml(text);
 }
 
 /** Null when it is not JSON, or not after all; the YAML reader then says where. */

@@ -12,6 +12,7 @@ import { CannotReach, nothingYet, type ResourceStatus, type Source } from "../so
 import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FileFollower } from "./follower.ts";
+import { ListReader } from "./list-reader.ts";
 import { scan } from "./scan.ts";
 
 export type FilesSourceParts = {
@@ -94,9 +95,10 @@ export async function* filesInTurn(
 ): AsyncGenerator<Snapshot> {
   const cluster = new Cluster(nodeName);
   const collection = new Collection();
+  const reader = new ListReader();
   for (const paths of sets) {
     await checkThere(paths);
-    const follower = new FileFollower(paths, clock, collection);
+    const follower = new FileFollower(paths, clock, collection, reader);
     for await (const change of follower.changes(signal)) {
       apply(change, cluster);
       yield take(cluster, follower);

@@ -1,0 +1,270 @@
+// Lists read stretch by stretch: what comes out is what reading the whole gives, and nothing is read twice.
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { stringify } from "yaml";
+import { arbitraryObjects } from "../../../test/generators.ts";
+import { service } from "../../../test/support/api-rig.ts";
+import { kinds } from "../../manifests/objects.ts";
+import { ListReader } from "./list-reader.ts";
+import { parseManifests } from "./parse.ts";
+
+type Written = (items: readonly unknown[]) => string;
+
+const list = (items: readonly unknown[]) => ({ apiVersion: "v1", items, kind: "List", metadata: {} });
+const json: Written = (items) => `${JSON.stringify(list(items), null, 4)}\n`;
+const narrowJson: Written = (items) => JSON.stringify(list(items), null, 1);
+const yaml: Written = (items) => stringify(list(items), { indentSeq: false, aliasDuplicateObjects: false });
+const wideYaml: Written = (items) => `# as told\n${stringify(list(items), { aliasDuplicateObjects: false })}`;
+const ways = { json, narrowJson, yaml, wideYaml };
+
+const objects = arbitraryObjects({ hostile: true }).map((found) =>
+  kinds.flatMap((kind) => found[kind].map((object) => ({ ...(object as object), kind }))),
+);
+const edits = fc.array(fc.tuple(fc.nat(), fc.constantFrom("drop", "twice", "first", "rename")), {
+  maxLength: 6,
+});
+
+/** The same items, a few of them gone, repeated, moved or changed. */
+function edited<T extends object>(items: readonly T[], how: readonly (readonly [number, string])[]): T[] {
+  const now = [...items];
+  for (const [where, what] of how) {
+    const at = where % Math.max(1, now.length);
+    const [item] = now.splice(at, 1);
+    if (item === undefined) continue;
+    if (what === "twice") now.splice(at, 0, item, item);
+    if (what === "first") now.unshift(item);
+    if (what === "rename") now.splice(at, 0, { ...item, metadata: { name: `n${where}` } });
+  }
+  return now;
+}
+
+it.each([
+  ["json", 150],
+  ["narrowJson", 150],
+  ["yaml", 30],
+  ["wideYaml", 30],
+] as const)("reads generated Lists as if in one piece: %s", { timeout: 300_000 }, (way, numRuns) => {
+  const write = ways[way];
+  fc.assert(
+    fc.property(objects, edits, fc.constantFrom(1, 300, 2_000), (items, how, size) => {
+      const reader = new ListReader(size);
+      for (const some of [items, edited(items, how), items]) {
+        const bytes = Buffer.from(write(some));
+        expect(parseManifests("a", bytes, reader)).toEqual(parseManifests("a", bytes));
+      }
+    }),
+    { numRuns },
+  );
+});
+
+const many = Array.from({ length: 300 }, (_, i) => service(`service-${i}`, `172.30.${i >> 8}.${i & 255}`));
+
+it.each(Object.entries(ways))("of a List that it knows it reads what differs: %s", (_, write) => {
+  const reader = new ListReader(4_000);
+  const read = (items: readonly object[]) => {
+    const before = reader.bytesRead;
+    const bytes = Buffer.from(write(items));
+    const { value, items: found } = reader.read(bytes)!;
+    expect(value).toMatchObject({ kind: "List" });
+    expect(found!.map(({ value: item }) => item)).toEqual(items);
+    return {
+      values: found!.map(({ value: item }) => item),
+      bytes: reader.bytesRead - before,
+      of: bytes.length,
+    };
+  };
+  const first = read(many);
+  expect(first.bytes).toBeGreaterThan(0.9 * first.of - 1_000);
+  const again = read(many);
+  expect(again.bytes).toBe(0);
+  expect(again.values.every((value, i) => value === first.values[i])).toBe(true);
+
+  const changed = read([...many.slice(0, 100), service("new", "172.31.0.1"), ...many.slice(101)]);
+  expect(changed.bytes).toBeGreaterThan(0);
+  expect(changed.bytes).toBeLessThan(10_000);
+  expect(read([service("new", "172.31.0.1"), ...many]).bytes).toBeLessThan(10_000);
+  expect(read([...many, service("new", "172.31.0.1")]).bytes).toBeLessThan(10_000);
+  expect(read([...many.slice(0, 50), ...many.slice(200)]).bytes).toBeLessThan(20_000);
+  const other = service("service-x99", many[199]!.spec.clusterIP);
+  expect(read([...many.slice(0, 199), other, ...many.slice(200)]).bytes).toBeLessThan(10_000);
+  expect(read(many.slice(3)).bytes).toBeLessThan(10_000);
+});
+
+const indented = (text: string) => text.replace(/^ {4}/gm, "");
+const item = (name: string) => JSON.stringify(service(name), null, 2).replaceAll("\n", "\n    ");
+const items = `    ${item("a")},\n    ${item("b")}`;
+
+it.each([
+  [
+    "another List before it",
+    `{\n  "metadata": {\n  "items": [\n${items}\n  ]},\n  "items": [\n${items}\n  ],\n  "kind": "List"\n}`,
+  ],
+  ["items twice", `{\n  "items": [\n${items}\n  ],\n  "kind": "List",\n  "items": []\n}`],
+  [
+    "items twice, the first ones empty",
+    `{\n  "items": [],\n  "kind": "List",\n  "items": [\n${items}\n  ]\n}`,
+  ],
+  ["no kind", `{\n  "items": [\n${items}\n  ]\n}`],
+  ["no items", '{\n  "items": [\n  ],\n  "kind": "List"\n}'],
+  [
+    "more behind the items",
+    `{\n  "kind": "List",\n  "items": [\n${items}\n  ],\n  "more": [\n    {\n    }\n  ]\n}`,
+  ],
+  ["items that are none", '{\n  "items": [\n    1,\n    {\n    },\n    null\n  ],\n  "kind": "List"\n}'],
+  [
+    "a joint inside an item",
+    `{\n  "items": [\n    {"kind": "Service", "metadata": {"name": "c"}, "x": [\n    {\n    },\n    {\n    }\n  ]}\n  ],\n  "kind": "List"\n}`,
+  ],
+  ["nothing behind the items", `{\n  "kind": "List",\n  "items": [\n${items}\n`],
+  ["too much behind the items", `{\n  "kind": "List",\n  "items": [\n${items}\n  ]\n}\n}`],
+  ["a comma too many", `{\n  "kind": "List",\n  "items": [\n${items},\n    {\n    },\n  ]\n}`],
+  ["a flaw in an item", `{\n  "kind": "List",\n  "items": [\n${items.replace("172", "172\\q")}\n  ]\n}`],
+  ["only a text that says so", '{\n  "a": "\\"items\\": [\\n",\n  "kind": "List"\n}'],
+  [
+    "YAML with text that looks like items",
+    indented(`kind: List
+    items:
+    - kind: Service
+      metadata:
+        name: a
+        annotations:
+          text: |
+            items:
+            - kind: Service
+          more: "a
+
+            - b"
+    - kind: Service
+      metadata: { name: b }
+    `),
+  ],
+  [
+    "YAML with an alias",
+    indented(`kind: List
+    items:
+    - kind: Service
+      metadata: &m
+        name: a
+    - kind: Service
+      metadata: *m
+    `),
+  ],
+  [
+    "YAML with another sequence at the end",
+    indented(`kind: List
+    items:
+    - kind: Service
+      metadata:
+        name: a
+    more:
+    - kind: Service
+    - 1
+    `),
+  ],
+  [
+    "YAML with items twice",
+    indented(`items:
+    - kind: Service
+    kind: List
+    items:
+    - kind: Service
+    `),
+  ],
+  [
+    "YAML with comments",
+    indented(`items: # these
+    # first
+    - kind: Service # one
+      metadata: # of it
+        name: a
+     # in between
+    - kind: Service
+      metadata:
+        name: b
+    # last
+    kind: List
+    `),
+  ],
+  [
+    "YAML in two documents",
+    indented(`kind: List
+    items:
+    - kind: Service
+      metadata:
+        name: a
+    ---
+    kind: List
+    items:
+    - kind: Service
+      metadata:
+        name: b
+    `),
+  ],
+  [
+    "YAML with items further in",
+    indented(`spec:
+      items:
+      - kind: Service
+        metadata:
+          name: a
+    kind: List
+    `),
+  ],
+  [
+    "YAML with items further in, and none of its own",
+    indented(`spec:
+      items:
+      - kind: Service
+        metadata:
+          name: a
+    items: []
+    kind: List
+    `),
+  ],
+  [
+    "YAML with a List among the items",
+    indented(`kind: List
+    items:
+    - kind: ServiceList
+      items:
+      - metadata:
+          name: a
+      - metadata:
+          name: b
+    - kind: Service
+      metadata:
+        name: c
+    `),
+  ],
+  [
+    "YAML with a flaw",
+    indented(`kind: List
+    items:
+    - kind: Service
+      metadata:
+        name: a
+        name: b
+    - kind: Service
+    `),
+  ],
+])("reads what only looks like a List as what it is: %s", (_, text) => {
+  for (const size of [1, 100, 10_000]) {
+    const reader = new ListReader(size);
+    const bytes = Buffer.from(text);
+    const expected = parseManifests("a", bytes);
+    reader.read(Buffer.from(json(many.slice(0, 9))));
+    reader.read(Buffer.from(yaml(many.slice(0, 9))));
+    expect(parseManifests("a", bytes, reader)).toEqual(expected);
+    expect(parseManifests("a", bytes, reader)).toEqual(expected);
+  }
+});
+
+it("knows where an item ends that begins like one before", () => {
+  const reader = new ListReader(1);
+  const items = (...lines: readonly string[]) => Buffer.from(`kind: List\nitems:\n${lines.join("\n")}\n`);
+  const values = (bytes: Buffer) => reader.read(bytes)!.items!.map(({ value }) => value);
+  const long = "x".repeat(1_000);
+  expect(values(items(`- a: ${long}`))).toEqual([{ a: long }]);
+  expect(values(items(`- a: ${long}`, "  b: 2", `- a: ${long}`))).toEqual([{ a: long, b: 2 }, { a: long }]);
+  expect(values(items(`- a: ${long}y`, `- a: ${long}`))).toEqual([{ a: `${long}y` }, { a: long }]);
+});
