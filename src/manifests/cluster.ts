@@ -16,6 +16,7 @@ import { type Identity, identify, identity } from "./identity.ts";
 import { joinEndpoints } from "./join.ts";
 import { Known } from "./known.ts";
 import type { Kind } from "./objects.ts";
+import { type Reading, readObject } from "./reading.ts";
 import type { Service } from "./service.ts";
 
 /** Events of Services and EndpointSlices, whether or not they changed anything; metrics tell them. */
@@ -42,6 +43,11 @@ export class Cluster {
   upsert(kind: Kind, object: unknown): boolean {
     this.#put(identify(kind, object), object);
     return this.pending;
+  }
+
+  /** The same of an object that was read already. */
+  put(reading: Reading): void {
+    if (this.#concernsUs(reading.who)) this.#known.put(reading);
   }
 
   /** Namespace is empty for Nodes and ServiceCIDRs. Returns whether a Snapshot is worth taking. */
@@ -102,9 +108,13 @@ export class Cluster {
     return this.#last;
   }
 
-  /** A file or a list may hold many Nodes; only this one concerns us. */
   #put(who: Identity, object: unknown): void {
-    if (who.kind !== "Node" || who.name === this.#nodeName) this.#known.put(who, object);
+    if (this.#concernsUs(who)) this.#known.put(readObject(who, object));
+  }
+
+  /** A file or a list may hold many Nodes; only this one concerns us. */
+  #concernsUs({ kind, name }: Identity): boolean {
+    return kind !== "Node" || name === this.#nodeName;
   }
 
   /** Adds to `changes` what is different now about one Service. */

@@ -2,13 +2,13 @@
 import type { Problem } from "../model/problem.ts";
 import type { ClusterNode, Protocol, ServiceName, UdpChanges } from "../model/snapshot.ts";
 import { ArrivalLog } from "./arrivals.ts";
-import { type ParsedSlice, parseEndpointSlice, type Slice } from "./endpointslice.ts";
+import type { ParsedSlice, Slice } from "./endpointslice.ts";
 import type { Identity } from "./identity.ts";
-import { parseNode } from "./node.ts";
 import { type Kind, kinds } from "./objects.ts";
 import type { Parsed } from "./read.ts";
-import { parseService, type Service } from "./service.ts";
-import { parseServiceCIDR, type ServiceCIDR } from "./servicecidr.ts";
+import type { Reading } from "./reading.ts";
+import type { Service } from "./service.ts";
+import type { ServiceCIDR } from "./servicecidr.ts";
 import { SliceIndex } from "./sliceindex.ts";
 import { Tracked } from "./tracked.ts";
 
@@ -33,19 +33,20 @@ export class Known {
     ...Object.values(this.#problems),
   ];
 
-  put(who: Identity, object: unknown): void {
-    switch (who.kind) {
+  put(reading: Reading): void {
+    const { who } = reading;
+    switch (reading.kind) {
       case "Service":
-        this.#setService(who, parseService(who, object));
+        this.#setService(who, reading.parsed);
         break;
       case "EndpointSlice":
-        this.#setSlice(who, parseEndpointSlice(who, object));
+        this.#setSlice(who, reading.parsed);
         break;
       case "Node":
-        this.#set(this.nodes, who, parseNode(who, object));
+        this.#set(this.nodes, who, reading.parsed);
         break;
       case "ServiceCIDR":
-        this.#set(this.cidrs, who, parseServiceCIDR(who, object));
+        this.#set(this.cidrs, who, reading.parsed);
         break;
     }
   }

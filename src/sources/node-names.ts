@@ -1,6 +1,5 @@
 // The names of all Nodes of a cluster: for somebody who asked for one that is not there.
 import { readFile } from "node:fs/promises";
-import { identify } from "../manifests/identity.ts";
 import { parseManifests } from "./files/parse.ts";
 import { scan } from "./files/scan.ts";
 import { openApi, type SourceSpec } from "./index.ts";
@@ -27,8 +26,7 @@ async function inFiles(paths: readonly string[]): Promise<string[]> {
     if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(bytes.toString("latin1"))) continue;
     const parsed = parseManifests(path, bytes);
     if (parsed.kind !== "good") continue;
-    for (const { kind, object } of parsed.objects)
-      if (kind === "Node") names.push(identify(kind, object).name);
+    for (const { reading } of parsed.objects) if (reading.kind === "Node") names.push(reading.who.name);
   }
   return names;
 }

@@ -54,13 +54,13 @@ export class Collection {
     this.#objects = objects;
     this.#problems = problems;
     return {
-      set: [...objects.values()].filter((found) => !same(before.get(found.key)?.object, found.object)),
+      set: [...objects.values()].filter((found) => !same(before.get(found.key)?.reading, found.reading)),
       gone: [...before.values()].filter((found) => !objects.has(found.key)),
     };
   }
 }
 
 function repeated(first: FileObject, second: FileObject): Problem {
-  const message = `is defined in ${first.place} and again in ${second.place}; the first counts`;
+  const message = `is defined in ${first.path}:${first.line} and again in ${second.path}:${second.line}; the first counts`;
   return { kind: "conflict", object: second.key, field: "", message };
 }

@@ -6,7 +6,8 @@ import { arbitraryObjects } from "../../../test/generators.ts";
 import { service } from "../../../test/support/api-rig.ts";
 import { kinds } from "../../manifests/objects.ts";
 import { ListReader } from "./list-reader.ts";
-import { parseManifests } from "./parse.ts";
+import { readText } from "./parse.ts";
+import { unfold } from "./unfold.ts";
 
 type Written = (items: readonly unknown[]) => string;
 
@@ -49,8 +50,9 @@ it.each([
     fc.property(objects, edits, fc.constantFrom(1, 300, 2_000), (items, how, size) => {
       const reader = new ListReader(size);
       for (const some of [items, edited(items, how), items]) {
-        const bytes = Buffer.from(write(some));
-        expect(parseManifests("a", bytes, reader)).toEqual(parseManifests("a", bytes));
+        const text = write(some);
+        const found = reader.read(Buffer.from(text));
+        if (found !== null) expect(found).toEqual(readText(text));
       }
     }),
     { numRuns },
@@ -64,20 +66,16 @@ it.each(Object.entries(ways))("of a List that it knows it reads what differs: %s
   const read = (items: readonly object[]) => {
     const before = reader.bytesRead;
     const bytes = Buffer.from(write(items));
-    const { value, items: found } = reader.read(bytes)!;
-    expect(value).toMatchObject({ kind: "List" });
-    expect(found!.map(({ value: item }) => item)).toEqual(items);
-    return {
-      values: found!.map(({ value: item }) => item),
-      bytes: reader.bytesRead - before,
-      of: bytes.length,
-    };
+    const readings = reader.read(bytes)!.objects.map(({ reading }) => reading);
+    const values = items.map((value) => ({ value, line: 1 }));
+    expect(readings).toEqual(unfold(values, "").objects.map(({ reading }) => reading));
+    return { readings, bytes: reader.bytesRead - before, of: bytes.length };
   };
   const first = read(many);
   expect(first.bytes).toBeGreaterThan(0.9 * first.of - 1_000);
   const again = read(many);
   expect(again.bytes).toBe(0);
-  expect(again.values.every((value, i) => value === first.values[i])).toBe(true);
+  expect(again.readings.every((reading, i) => reading === first.readings[i])).toBe(true);
 
   const changed = read([...many.slice(0, 100), service("new", "172.31.0.1"), ...many.slice(101)]);
   expect(changed.bytes).toBeGreaterThan(0);
@@ -91,8 +89,8 @@ it.each(Object.entries(ways))("of a List that it knows it reads what differs: %s
 });
 
 const indented = (text: string) => text.replace(/^ {4}/gm, "");
-const item = (name: string) => JSON.stringify(service(name), null, 2).replaceAll("\n", "\n    ");
-const items = `    ${item("a")},\n    ${item("b")}`;
+const jsonItem = (name: string) => JSON.stringify(service(name), null, 2).replaceAll("\n", "\n    ");
+const items = `    ${jsonItem("a")},\n    ${jsonItem("b")}`;
 
 it.each([
   [
@@ -251,20 +249,33 @@ it.each([
   for (const size of [1, 100, 10_000]) {
     const reader = new ListReader(size);
     const bytes = Buffer.from(text);
-    const expected = parseManifests("a", bytes);
     reader.read(Buffer.from(json(many.slice(0, 9))));
     reader.read(Buffer.from(yaml(many.slice(0, 9))));
-    expect(parseManifests("a", bytes, reader)).toEqual(expected);
-    expect(parseManifests("a", bytes, reader)).toEqual(expected);
+    for (const found of [reader.read(bytes), reader.read(bytes)])
+      if (found !== null) expect(found).toEqual(readText(text));
   }
 });
 
 it("knows where an item ends that begins like one before", () => {
   const reader = new ListReader(1);
-  const items = (...lines: readonly string[]) => Buffer.from(`kind: List\nitems:\n${lines.join("\n")}\n`);
-  const values = (bytes: Buffer) => reader.read(bytes)!.items!.map(({ value }) => value);
-  const long = "x".repeat(1_000);
-  expect(values(items(`- a: ${long}`))).toEqual([{ a: long }]);
-  expect(values(items(`- a: ${long}`, "  b: 2", `- a: ${long}`))).toEqual([{ a: long, b: 2 }, { a: long }]);
-  expect(values(items(`- a: ${long}y`, `- a: ${long}`))).toEqual([{ a: `${long}y` }, { a: long }]);
+  const item = (...more: readonly string[]) => {
+    const lines = ["- kind: Service", "  metadata:", "    name: a", `    annotations: ${"x".repeat(1_000)}`];
+    return [...lines, ...more].join("\n");
+  };
+  for (const items of [
+    [item()],
+    [item("  spec:", "    clusterIP: 10.0.0.1"), item()],
+    [`${item()}y`, item()],
+  ]) {
+    const text = `kind: List\nitems:\n${items.join("\n")}\n`;
+    expect(reader.read(Buffer.from(text))).toEqual(readText(text));
+  }
+});
+
+it("tells apart what looks alike in Lists of different kinds", () => {
+  const reader = new ListReader();
+  for (const kind of ["ServiceList", "NodeList", "List"]) {
+    const text = `kind: ${kind}\nitems:\n- metadata:\n    name: a\n`;
+    expect(reader.read(Buffer.from(text))).toEqual(readText(text));
+  }
 });

@@ -1,12 +1,12 @@
 // Reads Lists stretch by stretch, and none twice: of a text that is much like one before, only what differs is read.
-import type { Located } from "./any-yaml.ts";
-import { type Items, type ListText, listText, moved } from "./list-text.ts";
+import { type ListText, listText } from "./list-text.ts";
+import { type Found, type FoundObject, type Ignored, unfold } from "./unfold.ts";
 
-/** Some items side by side, as text and as read. */
-type Stretch = Items & { readonly text: Buffer };
+/** Some items side by side, as text and as read, with lines counted from 0. */
+type Stretch = { readonly text: Buffer; readonly found: Found; readonly lines: number };
 
-/** Long enough that V8 expects many objects to stay, short enough that a change leaves most stretches alone. */
-const stretchBytes = 128_000;
+/** From 100,000 on V8 expects that the JSON will stay, and it is gone with the stretch. */
+const stretchBytes = 64_000;
 /** Of its text, to recognise a stretch by. */
 const beginningBytes = 500;
 
@@ -27,17 +27,19 @@ export class ListReader {
   }
 
   /** Null when it is no List, or not one that can be read so. */
-  read(bytes: Buffer): Located | null {
+  read(bytes: Buffer): Found | null {
     const list = listText(bytes);
     if (list === null) return null;
-    const items: Located[] = [];
+    const objects: FoundObject[] = [];
+    const ignored: Ignored[] = [];
     let { line } = list;
     for (const stretch of this.#stretches(list)) {
       if (stretch === null) return null;
-      for (const item of stretch.items) items.push(moved(item, line));
+      for (const object of stretch.found.objects) objects.push({ ...object, line: line + object.line });
+      for (const other of stretch.found.ignored) ignored.push({ ...other, line: line + other.line });
       line += stretch.lines;
     }
-    return list.around(items);
+    return { objects, ignored };
   }
 
   /** Those that are known where they stand, and what is between them in pieces of the usual length. */
@@ -64,7 +66,7 @@ export class ListReader {
   }
 
   #knownAt(list: ListText, from: number): Stretch | null {
-    const known = this.#known.get(beginning(list.bytes, from));
+    const known = this.#known.get(beginning(list, from));
     if (known === undefined) return null;
     const to = from + known.text.length;
     return isEnd(list, to) && known.text.equals(list.bytes.subarray(from, to)) ? known : null;
@@ -74,14 +76,15 @@ export class ListReader {
     const items = list.read(from, to);
     this.#bytesRead += to - from;
     if (items === null) return null;
-    const stretch = { ...items, text: list.bytes.subarray(from, to) };
-    this.#known.set(beginning(list.bytes, from), stretch);
+    const text = list.bytes.subarray(from, to);
+    const stretch = { text, found: unfold(items, list.kind), lines: list.lines(from, to) };
+    this.#known.set(beginning(list, from), stretch);
     return stretch;
   }
 }
 
-function beginning(bytes: Buffer, from: number): string {
-  return bytes.toString("latin1", from, from + beginningBytes);
+function beginning({ bytes, kind }: ListText, from: number): string {
+  return kind + bytes.toString("latin1", from, from + beginningBytes);
 }
 
 /** Where the item ends that this place belongs to. */

@@ -1,6 +1,7 @@
 // How the items of a List stand in a text that a program wrote: one below the other, all indented alike.
 import type { Located } from "./any-yaml.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
+import { kindOfItems } from "./unfold.ts";
 
 export type ListText = {
   readonly bytes: Buffer;
@@ -13,14 +14,13 @@ export type ListText = {
   readonly joint: Buffer;
   readonly end: number;
   readonly begin: number;
-  /** Some items, side by side; null when they are none, or cannot be told. */
-  read(from: number, to: number): Items | null;
-  /** The List with its items; null when they are not its items after all. */
-  around(items: readonly Located[]): Located | null;
+  /** Of the items; empty when each tells its own. */
+  readonly kind: string;
+  /** Some items, side by side, with lines counted from 0; null when they are none, or cannot be told. */
+  read(from: number, to: number): readonly Located[] | null;
+  /** How many lines further what follows stands. */
+  lines(from: number, to: number): number;
 };
-
-/** With lines counted from 0, and how many lines there are. */
-export type Items = { readonly items: readonly Located[]; readonly lines: number };
 
 /** Null when it is no List, or stands there in another way. */
 export function listText(bytes: Buffer): ListText | null {
@@ -40,6 +40,8 @@ function jsonList(bytes: Buffer): ListText | null {
   const last = `\n${indent}}`;
   const to = bytes.lastIndexOf(`${last}\n`) + last.length;
   if (from < opening.length || to < from) return null;
+  const kind = kindIn(parsed(`${bytes.toString("utf8", 0, from)}"${mark}"${bytes.toString("utf8", to)}`));
+  if (kind === null) return null;
   return {
     bytes,
     from,
@@ -48,16 +50,12 @@ function jsonList(bytes: Buffer): ListText | null {
     joint: Buffer.from(`${last},\n${indent}{`),
     end: last.length,
     begin: `${last},\n`.length,
+    kind,
     read(first, behind) {
-      const values = parsed(`[${bytes.toString("utf8", first, behind)}]`);
-      return values === null
-        ? null
-        : { items: values.map((value: unknown) => ({ value, line: 0 })), lines: 0 };
+      const values = parsed(`[${bytes.toString("utf8", first, behind)}]`) as readonly unknown[] | null;
+      return values?.map((value) => ({ value, line: 0 })) ?? null;
     },
-    around(items) {
-      const value = parsed(`${bytes.toString("utf8", 0, from)}"${mark}"${bytes.toString("utf8", to)}`);
-      return hasOnlyMark(value) ? { value, line: 1, items } : null;
-    },
+    lines: () => 0,
   };
 }
 
@@ -68,6 +66,9 @@ function yamlList(bytes: Buffer): ListText | null {
   const joint = `\n${indent}- `;
   const to = endOfLast(bytes, bytes.lastIndexOf(joint), indent.length);
   if (from < opening.length || to < from) return null;
+  const around = [bytes.toString("utf8", 0, from), `${indent}- ${mark}`, bytes.toString("utf8", to)];
+  const kind = kindIn(onlyRoot(around.join(""))?.value);
+  if (kind === null) return null;
   return {
     bytes,
     from,
@@ -76,21 +77,17 @@ function yamlList(bytes: Buffer): ListText | null {
     joint: Buffer.from(joint),
     end: 0,
     begin: 1,
+    kind,
     read(first, behind) {
       const root = onlyRoot(`${opening}${bytes.toString("utf8", first, behind)}\n`);
       if (root?.items === undefined || Object.keys(root.value as object).length !== 1) return null;
-      return { items: root.items.map((item) => moved(item, -2)), lines: linesIn(bytes, first, behind) + 1 };
+      return root.items.map((item) => moved(item, -2));
     },
-    around(items) {
-      const [before, behind] = [bytes.toString("utf8", 0, from), bytes.toString("utf8", to)];
-      const root = onlyRoot(`${before}${indent}- ${mark}${behind}`);
-      return hasOnlyMark(root?.value) ? { ...root!, items } : null;
-    },
+    lines: (first, behind) => linesIn(bytes, first, behind) + 1,
   };
 }
 
-/** The same, some lines further down. */
-export function moved({ value, line, items }: Located, by: number): Located {
+function moved({ value, line, items }: Located, by: number): Located {
   if (items === undefined) return { value, line: line + by };
   return { value, line: line + by, items: items.map((item) => moved(item, by)) };
 }
@@ -123,8 +120,7 @@ function onlyRoot(text: string): Located | null {
 }
 
 /** Null also when it is no JSON. */
-// biome-ignore lint/suspicious/noExplicitAny: whoever asks looks.
-function parsed(text: string): any {
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -132,7 +128,9 @@ function parsed(text: string): any {
   }
 }
 
-function hasOnlyMark(value: unknown): boolean {
-  const items = (value as { readonly items?: unknown } | null | undefined)?.items;
-  return Array.isArray(items) && items.length === 1 && items[0] === mark;
+/** Of the items of this List; null when the mark does not stand for them. */
+function kindIn(value: unknown): string | null {
+  const kind = kindOfItems(value);
+  const items = kind === null ? [] : (value as { readonly items: readonly unknown[] }).items;
+  return items.length === 1 && items[0] === mark ? kind : null;
 }

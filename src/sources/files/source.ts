@@ -1,8 +1,6 @@
 // Manifests in files as a Source: read at the start, and followed as they change.
 import { stat } from "node:fs/promises";
 import { Cluster } from "../../manifests/cluster.ts";
-import { identify } from "../../manifests/identity.ts";
-import { parseNode } from "../../manifests/node.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
 import type { Problem } from "../../model/problem.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -13,6 +11,7 @@ import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FileFollower } from "./follower.ts";
 import { ListReader } from "./list-reader.ts";
+import type { FileObject } from "./parse.ts";
 import { scan } from "./scan.ts";
 
 export type FilesSourceParts = {
@@ -76,12 +75,10 @@ export async function filesSource(
   }
 
   function seeNode({ set, gone }: Change): void {
-    const isOurs = ({ kind, object }: Change["set"][number]) =>
-      kind === "Node" && identify(kind, object).name === nodeName;
-    const present = set.find(isOurs);
-    if (present) {
-      const { value } = parseNode(identify("Node", present.object), present.object);
-      if (value !== null) nodes.see(value, "");
+    const isOurs = ({ reading: { kind, who } }: FileObject) => kind === "Node" && who.name === nodeName;
+    const present = set.find(isOurs)?.reading;
+    if (present?.kind === "Node") {
+      if (present.parsed.value !== null) nodes.see(present.parsed.value, "");
     } else if (gone.some(isOurs) || !status.synced) nodes.see(null, "");
   }
 }
@@ -120,11 +117,8 @@ async function checkThere(paths: readonly string[]): Promise<void> {
 }
 
 function apply({ set, gone }: Change, cluster: Cluster): void {
-  for (const { kind, object } of set) cluster.upsert(kind, object);
-  for (const { kind, object } of gone) {
-    const { namespace, name } = identify(kind, object);
-    cluster.remove(kind, namespace, name);
-  }
+  for (const { reading } of set) cluster.put(reading);
+  for (const { reading } of gone) cluster.remove(reading.kind, reading.who.namespace, reading.who.name);
 }
 
 function take(cluster: Cluster, { problems }: FileFollower): Snapshot {

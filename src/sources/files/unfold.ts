@@ -1,0 +1,94 @@
+// The objects in what a file says: those of Lists one by one, each in the words of the model.
+import { type Identity, identify, identity, isNamespaced } from "../../manifests/identity.ts";
+import type { Kind } from "../../manifests/objects.ts";
+import { type Reading, readObject } from "../../manifests/reading.ts";
+import { quoted } from "../../model/problem.ts";
+import type { Located } from "./any-yaml.ts";
+
+export type Found = { readonly objects: readonly FoundObject[]; readonly ignored: readonly Ignored[] };
+
+export type FoundObject = {
+  /** Identity across files: kind, namespace, name. */
+  readonly key: string;
+  readonly reading: Reading;
+  readonly line: number;
+};
+
+/** Something that should be one of our objects, and is not. */
+export type Ignored = { readonly line: number; readonly message: string };
+
+/** `assumed`: the kind of whatever does not tell its own, as the items of a `ServiceList` do not; empty when unknown. */
+export function unfold(values: readonly Located[], assumed: string): Found {
+  const found = { objects: [], ignored: [] };
+  for (const value of values) add(value, assumed, found);
+  return found;
+}
+
+/** What kind the items of a List are of; empty when each tells its own, null when it is no List. */
+export function kindOfItems(value: unknown, assumed = ""): string | null {
+  if (!isFields(value) || !Array.isArray(value.items)) return null;
+  const kind = value.kind ?? assumed;
+  return typeof kind === "string" && kind.endsWith("List") ? kind.slice(0, -"List".length) : null;
+}
+
+type Findings = { readonly objects: FoundObject[]; readonly ignored: Ignored[] };
+
+function add({ value, line, items }: Located, assumed: string, found: Findings): void {
+  const ofItems = kindOfItems(value, assumed);
+  if (ofItems !== null) {
+    const values = (value as { readonly items: readonly unknown[] }).items;
+    if (items !== undefined) for (const item of items) add(item, ofItems, found);
+    else for (const item of values) add({ value: item, line }, ofItems, found);
+    return;
+  }
+  const read = objectIn(value, assumed);
+  if (typeof read === "string") found.ignored.push({ line, message: read });
+  else if (read !== null) found.objects.push({ key: `${read.kind} ${read.who.key}`, reading: read, line });
+}
+
+/** Or why it is ignored; null when it is none of ours. */
+function objectIn(value: unknown, assumed: string): Reading | string | null {
+  if (!isFields(value)) return "is not an object and is ignored";
+  const kind = value.kind ?? assumed;
+  if (typeof kind !== "string" || kind === "") return "has no kind and is ignored";
+  if (!isKind(kind)) return null;
+  const { apiVersion } = value;
+  if (typeof apiVersion === "string" && apiVersion !== "" && !apiVersions[kind].includes(apiVersion)) {
+    const { group, version } = partsOf(apiVersion);
+    // Others may have kinds of the same name: a Service of another group is not ours.
+    const isOurs = group === partsOf(apiVersions[kind][0]!).group;
+    return isOurs ? `is of version ${quoted(version)} of ${kind}, which is not read` : null;
+  }
+  return readObject(identityOf(kind, value), value);
+}
+
+const apiVersions: Readonly<Record<Kind, readonly string[]>> = {
+  Service: ["v1"],
+  Node: ["v1"],
+  EndpointSlice: ["discovery.k8s.io/v1"],
+  ServiceCIDR: ["networking.k8s.io/v1", "networking.k8s.io/v1beta1"],
+};
+
+function isKind(kind: string): kind is Kind {
+  return Object.hasOwn(apiVersions, kind);
+}
+
+/** `discovery.k8s.io/v1`; without a slash the group is the core one, whose name is empty. */
+function partsOf(apiVersion: string): { readonly group: string; readonly version: string } {
+  const slash = apiVersion.lastIndexOf("/");
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
+}
+
+/** As kubectl would: without a namespace of its own an object belongs to `default`. */
+function identityOf(kind: Kind, object: Fields): Identity {
+  const who = identify(kind, object);
+  const { metadata } = object;
+  const hasOwn = !isFields(metadata) || (metadata.namespace ?? null) !== null;
+  return hasOwn || !isNamespaced(kind) ? who : identity(kind, "default", who.name);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
