@@ -1,12 +1,10 @@
 // What the metrics of a kube-proxy, the real one or ours, say of Syncs that the kernel refuses: which series move, and when.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Namespace } from "../kernel/netns.ts";
 import { changedShopSlice, shop, shopSlice } from "../kernel/shop.ts";
 import { eventually, sampleOf } from "../kernel/site.ts";
 import { service } from "../objects.ts";
 import type { KubeObject } from "../reference/objects.ts";
+import { takeTable } from "./owner.ts";
 import { withProxy } from "./watched.ts";
 
 const prefix = "kubeproxy_sync_proxy_rules_";
@@ -81,25 +79,6 @@ function passing(port: number): KubeObject {
   const ports = [{ name: "http", protocol: "TCP", port }];
   const made = service({ clusterIP: "172.30.0.11", ports }, { metadata: { name: "passing" } });
   return { apiVersion: "v1", kind: "Service", ...made } as unknown as KubeObject;
-}
-
-/** The kernel refuses changes of a table to everybody but its owner, and removes it when that one ends. */
-async function takeTable(netns: Namespace): Promise<{ end(): Promise<void> }> {
-  const owner = spawn("ip", ["netns", "exec", netns.name, "nft", "-i"], {
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  const gone = once(owner, "exit");
-  const end = async () => {
-    owner.kill();
-    await gone;
-  };
-  owner.stdin.write("delete table ip kube-proxy; add table ip kube-proxy { flags owner; }\n");
-  const isTaken = () => netns.run("nft", "list table ip kube-proxy").includes("flags owner");
-  await eventually(isTaken, "an owned table").catch(async (error: unknown) => {
-    await end();
-    throw error;
-  });
-  return { end };
 }
 
 /** Whether a change has been taken up since then, and a Sync refused. */
