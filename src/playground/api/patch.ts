@@ -56,7 +56,19 @@ type Operation = {
 /** JSON patch (RFC 6902). A failed test or a missing path refuses the whole patch. */
 export function jsonPatch(target: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) throw badRequest("a JSON patch must be a list of operations");
-  return (operations as Operation[]).reduce(applyOperation, structuredClone(target));
+  return operations.map(readOperation).reduce(applyOperation, structuredClone(target));
+}
+
+function readOperation(given: unknown): Operation {
+  const { op, path, from, value } = isMap(given) ? given : {};
+  if (typeof op === "string" && typeof path === "string") {
+    if (from === undefined) return { op, path, value };
+    if (typeof from === "string") return { op, path, value, from };
+  }
+  const example = '{"op":"add","path":"/metadata/labels/app","value":"web"}';
+  throw badRequest(
+    `an operation must have an op and a path, for example ${example}, not ${JSON.stringify(given)}`,
+  );
 }
 
 function applyOperation(document: unknown, { op, path, from, value }: Operation): unknown {
@@ -116,6 +128,7 @@ function write(document: unknown, path: readonly string[], value: unknown, how: 
 }
 
 function remove(document: unknown, path: readonly string[]): unknown {
+  if (path.length === 0) throw unprocessable("an object cannot lose all of itself");
   const parent = read(document, path.slice(0, -1));
   read(document, path);
   const last = path.at(-1)!;

@@ -1,7 +1,7 @@
 // Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
 import { decoded, type WriteBody } from "./body.ts";
 import type { Linger, Release } from "./customs.ts";
-import { conflict } from "./failure.ts";
+import { badRequest, conflict } from "./failure.ts";
 import { selectionOf } from "./list.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
 import { type ApiRequest, isDryRun } from "./request.ts";
@@ -63,6 +63,8 @@ function deleteOptions(request: ApiRequest, body: WriteBody) {
   const options = body.bytes.length === 0 ? {} : decoded(body);
   const { gracePeriodSeconds, preconditions, dryRun } = isMap(options) ? options : {};
   const grace = gracePeriodSeconds ?? request.query.get("gracePeriodSeconds") ?? undefined;
+  if (grace !== undefined && !Number.isInteger(Number(grace)))
+    throw badRequest(`gracePeriodSeconds must be a whole number, not ${JSON.stringify(grace)}`);
   return {
     uid: isMap(preconditions) && typeof preconditions.uid === "string" ? preconditions.uid : undefined,
     grace: grace === undefined ? undefined : Number(grace),

@@ -1,6 +1,6 @@
 // Reads what a request asks for: which resource, namespace, name, verb and options.
 import type { IncomingMessage } from "node:http";
-import { Failure, noSuchPath } from "./failure.ts";
+import { badRequest, Failure, noSuchPath } from "./failure.ts";
 import type { Verb } from "./faults.ts";
 import { type Resource, resources } from "./resources.ts";
 
@@ -23,7 +23,7 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
   const parts = url.pathname
     .split("/")
     .filter((part) => part !== "")
-    .map(decodeURIComponent);
+    .map(decodedPart);
   const [group, version, rest] =
     parts[0] === "api" ? ["", parts[1], parts.slice(2)] : [parts[1], parts[2], parts.slice(3)];
   if (parts[0] !== "api" && parts[0] !== "apis") throw noSuchPath();
@@ -57,6 +57,14 @@ const insidePods: Readonly<Record<string, "log" | "shell" | "requests">> = {
   ephemeralcontainers: "shell",
   portforward: "requests",
 };
+
+function decodedPart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw badRequest(`cannot read ${JSON.stringify(part)} in the path`);
+  }
+}
 
 function noContainers(namespace: string, name: string, wanted: "log" | "shell" | "requests"): Failure {
   const instead = {

@@ -207,6 +207,9 @@ describe("writes", () => {
     expect(
       (await patch("json-patch+json", [{ op: "test", path: "/spec/ports/0/port", value: 2 }])).code,
     ).toBe(422);
+    for (const nonsense of [[null], [{}], [{ op: "add" }], [{ op: "move", path: "/a", from: 5 }], 5, {}])
+      expect((await patch("json-patch+json", nonsense)).code).toBe(400);
+    expect((await patch("json-patch+json", [{ op: "remove", path: "" }])).code).toBe(422);
     const applied = "kind: Service\napiVersion: v1\nspec: {sessionAffinity: ClientIP, type: NodePort}\n";
     await patch("apply-patch+yaml", applied, "?fieldManager=me");
     const less = "kind: Service\napiVersion: v1\nspec: {type: NodePort}\n";
@@ -219,6 +222,13 @@ describe("writes", () => {
     );
     expect(status.body).toMatchObject({ status: { loadBalancer: {} }, spec: { type: "NodePort" } });
     expect((await patch("cbor", "x")).code).toBe(415);
+  });
+
+  it("refuses paths and periods that cannot be read", async () => {
+    await call("POST", path, service("a"));
+    expect((await get(`${path}/%zz`)).code).toBe(400);
+    expect((await call("DELETE", `${path}/a?gracePeriodSeconds=x`)).code).toBe(400);
+    expect((await get(`${path}/a`)).code).toBe(200);
   });
 
   it("deletes collections by selector", async () => {

@@ -91,6 +91,18 @@ describe("what is written", () => {
     expect(answer("Service", service({}, { name: "Web_1" }))).toContain('for example "my-name"');
     expect(answer("Namespace", { metadata: { name: "a.b" } })).toContain('for example "my-name"');
     expect(answer("Pod", { metadata: { name: "a.b" } })).toBe("fine");
+    expect(answer("Pod", { metadata: { name: "a".repeat(63) } })).toBe("fine");
+    expect(answer("Pod", { metadata: { name: "a".repeat(64) } })).toContain("at most 63 characters here");
+  });
+
+  it("is refused: a port that no server can listen on, of a Pod or a Deployment", () => {
+    const pod = {
+      containers: [{ name: "a" }, { name: "b", ports: [{ containerPort: 80 }, { containerPort: 65_536 }] }],
+    };
+    const why = "containers[1].ports[1].containerPort: Invalid value: 65536: must be from 1 to 65535";
+    expect(answer("Pod", { metadata: { name: "a" }, spec: pod })).toContain(`spec.${why}`);
+    const template = { metadata: { labels: { app: "web" } }, spec: pod };
+    expect(answer("Deployment", set({ template }))).toContain(`spec.template.spec.${why}`);
   });
 
   it("is refused: another node, and another network for the pods of a node", () => {

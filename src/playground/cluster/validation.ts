@@ -57,6 +57,10 @@ const subdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 function nameObjections(kind: string, { metadata }: Draft): Objection[] {
   const name = metadata?.name;
   if (name === undefined || kind === "Event") return [];
+  if ((kind === "Pod" || kind === "Deployment") && name.length > 63) {
+    const why = "must have at most 63 characters here: the network namespace of a pod carries its name";
+    return [wrong("metadata.name", name, why)];
+  }
   const short = kind === "Service" || kind === "Namespace";
   if ((short ? label : subdomain).test(name)) return [];
   const dots = short ? "" : " or '.'";
@@ -74,7 +78,12 @@ type Own = (draft: Draft, old: ApiObject | null) => Objection[];
 const own: Readonly<Record<string, Own>> = {
   Service: serviceObjections,
   Node: nodeObjections,
-  Deployment: (draft, old) => [...replicaObjections(draft), ...selectorObjections(draft, old)],
+  Deployment: (draft, old) => [
+    ...replicaObjections(draft),
+    ...selectorObjections(draft, old),
+    ...containerObjections(draft, "spec.template.spec"),
+  ],
+  Pod: (draft) => containerObjections(draft, "spec"),
 };
 
 function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
@@ -92,6 +101,21 @@ function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
       ? []
       : [wrong("spec.podCIDR", range, `may not change once set: it is ${scalar(before)}`)]),
   ];
+}
+
+/** A server listens on each port. */
+function containerObjections(draft: Draft, path: string): Objection[] {
+  return mapsIn(dig(draft, `${path}.containers`)).flatMap((container, i) =>
+    mapsIn(container.ports).flatMap(({ containerPort: port }, j) =>
+      typeof port === "number" && (port < 1 || port > 65_535)
+        ? [wrong(`${path}.containers[${i}].ports[${j}].containerPort`, port, "must be from 1 to 65535")]
+        : [],
+    ),
+  );
+}
+
+function mapsIn(list: unknown): Record<string, unknown>[] {
+  return Array.isArray(list) ? list.filter(isMap) : [];
 }
 
 function replicaObjections(draft: Draft): Objection[] {
