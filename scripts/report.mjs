@@ -10,9 +10,12 @@ export default class Report {
       ...inState("failed").map((test) =>
         failure(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors),
       ),
-      ...modules.flatMap((module) =>
-        module.errors().length > 0 ? [failure(module.relativeModuleId, module.errors())] : [],
-      ),
+      ...modules.flatMap((module) => [
+        ...broken(module, module.relativeModuleId),
+        ...[...module.children.allSuites()].flatMap((suite) =>
+          broken(suite, `${module.relativeModuleId} > ${suite.fullName}`),
+        ),
+      ]),
       ...errors.map((error) => failure("outside of any test", [error])),
     ];
     const report = {
@@ -25,6 +28,11 @@ export default class Report {
     };
     writeFileSync(process.env.TURNOUT_TEST_REPORT, JSON.stringify(report));
   }
+}
+
+/** What went wrong around the tests: they are skipped then. */
+function broken(around, name) {
+  return around.errors().length > 0 ? [failure(name, around.errors())] : [];
 }
 
 function failure(name, errors) {
