@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ownFolder } from "../uml/boot.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeIPs, nodeObject, reasonNotToRun } from "./site.ts";
 import { siteForEach } from "./site-each.ts";
@@ -88,6 +89,7 @@ describe("a kernel without", () => {
       "rootfstype=hostfs",
       "rootflags=/",
       "ro",
+      ownFolder,
       "quiet",
       "con=null",
       "con0=fd:0,fd:1",

@@ -1,6 +1,7 @@
 // Boots a user-mode kernel that runs the tests of one file, and hears from it what became of them.
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { build, type Plugin } from "esbuild";
@@ -13,6 +14,9 @@ export type Guest = {
 };
 
 const root = join(import.meta.dirname, "..", "..");
+
+/** Where the kernel keeps its own files while it runs; otherwise below HOME, which not everybody has. */
+export const ownFolder = `uml_dir=${join(tmpdir(), "turnout-uml")}`;
 
 /** null when a user-mode kernel can be booted here; else why not. */
 export function reasonNotToBoot(): string | null {
@@ -41,7 +45,7 @@ export async function bootGuest(file: string, tests: readonly string[], minutes:
     "setpriv",
     [
       ...["--pdeathsig", "TERM", "timeout", "-k", "5", String(minutes * 60)],
-      ...["linux", "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro"],
+      ...["linux", "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro", ownFolder],
       `init=${join(root, "test", "uml", "init.sh")}`,
       ...[`NODE=${process.execPath}`, `BUNDLE=${bundle}`, `FOLDER=${root}`],
       ...["con=null", "con0=fd:0,fd:1", "quiet"],
