@@ -1,4 +1,5 @@
 // Sends the packets of a case through the world and says in the words of the truth tables what became of them.
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Address, familyOf, isLoopback, joinHostPort } from "../../src/model/address.ts";
 import { gateway, inFamily, nodeAddresses, placeOf, places } from "../places.ts";
 import { caseText, type ExpectedOutcome, type PacketCase } from "../scenarios.ts";
@@ -20,7 +21,10 @@ export async function judge(world: World, probe: Probe, outcome: ExpectedOutcome
   const seen = new Map<Seen, number>();
   // Two endpoints, uniform choice: 40 connections miss one with a probability of 10⁻¹².
   for (let sent = 0; sent < 40; ) {
-    const batch = sent === 0 ? Math.max(2, expected.length * 4) * (outcome.kind === "forward" ? 1 : 0.5) : 16;
+    const first = Math.max(2, expected.length * 4) * (outcome.kind === "forward" ? 1 : 0.5);
+    // Who takes turns gives two callers in step one endpoint each: later ones fall out of step.
+    if (sent > 0) await sleep(Math.random() * 200);
+    const batch = sent === 0 ? first : 1 + Math.random() * 15;
     for (const sight of await send(world, probe, Math.ceil(batch)))
       seen.set(sight, (seen.get(sight) ?? 0) + 1);
     sent += Math.ceil(batch);
