@@ -80,6 +80,8 @@ describe("virtual and real servers", () => {
       "-A -t 172.30.0.1:80 -s wrr -p 60",
       "-a -t 172.30.0.1:80 -r 10.0.0.1:8080 -m -w 3",
     ]);
+    const { failures } = await hosts.ipv4.apply([server(web, { scheduler: "nope" })]);
+    expect(failures.map(({ reason }) => reason)).toEqual(["this kernel has no scheduler nope (ENOENT)"]);
   });
 
   it("20/46 are many: dumps in several parts, changes in few writes", async () => {

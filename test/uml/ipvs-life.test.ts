@@ -80,6 +80,8 @@ describe("a daemon at work and started again", () => {
 
   it("20/6 uses no scheduler that the kernel lacks", async () => {
     await lab.stop();
+    // As if an earlier probe had been left.
+    lab.world.node.run("ipvsadm", "-A", "-t", "198.51.100.0:20000", "-s", "wlc");
     const { code, log } = await lab.site.finish({ config: { mode: "ipvs", ipvs: { scheduler: "nope" } } });
     expect(code).toBe(1);
     expect(log).toContain("can't use the IPVS proxier: ");

@@ -15,7 +15,7 @@ export function objection(operation: ServerOperation, errno: string): string | n
   switch (operation.kind) {
     case "delete server":
     case "delete destination":
-      return isGone(errno) ? null : "";
+      return isGone(operation, errno) ? null : "";
     case "add server":
     case "set server":
       return aboutServer(operation.server.scheduler)[errno] ?? "";
@@ -32,8 +32,9 @@ export function objection(operation: ServerOperation, errno: string): string | n
   }
 }
 
-export function isGone(errno: string): boolean {
-  return errno === "ESRCH" || errno === "ENOENT";
+/** ENOENT about a virtual server is about its scheduler. */
+export function isGone({ kind }: ServerOperation, errno: string): boolean {
+  return errno === "ESRCH" || (errno === "ENOENT" && kind.endsWith("destination"));
 }
 
 function aboutServer(scheduler: string): Readonly<Record<string, string>> {

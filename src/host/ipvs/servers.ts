@@ -32,7 +32,7 @@ export async function applyToServers(
   if (existing.length === 0) return first;
   // Gone by now: a later Operation of the list has deleted it.
   const second = await send(existing, ({ operation }, errno) =>
-    isGone(errno) ? null : objection(operation, errno),
+    isGone(operation, errno) ? null : objection(operation, errno),
   );
   return together(first, second);
 }
