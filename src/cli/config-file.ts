@@ -17,10 +17,11 @@ export type WatchedFile = {
 export async function openConfigFile(path: string): Promise<WatchedFile> {
   const file = await open(path, "r");
   const watcher = watch(path, { persistent: false });
-  const reason = firstReason(watcher, () => reasonToEnd(path, file, text));
+  const reading = contentOf(file);
+  const reason = firstReason(watcher, async () => reasonToEnd(path, file, await reading));
   // A failed watch ends the process only if somebody waits for changes.
   reason.catch(() => {});
-  const text = await contentOf(file);
+  const text = await reading;
   const close = async () => {
     watcher.close();
     await file.close();
