@@ -1,4 +1,4 @@
-// kubectl's record of what it applied from its own side, an annotation: what `kubectl apply --server-side` makes of it.
+// The annotation in which kubectl records what it applied from its own side: what `kubectl apply --server-side` makes of it.
 import { type Draft, isMap, scalar } from "./object.ts";
 
 /** Who says another name keeps both ways to apply apart. */
