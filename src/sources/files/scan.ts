@@ -28,10 +28,12 @@ export async function scan(paths: readonly string[]): Promise<Scan> {
   const missing: string[] = [];
   for (const path of paths) {
     const found = await look(path);
-    if (found === null) missing.push(path);
+    const inside = found?.isFolder ? await filesIn(path) : [];
+    // A folder that went while we looked has not lost its files.
+    if (found === null || (found.isFolder && (await look(path))?.stamp !== found.stamp)) missing.push(path);
     else if (found.isFolder) {
       folders.push({ path, stamp: found.stamp });
-      for (const file of await filesIn(path)) files.set(file.path, file);
+      for (const file of inside) files.set(file.path, file);
     } else files.set(path, { path, stamp: found.stamp, changedAt: found.changedAt });
   }
   return { files: [...files.values()], missing, folders };
