@@ -90,7 +90,7 @@ describe("the world", () => {
       const wrong: ExpectedOutcome[] = [
         { kind: "drop" },
         { kind: "forward", choices: [{ endpoint: "10.180.0.1:8080", masquerade: true, bypassed: false }] },
-        { kind: "forward", choices: [{ endpoint: "10.180.0.1:8080", masquerade: false, bypassed: false }] },
+        { kind: "forward", choices: [{ endpoint: "10.180.0.2:8080", masquerade: false, bypassed: false }] },
       ];
       for (const outcome of wrong) expect(await judge(world, probe, outcome)).toContain("seen 10.180");
     } finally {
