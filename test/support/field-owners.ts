@@ -47,14 +47,16 @@ const step = (what: string, method: string, contentType: string, path: string, b
   contentType: `application/${contentType}`,
   body,
 });
-const applies = (manager: string, path: string, body: object, options = "") =>
+const appliesTo = (object: string, manager: string, body: object, options: string) =>
   step(
     `${manager} applies${options}`,
     "PATCH",
     "apply-patch+yaml",
-    `${path}/web?fieldManager=${manager}${options}`,
+    `${object}?fieldManager=${manager}${options}`,
     body,
   );
+const applies = (manager: string, path: string, body: object, options = "") =>
+  appliesTo(`${path}/web`, manager, body, options);
 const patches = (manager: string, path: string, body: object, type = "merge") =>
   step(
     `${manager} patches (${type})`,
@@ -78,13 +80,7 @@ const record = (text: string) => ({
   annotations: { "kubectl.kubernetes.io/last-applied-configuration": text },
 });
 const kubectlApplies = (body: object, manager = "kubectl", options = "") =>
-  step(
-    `${manager} applies${options}`,
-    "PATCH",
-    "apply-patch+yaml",
-    `${services}/old?fieldManager=${manager}${options}`,
-    body,
-  );
+  appliesTo(`${services}/old`, manager, body, options);
 const noted = (text: string) => patches("kubectl-annotate", `${services}/old`, { metadata: record(text) });
 
 /** `kubectl apply` from its own side and from the server's, on one object. */

@@ -1,0 +1,20 @@
+// The playground's API without a playground, to tell stories to.
+import { ApiServer } from "../../src/playground/api/server.ts";
+import { admission } from "../../src/playground/cluster/admission.ts";
+import type { Tell } from "./field-owners.ts";
+
+/** What the story comes to; the server is gone afterwards. */
+export async function toldToSmallApi<T>(story: (tell: Tell) => Promise<T>): Promise<T> {
+  const admit = admission({ services: () => server.list("Service"), hasNamespace: () => true });
+  const server = new ApiServer({ customs: { admit, linger: () => null } });
+  await server.listen();
+  try {
+    return await story(async (method, path, body, contentType) => {
+      const headers = { "content-type": contentType };
+      const answer = await fetch(server.url + path, { method, headers, body: JSON.stringify(body) });
+      return { code: answer.status, body: await answer.json() };
+    });
+  } finally {
+    await server.close();
+  }
+}
