@@ -18,12 +18,7 @@ import type { ApiServer } from "../../playground/api/server.ts";
 
 it("22/10 what vanished unseen is gone after the list, and a Node of the same name with another UID was deleted", async () => {
   await synced();
-  const events: string[] = [];
-  const stop = new AbortController();
-  const followed = (async () => {
-    for await (const event of rig.source.nodeEvents(stop.signal)) events.push(event.kind);
-  })();
-  await vi.waitFor(() => expect(events).toEqual(["present"]), patiently);
+  const { events, stop } = await followNode();
   const before = rig.snapshots.length;
   await rig.server.close();
   await failed(1);
@@ -38,8 +33,7 @@ it("22/10 what vanished unseen is gone after the list, and a Node of the same na
   await vi.waitFor(() => expect(events).toEqual(["present", "deleted", "present"]), patiently);
   rig.server.remove("Node", "", "node-1");
   await vi.waitFor(() => expect(events.at(-1)).toBe("deleted"), patiently);
-  stop.abort();
-  await followed;
+  await stop();
 });
 
 it("22/12 pages: every object is there, and an expired token leads to one complete list", async () => {
@@ -106,12 +100,7 @@ it("22/12 a page that leads to itself is not followed for ever", async () => {
 
 it("other Nodes, which a server that overlooks selectors would tell of, are not taken for this one", async () => {
   await synced();
-  const events: string[] = [];
-  const stop = new AbortController();
-  const followed = (async () => {
-    for await (const event of rig.source.nodeEvents(stop.signal)) events.push(event.kind);
-  })();
-  await vi.waitFor(() => expect(events).toEqual(["present"]), patiently);
+  const { events, stop } = await followNode();
   const metadata = { name: "node-2", resourceVersion: "1000000" };
   for (const watch of rig.server.watches({ resource: "nodes" }))
     for (const type of ["ADDED", "MODIFIED", "DELETED"])
@@ -121,8 +110,7 @@ it("other Nodes, which a server that overlooks selectors would tell of, are not 
   await settle();
   expect(events).toEqual(["present"]);
   expect(rig.snapshots.at(-1)!.node!.addresses).toEqual(["192.168.0.1"]);
-  stop.abort();
-  await followed;
+  await stop();
 });
 
 it("answers that are not from Kubernetes change nothing", async () => {
@@ -157,3 +145,21 @@ it("truncated lists are asked for again", async () => {
   expect(rig.snapshots).toEqual([]);
   await catchesUp();
 });
+
+/** What this Node's events are called, as they come, once it is present. */
+async function followNode(): Promise<{
+  readonly events: readonly string[];
+  readonly stop: () => Promise<void>;
+}> {
+  const events: string[] = [];
+  const end = new AbortController();
+  const followed = (async () => {
+    for await (const event of rig.source.nodeEvents(end.signal)) events.push(event.kind);
+  })();
+  await vi.waitFor(() => expect(events).toEqual(["present"]), patiently);
+  const stop = () => {
+    end.abort();
+    return followed;
+  };
+  return { events, stop };
+}

@@ -2,6 +2,7 @@
 import type { Located } from "./any-yaml.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
 import { kindOfItems } from "./unfold.ts";
+import { newline, openBrace, space } from "./yaml-cursor.ts";
 
 export type ListText = {
   readonly bytes: Buffer;
@@ -27,9 +28,6 @@ export function listText(bytes: Buffer): ListText | null {
   return bytes[0] === openBrace ? jsonList(bytes) : yamlList(bytes);
 }
 
-const openBrace = 123;
-const newline = 10;
-const space = 32;
 const mark = "here stand the items";
 
 /** All of it counts as one line, as where it is read in one piece. */
