@@ -34,6 +34,11 @@ export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Those of a list that are; none when it is no list. */
+export function mapsIn(list: unknown): Record<string, unknown>[] {
+  return Array.isArray(list) ? list.filter(isMap) : [];
+}
+
 /** The value at a dotted path; undefined when something on the way is missing. */
 export function dig(value: unknown, path: string): unknown {
   let at = value;

@@ -1,5 +1,5 @@
 // On which nodes a Pod may be: those that take any, whose labels it asks for, and whose taints it tolerates. Pure.
-import { type ApiObject, dig, isMap } from "../api/object.ts";
+import { type ApiObject, dig, isMap, mapsIn } from "../api/object.ts";
 
 /** null: it may; else why not. */
 export function whyNot(pod: ApiObject, node: ApiObject): string | null {
@@ -23,8 +23,4 @@ function tolerates(pod: ApiObject, taint: Record<string, unknown>): boolean {
       (operator === "Exists" || value === (taint.value ?? "")) &&
       (effect === "" || effect === taint.effect),
   );
-}
-
-function mapsIn(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isMap) : [];
 }

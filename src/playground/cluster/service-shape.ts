@@ -1,5 +1,5 @@
 // A Service as its type shapes it: what another type left behind goes, what nobody said is filled in. Pure.
-import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap, mapsIn } from "../api/object.ts";
 
 export type Spec = Readonly<Record<string, unknown>>;
 
@@ -8,7 +8,7 @@ export function specOf(object: Draft | ApiObject | null): Spec {
 }
 
 export function portsIn(spec: Spec): Readonly<Record<string, unknown>>[] {
-  return Array.isArray(spec.ports) ? spec.ports.filter(isMap) : [];
+  return mapsIn(spec.ports);
 }
 
 /** What its type asks for. */

@@ -1,7 +1,7 @@
 // What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
 import { badRequest, Failure } from "../api/failure.ts";
 import { type Objection, objections, value, wrong } from "../api/fields.ts";
-import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap, mapsIn, scalar } from "../api/object.ts";
 import { schemas } from "../api/schemas.ts";
 import { nodePlaces } from "../net/layout.ts";
 import { fitted } from "./service-shape.ts";
@@ -112,10 +112,6 @@ function containerObjections(draft: Draft, path: string): Objection[] {
         : [],
     ),
   );
-}
-
-function mapsIn(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isMap) : [];
 }
 
 function replicaObjections(draft: Draft): Objection[] {
