@@ -1,6 +1,6 @@
 // `turnout completion`: scripts that complete commands and flags in the user's shell.
-import { judges } from "../explain/node-routes.ts";
 import type { CommandWorld } from "./command.ts";
+import { modeNames } from "./look-config.ts";
 
 export const completionHelp = `turnout completion: completion for a shell
 
@@ -19,14 +19,13 @@ type Commands = ReadonlyMap<string, Follows>;
 
 const shells: Readonly<Record<string, (commands: Commands) => string>> = { bash, zsh, fish };
 
-const modes = Object.keys(judges);
 const sources = ["files:", "kubeconfig:", "api", "playground", "daemon"];
 
 /** What can follow a flag; of others files are offered. */
 const values: Readonly<Record<string, readonly string[]>> = {
-  "--mode": modes,
-  "--from": modes,
-  "--to": modes,
+  "--mode": modeNames,
+  "--from": modeNames,
+  "--to": modeNames,
   "--source": sources,
   "--against": sources,
   "--node": ["node-a", "node-b"],
@@ -35,7 +34,7 @@ const values: Readonly<Record<string, readonly string[]>> = {
   "--health-answers": ["honest", "upstream"],
   "-o": ["text", "json"],
 };
-const rendered = ["routes", "json", ...modes];
+const rendered = ["routes", "json", ...modeNames];
 
 const switches = ["--live", "--once", "--help"];
 
