@@ -29,7 +29,7 @@ export type HostErrorDetails = {
 
 export class HostError extends Error {
   readonly kind: HostErrorKind;
-  /** `EPERM`, `ENOENT`, …; empty when there is none. */
+  /** `EPERM` or `ENOENT`, for example; empty when there is none. */
   readonly errno: string;
   /** The extended acknowledgement, or what a tool wrote; empty when there is none. */
   readonly text: string;

@@ -1,6 +1,7 @@
 // The names of all Nodes of a cluster: for somebody who asked for one that is not there.
 import { readFile } from "node:fs/promises";
 import { parseManifests } from "./files/parse.ts";
+import { onePiece } from "./files/pieces.ts";
 import { scan } from "./files/scan.ts";
 import { openApi, type SourceSpec } from "./index.ts";
 import type { World } from "./world.ts";
@@ -24,7 +25,7 @@ async function inFiles(paths: readonly string[]): Promise<string[]> {
   for (const { path } of (await scan(paths)).files) {
     const bytes = await readFile(path);
     if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(bytes.toString("latin1"))) continue;
-    const parsed = parseManifests(path, bytes);
+    const parsed = await parseManifests(path, onePiece(bytes));
     if (parsed.kind !== "good") continue;
     for (const { reading } of parsed.objects) if (reading.kind === "Node") names.push(reading.who.name);
   }

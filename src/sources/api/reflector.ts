@@ -12,7 +12,7 @@ import type { WatchedResource } from "./resources.ts";
 import { type WatchEvent, watchEvents } from "./watch.ts";
 
 export const reflectorFigures = {
-  /** A watch asks to be ended after 5–10 minutes, so that not all come back at once. */
+  /** A watch asks to be ended after 5 to 10 minutes, so that not all come back at once. */
   watchMs: { least: 300_000, most: 600_000 },
   /** Well above the minute between bookmarks: without a byte for so long, the peer is gone. */
   quietMs: 150_000,

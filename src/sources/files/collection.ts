@@ -2,17 +2,18 @@
 
 import type { Problem } from "../../model/problem.ts";
 import { same } from "../../model/same.ts";
-import type { FileObject, ParsedFile } from "./parse.ts";
+import type { ParsedFile } from "./parse.ts";
+import type { FoundObject } from "./unfold.ts";
 
-type Content = { readonly objects: readonly FileObject[]; readonly problems: readonly Problem[] };
+type Content = { readonly objects: readonly FoundObject[]; readonly problems: readonly Problem[] };
 
 const empty: Content = { objects: [], problems: [] };
 
-export type Change = { readonly set: readonly FileObject[]; readonly gone: readonly FileObject[] };
+export type Change = { readonly set: readonly FoundObject[]; readonly gone: readonly FoundObject[] };
 
 export class Collection {
   readonly #contents = new Map<string, Content>();
-  #objects: ReadonlyMap<string, FileObject> = new Map();
+  #objects: ReadonlyMap<string, FoundObject> = new Map();
   #problems: readonly Problem[] = [];
 
   get problems(): readonly Problem[] {
@@ -39,15 +40,20 @@ export class Collection {
 
   /** Settles which objects there are now, and tells what is different from the last time. */
   settle(order: readonly string[], more: readonly Problem[]): Change {
-    const objects = new Map<string, FileObject>();
+    const objects = new Map<string, FoundObject>();
     const problems = [...more];
-    for (const path of [...order, ...this.paths().filter((known) => !order.includes(known))]) {
+    const paths = [...order, ...this.paths().filter((known) => !order.includes(known))];
+    let firsts: ReadonlyMap<string, string> | undefined;
+    for (const path of paths) {
       const content = this.#contents.get(path) ?? empty;
       problems.push(...content.problems);
       for (const found of content.objects) {
-        const first = objects.get(found.key);
-        if (first === undefined) objects.set(found.key, found);
-        else problems.push(repeated(first, found));
+        if (!objects.has(found.key)) {
+          objects.set(found.key, found);
+          continue;
+        }
+        firsts ??= this.#places(paths);
+        problems.push(repeated(found.key, firsts.get(found.key)!, placeIn(path, found)));
       }
     }
     const before = this.#objects;
@@ -58,9 +64,22 @@ export class Collection {
       gone: [...before.values()].filter((found) => !objects.has(found.key)),
     };
   }
+
+  /** Where each object is defined first. */
+  #places(paths: readonly string[]): ReadonlyMap<string, string> {
+    const places = new Map<string, string>();
+    for (const path of paths.toReversed())
+      for (const found of (this.#contents.get(path) ?? empty).objects.toReversed())
+        places.set(found.key, placeIn(path, found));
+    return places;
+  }
 }
 
-function repeated(first: FileObject, second: FileObject): Problem {
-  const message = `is defined in ${first.path}:${first.line} and again in ${second.path}:${second.line}; the first counts`;
-  return { kind: "conflict", object: second.key, field: "", message };
+function placeIn(path: string, { line }: FoundObject): string {
+  return `${path}:${line}`;
+}
+
+function repeated(key: string, first: string, second: string): Problem {
+  const message = `is defined in ${first} and again in ${second}; the first counts`;
+  return { kind: "conflict", object: key, field: "", message };
 }

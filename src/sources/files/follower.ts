@@ -1,13 +1,11 @@
 // Follows files as they change: new, replaced, swapped behind a link, broken, gone.
-import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Problem } from "../../model/problem.ts";
 import { Bell } from "../bell.ts";
 import { type Clock, sleep } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FolderWatch } from "./folder-watch.ts";
-import type { ListReader } from "./list-reader.ts";
-import { parseManifests } from "./parse.ts";
+import { parseFile, type Reader } from "./parse.ts";
 import { isUnder, type Scan, scan } from "./scan.ts";
 
 /** A file is read when it has not changed for this long, so that we do not see one half written. */
@@ -21,7 +19,7 @@ export class FileFollower {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
   readonly #collection: Collection;
-  readonly #reader: ListReader | undefined;
+  readonly #reader: Reader | undefined;
   /** The stamp of each file as it was last read. */
   readonly #read = new Map<string, string>();
   /** The stamps at the last look: only what did not change since is read. */
@@ -29,7 +27,7 @@ export class FileFollower {
   #missing = "";
 
   /** What the collection holds of other files is gone with the first change. */
-  constructor(paths: readonly string[], clock: Clock, collection = new Collection(), reader?: ListReader) {
+  constructor(paths: readonly string[], clock: Clock, collection = new Collection(), reader?: Reader) {
     this.#paths = paths;
     this.#clock = clock;
     this.#collection = collection;
@@ -74,7 +72,7 @@ export class FileFollower {
       const rests = this.#seen.get(path) === stamp || this.#clock.wall() - changedAt >= longRestMs;
       if (!rests) settled = false;
       else {
-        this.#collection.load(path, await parsedFile(path, this.#reader));
+        this.#collection.load(path, await parseFile(path, this.#reader));
         this.#read.set(path, stamp);
         changed = true;
       }
@@ -102,15 +100,6 @@ export class FileFollower {
     stop.abort();
     await Promise.allSettled(waits);
     signal.removeEventListener("abort", abort);
-  }
-}
-
-async function parsedFile(path: string, reader: ListReader | undefined) {
-  try {
-    return parseManifests(path, await readFile(path), reader);
-  } catch (error) {
-    const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;
-    return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } } as const;
   }
 }
 

@@ -11,6 +11,7 @@ import { kinds } from "../../manifests/objects.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { Collection } from "./collection.ts";
 import { parseManifests } from "./parse.ts";
+import { onePiece } from "./pieces.ts";
 import { filesInTurn } from "./source.ts";
 
 let folder: string;
@@ -57,20 +58,21 @@ it("ends where reading the second alone ends, on generated pairs", { timeout: 30
   );
 });
 
-it("only what differs is a change, however it is printed", () => {
+it("only what differs is a change, however it is printed", async () => {
   const items = ["a", "b", "c"].flatMap((name) => [service(name), slice(`${name}-x`, name, ["10.0.0.1"])]);
   const collection = new Collection();
-  const settle = (path: string, list: object, width: number) => {
-    collection.load(path, parseManifests(path, Buffer.from(JSON.stringify(list, null, width))));
+  const settle = async (path: string, list: object, width: number) => {
+    const pieces = onePiece(Buffer.from(JSON.stringify(list, null, width)));
+    collection.load(path, await parseManifests(path, pieces));
     for (const other of collection.paths()) if (other !== path) collection.forget(other);
     const { set, gone } = collection.settle([path], []);
     return { set: set.map(({ key }) => key), gone: gone.map(({ key }) => key) };
   };
   const list = (...some: readonly object[]) => ({ kind: "List", apiVersion: "v1", items: some });
-  expect(settle("a.json", list(...items), 0).set).toHaveLength(6);
-  expect(settle("b.json", list(...items), 2)).toEqual({ set: [], gone: [] });
+  expect((await settle("a.json", list(...items), 0)).set).toHaveLength(6);
+  expect(await settle("b.json", list(...items), 2)).toEqual({ set: [], gone: [] });
   const moved = slice("b-x", "b", ["10.0.0.2"]);
-  expect(settle("c.json", list(...items.slice(0, 3), moved), 2)).toEqual({
+  expect(await settle("c.json", list(...items.slice(0, 3), moved), 2)).toEqual({
     set: [expect.stringMatching(/^EndpointSlice .*b-x$/)],
     gone: [expect.stringMatching(/^Service .*c$/), expect.stringMatching(/^EndpointSlice .*c-x$/)],
   });

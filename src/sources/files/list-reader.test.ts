@@ -7,7 +7,29 @@ import { service } from "../../../test/support/api-rig.ts";
 import { kinds } from "../../manifests/objects.ts";
 import { ListReader } from "./list-reader.ts";
 import { readText } from "./parse.ts";
+import type { Pieces } from "./pieces.ts";
 import { unfold } from "./unfold.ts";
+
+/** What was given is spoilt when the next piece comes, unless it is to last. */
+function cut(text: string, size = 1_000_000, isLasting = true): Pieces {
+  const bytes = Buffer.from(text);
+  let at = 0;
+  let given = Buffer.alloc(0);
+  return {
+    get isLast() {
+      return at >= bytes.length;
+    },
+    isLasting,
+    async next(rest) {
+      const piece = Buffer.concat([rest, bytes.subarray(at, at + size)]);
+      if (!isLasting) given.fill("~");
+      at += size;
+      given = piece;
+      return piece;
+    },
+    whole: async () => bytes,
+  };
+}
 
 type Written = (items: readonly unknown[]) => string;
 
@@ -44,48 +66,62 @@ it.each([
   ["narrowJson", 150],
   ["yaml", 30],
   ["wideYaml", 30],
-] as const)("reads generated Lists as if in one piece: %s", { timeout: 300_000 }, (way, numRuns) => {
+] as const)("reads generated Lists as if in one piece: %s", { timeout: 300_000 }, async (way, numRuns) => {
   const write = ways[way];
-  fc.assert(
-    fc.property(objects, edits, fc.constantFrom(1, 300, 2_000), (items, how, size) => {
-      const reader = new ListReader(size);
-      for (const some of [items, edited(items, how), items]) {
-        const text = write(some);
-        const whole = readText(text);
-        expect(reader.read(Buffer.from(text)) ?? whole).toEqual(whole);
-      }
-    }),
+  const pieces = fc.tuple(fc.constantFrom(1_200, 2_500, 6_000, 1_000_000), fc.boolean());
+  await fc.assert(
+    fc.asyncProperty(
+      objects,
+      edits,
+      fc.constantFrom(1, 300, 2_000),
+      pieces,
+      async (items, how, size, [pieceSize, isLasting]) => {
+        const reader = new ListReader(size);
+        for (const some of [items, edited(items, how), items]) {
+          const text = write(some);
+          const whole = readText(text);
+          const found = await reader.read(cut(text, pieceSize, isLasting));
+          expect(found ?? whole).toEqual(whole);
+        }
+      },
+    ),
     { numRuns },
   );
 });
 
 const many = Array.from({ length: 300 }, (_, i) => service(`service-${i}`, `172.30.${i >> 8}.${i & 255}`));
 
-it.each(Object.entries(ways))("of a List that it knows it reads what differs: %s", (_, write) => {
+const inPieces = Object.entries(ways).flatMap(([name, write]) => [
+  [name, "one piece", write, 1_000_000] as const,
+  [name, "many pieces", write, 15_000] as const,
+]);
+
+it.each(inPieces)("of a List that it knows it reads what differs: %s in %s", async (_, __, write, size) => {
   const reader = new ListReader(4_000);
-  const read = (items: readonly object[]) => {
+  const read = async (items: readonly object[]) => {
     const before = reader.bytesRead;
-    const bytes = Buffer.from(write(items));
-    const readings = reader.read(bytes)!.objects.map(({ reading }) => reading);
+    const text = write(items);
+    const found = await reader.read(cut(text, size));
+    const readings = found!.objects.map(({ reading }) => reading);
     const values = items.map((value) => ({ value, line: 1 }));
     expect(readings).toEqual(unfold(values, "").objects.map(({ reading }) => reading));
-    return { readings, bytes: reader.bytesRead - before, of: bytes.length };
+    return { readings, bytes: reader.bytesRead - before, of: text.length };
   };
-  const first = read(many);
+  const first = await read(many);
   expect(first.bytes).toBeGreaterThan(0.9 * first.of - 1_000);
-  const again = read(many);
+  const again = await read(many);
   expect(again.bytes).toBe(0);
   expect(again.readings.every((reading, i) => reading === first.readings[i])).toBe(true);
 
-  const changed = read([...many.slice(0, 100), service("new", "172.31.0.1"), ...many.slice(101)]);
+  const changed = await read([...many.slice(0, 100), service("new", "172.31.0.1"), ...many.slice(101)]);
   expect(changed.bytes).toBeGreaterThan(0);
   expect(changed.bytes).toBeLessThan(10_000);
-  expect(read([service("new", "172.31.0.1"), ...many]).bytes).toBeLessThan(10_000);
-  expect(read([...many, service("new", "172.31.0.1")]).bytes).toBeLessThan(10_000);
-  expect(read([...many.slice(0, 50), ...many.slice(200)]).bytes).toBeLessThan(20_000);
+  expect((await read([service("new", "172.31.0.1"), ...many])).bytes).toBeLessThan(10_000);
+  expect((await read([...many, service("new", "172.31.0.1")])).bytes).toBeLessThan(10_000);
+  expect((await read([...many.slice(0, 50), ...many.slice(200)])).bytes).toBeLessThan(20_000);
   const other = service("service-x99", many[199]!.spec.clusterIP);
-  expect(read([...many.slice(0, 199), other, ...many.slice(200)]).bytes).toBeLessThan(10_000);
-  expect(read(many.slice(3)).bytes).toBeLessThan(10_000);
+  expect((await read([...many.slice(0, 199), other, ...many.slice(200)])).bytes).toBeLessThan(10_000);
+  expect((await read(many.slice(3))).bytes).toBeLessThan(10_000);
 });
 
 const indented = (text: string) => text.replace(/^ {4}/gm, "");
@@ -245,18 +281,20 @@ it.each([
     - kind: Service
     `),
   ],
-])("reads what only looks like a List as what it is: %s", (_, text) => {
-  for (const size of [1, 100, 10_000]) {
+])("reads what only looks like a List as what it is: %s", async (_, text) => {
+  for (const [size, pieceSize] of [1, 100, 10_000].flatMap((n) => [50, 200, 10_000].map((m) => [n, m]))) {
     const reader = new ListReader(size);
-    const bytes = Buffer.from(text);
-    reader.read(Buffer.from(json(many.slice(0, 9))));
-    reader.read(Buffer.from(yaml(many.slice(0, 9))));
+    await reader.read(cut(json(many.slice(0, 9))));
+    await reader.read(cut(yaml(many.slice(0, 9))));
     const whole = readText(text);
-    for (const found of [reader.read(bytes), reader.read(bytes)]) expect(found ?? whole).toEqual(whole);
+    for (const isLasting of [false, true, false]) {
+      const found = await reader.read(cut(text, pieceSize, isLasting));
+      expect(found ?? whole).toEqual(whole);
+    }
   }
 });
 
-it("knows where an item ends that begins like one before", () => {
+it("knows where an item ends that begins like one before", async () => {
   const reader = new ListReader(1);
   const item = (...more: readonly string[]) => {
     const lines = ["- kind: Service", "  metadata:", "    name: a", `    annotations: ${"x".repeat(1_000)}`];
@@ -268,14 +306,14 @@ it("knows where an item ends that begins like one before", () => {
     [`${item()}y`, item()],
   ]) {
     const text = `kind: List\nitems:\n${items.join("\n")}\n`;
-    expect(reader.read(Buffer.from(text))).toEqual(readText(text));
+    expect(await reader.read(cut(text))).toEqual(readText(text));
   }
 });
 
-it("tells apart what looks alike in Lists of different kinds", () => {
+it("tells apart what looks alike in Lists of different kinds", async () => {
   const reader = new ListReader();
   for (const kind of ["ServiceList", "NodeList", "List"]) {
     const text = `kind: ${kind}\nitems:\n- metadata:\n    name: a\n`;
-    expect(reader.read(Buffer.from(text))).toEqual(readText(text));
+    expect(await reader.read(cut(text))).toEqual(readText(text));
   }
 });

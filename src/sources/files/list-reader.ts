@@ -1,9 +1,14 @@
 // Reads Lists stretch by stretch, and none twice: of a text that is much like one before, only what differs is read.
 import { type ListText, listText } from "./list-text.ts";
+import type { Pieces } from "./pieces.ts";
 import { type Found, type FoundObject, type Ignored, unfold } from "./unfold.ts";
 
-/** Some items side by side, as text and as read, with lines counted from 0. */
-type Stretch = { readonly text: Buffer; readonly found: Found; readonly lines: number };
+/** Some items side by side, as read where `line` was. */
+type Stretch = { readonly found: Found; readonly line: number; readonly lines: number };
+type KnownStretch = Stretch & { readonly text: Buffer };
+
+/** A piece of a List, of which the items from here to there are complete. */
+type Window = { readonly list: ListText; readonly bytes: Buffer; readonly from: number; readonly to: number };
 
 /** From 100,000 on V8 expects that the JSON will stay, and it is gone with the stretch. */
 const stretchBytes = 64_000;
@@ -12,8 +17,8 @@ const beginningBytes = 500;
 
 export class ListReader {
   readonly #stretchBytes: number;
-  /** All so far, by the beginning of their text. */
-  readonly #known = new Map<string, Stretch>();
+  /** All so far whose text lasts, by its beginning. */
+  readonly #known = new Map<string, KnownStretch>();
 
   #bytesRead = 0;
 
@@ -27,74 +32,113 @@ export class ListReader {
   }
 
   /** Null when it is no List, or not one that can be read so. */
-  read(bytes: Buffer): Found | null {
+  async read(pieces: Pieces): Promise<Found | null> {
+    let bytes = await pieces.next(Buffer.alloc(0));
     const list = listText(bytes);
     if (list === null) return null;
-    const objects: FoundObject[] = [];
-    const ignored: Ignored[] = [];
-    let { line } = list;
-    for (const stretch of this.#stretches(list)) {
-      if (stretch === null) return null;
-      for (const object of stretch.found.objects) objects.push({ ...object, line: line + object.line });
-      for (const other of stretch.found.ignored) ignored.push({ ...other, line: line + other.line });
-      line += stretch.lines;
+    const reading = new Reading(list.line, this.#known.size === 0);
+    const gap = list.begin - list.end;
+    let { from } = list;
+    while (!pieces.isLast) {
+      const to = bytes.lastIndexOf(list.joint) + list.end;
+      const end = this.#readItems({ list, bytes, from, to }, pieces, reading);
+      // An item that is larger than a piece is nothing for us.
+      if (end === null || end === from) return null;
+      bytes = await pieces.next(bytes.subarray(end));
+      from = 0;
     }
-    return { objects, ignored };
+    const to = list.endOfLast(bytes);
+    const end = to < from ? null : this.#readItems({ list, bytes, from, to }, pieces, reading);
+    return end === to + gap && list.isEndedBy(bytes.toString("utf8", to)) ? reading.found : null;
   }
 
-  /** Those that are known where they stand, and what is between them in pieces of the usual length. */
-  *#stretches(list: ListText): Generator<Stretch | null> {
+  /**
+   * Those that are known where they stand, and what is between them in pieces of the usual length. Tells where what is left begins: what would be a
+   * short stretch waits for the next piece. Null when something cannot be read.
+   */
+  #readItems(window: Window, { isLast, isLasting }: Pieces, reading: Reading): number | null {
+    const { list, to } = window;
     const gap = list.begin - list.end;
-    const isFirst = this.#known.size === 0;
-    let from = list.from;
+    let { from } = window;
     let at = from;
-    while (from < list.to) {
-      const known = this.#knownAt(list, at);
-      if (known !== null) {
-        if (at > from) yield this.#readStretch(list, from, at - gap);
-        yield known;
+    const read = (end: number): boolean => {
+      const stretch = this.#stretch(window, from, end, reading.line, isLasting);
+      if (stretch !== null) reading.add(stretch);
+      return stretch !== null;
+    };
+    while (from < to) {
+      const known = this.#known.get(beginning(window, at));
+      if (known !== undefined && !isLast && at + known.text.length > to) return from;
+      if (known !== undefined && isAt(window, at, known.text)) {
+        if (at > from && !read(at - gap)) return null;
+        reading.add(known);
         at += known.text.length + gap;
         from = at;
         continue;
       }
-      const end = endBehind(list, isFirst ? from + this.#stretchBytes : at);
+      const end = endBehind(window, reading.isFirst ? from + this.#stretchBytes : at);
       at = end + gap;
-      if (end < list.to && end - from < this.#stretchBytes) continue;
-      yield this.#readStretch(list, from, end);
+      const isShort = end - from < this.#stretchBytes;
+      if (isShort && end < to) continue;
+      if (isShort && !isLast) return from;
+      if (!read(end)) return null;
       from = at;
     }
+    return from;
   }
 
-  #knownAt(list: ListText, from: number): Stretch | null {
-    const known = this.#known.get(beginning(list, from));
-    if (known === undefined) return null;
-    const to = from + known.text.length;
-    return isEnd(list, to) && known.text.equals(list.bytes.subarray(from, to)) ? known : null;
-  }
-
-  #readStretch(list: ListText, from: number, to: number): Stretch | null {
-    const items = list.read(from, to);
+  #stretch(window: Window, from: number, to: number, line: number, isLasting: boolean): Stretch | null {
+    const { list, bytes } = window;
+    const items = list.read(bytes, from, to, line);
     this.#bytesRead += to - from;
     if (items === null) return null;
-    const text = list.bytes.subarray(from, to);
-    const stretch = { text, found: unfold(items, list.kind), lines: list.lines(from, to) };
-    this.#known.set(beginning(list, from), stretch);
+    const stretch = { found: unfold(items, list.kind), line, lines: list.lines(bytes, from, to) };
+    if (isLasting) this.#known.set(beginning(window, from), { ...stretch, text: bytes.subarray(from, to) });
     return stretch;
   }
 }
 
-function beginning({ bytes, kind }: ListText, from: number): string {
+/** What was read so far. */
+class Reading {
+  readonly found = { objects: [] as FoundObject[], ignored: [] as Ignored[] };
+  /** Of what follows. */
+  line: number;
+  /** Whether nothing was known before. */
+  readonly isFirst: boolean;
+
+  constructor(line: number, isFirst: boolean) {
+    this.line = line;
+    this.isFirst = isFirst;
+  }
+
+  add({ found, line, lines }: Stretch): void {
+    const down = this.line - line;
+    for (const object of found.objects) this.found.objects.push(moved(object, down));
+    for (const other of found.ignored) this.found.ignored.push(moved(other, down));
+    this.line += lines;
+  }
+}
+
+function moved<T extends { readonly line: number }>(found: T, down: number): T {
+  return down === 0 ? found : { ...found, line: found.line + down };
+}
+
+function beginning({ bytes, list: { kind } }: Window, from: number): string {
   return kind + bytes.toString("latin1", from, from + beginningBytes);
 }
 
 /** Where the item ends that this place belongs to. */
-function endBehind({ bytes, to, joint, end }: ListText, at: number): number {
+function endBehind({ bytes, to, list: { joint, end } }: Window, at: number): number {
   const next = bytes.indexOf(joint, at);
   return next === -1 || next >= to ? to : next + end;
 }
 
-/** Whether an item can end here. */
-function isEnd({ bytes, to, joint, end }: ListText, at: number): boolean {
-  if (at >= to) return at === to;
-  return bytes.compare(joint, end, joint.length, at, at + joint.length - end) === 0;
+/** Whether this text stands here, and an item ends with it. */
+function isAt({ bytes, to, list: { joint, end } }: Window, from: number, text: Buffer): boolean {
+  const behind = from + text.length;
+  const isEnd =
+    behind >= to
+      ? behind === to
+      : bytes.compare(joint, end, joint.length, behind, behind + joint.length - end) === 0;
+  return isEnd && text.equals(bytes.subarray(from, behind));
 }

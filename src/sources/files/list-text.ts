@@ -5,83 +5,86 @@ import { kindOfItems } from "./unfold.ts";
 import { newline, openBrace, space } from "./yaml-cursor.ts";
 
 export type ListText = {
-  readonly bytes: Buffer;
-  /** Where the first item begins, with its indentation, and where the last one ends. */
+  /** Where the first item begins, with its indentation. */
   readonly from: number;
-  readonly to: number;
   /** The line of the first item. */
   readonly line: number;
   /** What stands where one item ends, after so many bytes, and the next begins, after so many. */
   readonly joint: Buffer;
   readonly end: number;
   readonly begin: number;
-  /** Of the items; empty when each tells its own. */
+  /** Of the items, as far as what stands before them tells; empty when each tells its own. */
   readonly kind: string;
-  /** Some items, side by side, with lines counted from 0; null when they are none, or cannot be told. */
-  read(from: number, to: number): readonly Located[] | null;
+  /** Where the last item ends in the end of the text; -1 when nowhere. */
+  endOfLast(bytes: Buffer): number;
+  /** Whether what stands behind the items makes it a List of that kind. */
+  isEndedBy(tail: string): boolean;
+  /** Some items, side by side, the first of them on this line; null when they are none, or cannot be told. */
+  read(bytes: Buffer, from: number, to: number, line: number): readonly Located[] | null;
   /** How many lines further what follows stands. */
-  lines(from: number, to: number): number;
+  lines(bytes: Buffer, from: number, to: number): number;
 };
 
-/** Null when it is no List, or stands there in another way. */
-export function listText(bytes: Buffer): ListText | null {
-  return bytes[0] === openBrace ? jsonList(bytes) : yamlList(bytes);
+/** By how the text begins. Null when it is no List, or stands there in another way. */
+export function listText(beginning: Buffer): ListText | null {
+  return beginning[0] === openBrace ? jsonList(beginning) : yamlList(beginning);
 }
 
 const mark = "here stand the items";
 
 /** All of it counts as one line, as where it is read in one piece. */
-function jsonList(bytes: Buffer): ListText | null {
+function jsonList(beginning: Buffer): ListText | null {
   const opening = '"items": [\n';
-  const from = bytes.indexOf(opening) + opening.length;
-  const indent = indentAt(bytes, from);
+  const from = beginning.indexOf(opening) + opening.length;
+  if (from < opening.length) return null;
+  const indent = indentAt(beginning, from);
   const last = `\n${indent}}`;
-  const to = bytes.lastIndexOf(`${last}\n`) + last.length;
-  if (from < opening.length || to < from) return null;
-  const kind = kindIn(parsed(`${bytes.toString("utf8", 0, from)}"${mark}"${bytes.toString("utf8", to)}`));
-  if (kind === null) return null;
+  const head = `${beginning.toString("utf8", 0, from)}"${mark}"`;
+  const kind = kindIn(parsed(`${head}]}`)) ?? "";
   return {
-    bytes,
     from,
-    to,
     line: 1,
     joint: Buffer.from(`${last},\n${indent}{`),
     end: last.length,
     begin: `${last},\n`.length,
     kind,
-    read(first, behind) {
+    endOfLast(bytes) {
+      const at = bytes.lastIndexOf(`${last}\n`);
+      return at === -1 ? -1 : at + last.length;
+    },
+    isEndedBy: (tail) => kindIn(parsed(head + tail)) === kind,
+    read(bytes, first, behind, line) {
       const values = parsed(`[${bytes.toString("utf8", first, behind)}]`) as readonly unknown[] | null;
-      return values?.map((value) => ({ value, line: 0 })) ?? null;
+      return values?.map((value) => ({ value, line })) ?? null;
     },
     lines: () => 0,
   };
 }
 
-function yamlList(bytes: Buffer): ListText | null {
+function yamlList(beginning: Buffer): ListText | null {
   const opening = "items:\n";
-  const from = bytes.indexOf(opening) + opening.length;
-  const indent = indentAt(bytes, from);
+  const from = beginning.indexOf(opening) + opening.length;
+  if (from < opening.length) return null;
+  const indent = indentAt(beginning, from);
   const joint = `\n${indent}- `;
-  const to = endOfLast(bytes, bytes.lastIndexOf(joint), indent.length);
-  if (from < opening.length || to < from) return null;
-  const around = [bytes.toString("utf8", 0, from), `${indent}- ${mark}`, bytes.toString("utf8", to)];
-  const kind = kindIn(onlyRoot(around.join(""))?.value);
-  if (kind === null) return null;
+  const head = `${beginning.toString("utf8", 0, from)}${indent}- ${mark}`;
+  const kind = kindIn(onlyRoot(head)?.value) ?? "";
   return {
-    bytes,
     from,
-    to,
-    line: linesIn(bytes, 0, from) + 1,
+    line: linesIn(beginning, 0, from) + 1,
     joint: Buffer.from(joint),
     end: 0,
     begin: 1,
     kind,
-    read(first, behind) {
+    // The first item of all has no joint before it.
+    endOfLast: (bytes) => endOfItem(bytes, Math.max(bytes.lastIndexOf(joint), 0), indent.length),
+    isEndedBy: (tail) => kindIn(onlyRoot(head + tail)?.value) === kind,
+    read(bytes, first, behind, line) {
       const root = onlyRoot(`${opening}${bytes.toString("utf8", first, behind)}\n`);
       if (root?.items === undefined || Object.keys(root.value as object).length !== 1) return null;
-      return root.items.map((item) => moved(item, -2));
+      return root.items.map((item) => moved(item, line - 2));
     },
-    lines: (first, behind) => linesIn(bytes, first, behind) + 1,
+    lines: (bytes, first, behind) => linesIn(bytes, first, behind) + 1,
   };
 }
 
@@ -91,7 +94,7 @@ function moved({ value, line, items }: Located, by: number): Located {
 }
 
 /** Where a line begins that is indented no further than the dash of the item that starts here. */
-function endOfLast(bytes: Buffer, last: number, indent: number): number {
+function endOfItem(bytes: Buffer, last: number, indent: number): number {
   for (let at = bytes.indexOf(newline, last + 1); at !== -1; at = bytes.indexOf(newline, at + 1)) {
     const spaces = indentAt(bytes, at + 1).length;
     if (spaces <= indent && bytes[at + 1 + spaces] !== newline) return at;

@@ -1,24 +1,44 @@
 // Reads one file: YAML with many documents or JSON, Lists unfolded, each object with its line.
+import { open } from "node:fs/promises";
 import type { Problem } from "../../model/problem.ts";
 import { type Flaw, type Located, readYaml } from "./any-yaml.ts";
 import { ListReader } from "./list-reader.ts";
+import { type Pieces, piecesOf } from "./pieces.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
 import { type Found, type FoundObject, unfold } from "./unfold.ts";
 
-export type FileObject = FoundObject & { readonly path: string };
-
 /** broken: nothing of the file can be trusted, it may be half written. */
 export type ParsedFile =
-  | { readonly kind: "good"; readonly objects: readonly FileObject[]; readonly problems: readonly Problem[] }
+  | { readonly kind: "good"; readonly objects: readonly FoundObject[]; readonly problems: readonly Problem[] }
   | { readonly kind: "broken"; readonly problem: Problem };
 
-/** What the `reader` knows already is not read again. */
-export function parseManifests(path: string, bytes: Buffer, reader = new ListReader()): ParsedFile {
-  const found = reader.read(bytes) ?? readText(bytes.toString("utf8"));
+/** How to read: what the reader knows is not read again, and what it read in lasting pieces is known. */
+export type Reader = { readonly lists: ListReader; readonly isLasting: boolean };
+
+export async function parseFile(path: string, reader?: Reader): Promise<ParsedFile> {
+  try {
+    const handle = await open(path);
+    try {
+      return await parseManifests(path, await piecesOf(handle, reader?.isLasting ?? false), reader?.lists);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;
+    return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } };
+  }
+}
+
+export async function parseManifests(
+  path: string,
+  pieces: Pieces,
+  lists = new ListReader(),
+): Promise<ParsedFile> {
+  const found = (await lists.read(pieces)) ?? readText((await pieces.whole()).toString("utf8"));
   if ("message" in found) return { kind: "broken", problem: broken(path, found) };
   return {
     kind: "good",
-    objects: found.objects.map((object) => ({ ...object, path })),
+    objects: found.objects,
     problems: found.ignored.map(({ line, message }) => {
       return { kind: "ignored", object: `${path}:${line}`, field: "", message };
     }),

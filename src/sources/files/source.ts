@@ -11,8 +11,8 @@ import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FileFollower } from "./follower.ts";
 import { ListReader } from "./list-reader.ts";
-import type { FileObject } from "./parse.ts";
 import { scan } from "./scan.ts";
+import type { FoundObject } from "./unfold.ts";
 
 export type FilesSourceParts = {
   /** Files or folders. */
@@ -75,7 +75,7 @@ export async function filesSource(
   }
 
   function seeNode({ set, gone }: Change): void {
-    const isOurs = ({ reading: { kind, who } }: FileObject) => kind === "Node" && who.name === nodeName;
+    const isOurs = ({ reading: { kind, who } }: FoundObject) => kind === "Node" && who.name === nodeName;
     const present = set.find(isOurs)?.reading;
     if (present?.kind === "Node") {
       if (present.parsed.value !== null) nodes.see(present.parsed.value, "");
@@ -92,10 +92,11 @@ export async function* filesInTurn(
 ): AsyncGenerator<Snapshot> {
   const cluster = new Cluster(nodeName);
   const collection = new Collection();
-  const reader = new ListReader();
+  const lists = new ListReader();
   for (const paths of sets) {
     await checkThere(paths);
-    const follower = new FileFollower(paths, clock, collection, reader);
+    const isLasting = paths !== sets.at(-1);
+    const follower = new FileFollower(paths, clock, collection, { lists, isLasting });
     for await (const change of follower.changes(signal)) {
       apply(change, cluster);
       yield take(cluster, follower);

@@ -1,0 +1,103 @@
+// A file piece by piece: the next one is read while somebody looks at the one before, and into the same little memory.
+import type { FileHandle } from "node:fs/promises";
+
+export type Pieces = {
+  /** Whether nothing follows the piece that was given last. */
+  readonly isLast: boolean;
+  /** Whether what was given stays as it is when the next piece comes. */
+  readonly isLasting: boolean;
+  /** The next piece, behind what is left of the one before. */
+  next(rest: Buffer): Promise<Buffer>;
+  /** All of it, whatever was given before. */
+  whole(): Promise<Buffer>;
+};
+
+const pieceBytes = 1_000_000;
+/** For what is left of the piece before. */
+const restBytes = 200_000;
+
+/** What fits in one piece, grows while it is read, or is no file at all is read in one. */
+export async function piecesOf(handle: FileHandle, isLasting: boolean, size = pieceBytes): Promise<Pieces> {
+  const file = await handle.stat();
+  return file.isFile() && file.size > size
+    ? new FilePieces(handle, { bytes: file.size, isLasting, size })
+    : onePiece(await handle.readFile());
+}
+
+export function onePiece(bytes: Buffer): Pieces {
+  return {
+    isLast: true,
+    isLasting: true,
+    next: () => Promise.resolve(bytes),
+    whole: () => Promise.resolve(bytes),
+  };
+}
+
+type Plan = {
+  /** Of the whole file. */
+  readonly bytes: number;
+  readonly isLasting: boolean;
+  /** Of a piece. */
+  readonly size: number;
+};
+
+/** Some memory, with a piece of the file behind the room for what is left of another. */
+type Filled = { readonly memory: Buffer; readonly length: number };
+
+class FilePieces implements Pieces {
+  readonly #handle: FileHandle;
+  readonly #plan: Plan;
+  #at = 0;
+  #ahead: Promise<Filled>;
+  /** Where the piece stands that was given last. */
+  #given: Buffer | null = null;
+  isLast = false;
+
+  constructor(handle: FileHandle, plan: Plan) {
+    this.#handle = handle;
+    this.#plan = plan;
+    this.#ahead = this.#read(this.#memory());
+  }
+
+  get isLasting(): boolean {
+    return this.#plan.isLasting;
+  }
+
+  async next(rest: Buffer): Promise<Buffer> {
+    const { memory, length } = await this.#ahead;
+    const piece = behind(rest, memory, length);
+    this.#at += length;
+    // A file that became shorter ends where it ends.
+    this.isLast = length < this.#plan.size || this.#at >= this.#plan.bytes;
+    const free = this.isLasting ? null : this.#given;
+    if (!this.isLast) this.#ahead = this.#read(free ?? this.#memory());
+    this.#given = memory;
+    return piece;
+  }
+
+  whole(): Promise<Buffer> {
+    return this.#handle.readFile();
+  }
+
+  #memory(): Buffer {
+    return Buffer.allocUnsafeSlow(restBytes + this.#plan.size);
+  }
+
+  #read(memory: Buffer): Promise<Filled> {
+    const { size, bytes } = this.#plan;
+    const wanted = Math.min(size, bytes - this.#at);
+    const read = this.#handle.read(memory, restBytes, wanted, this.#at);
+    const filled = read.then(({ bytesRead }) => ({ memory, length: bytesRead }));
+    // Whoever asks for the piece hears of it.
+    filled.catch(() => {});
+    return filled;
+  }
+}
+
+function behind(rest: Buffer, memory: Buffer, length: number): Buffer {
+  const end = restBytes + length;
+  if (rest.length > restBytes) return Buffer.concat([rest, memory.subarray(restBytes, end)]);
+  const begin = restBytes - rest.length;
+  rest.copy(memory, begin);
+  return memory.subarray(begin, end);
+}
