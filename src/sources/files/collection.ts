@@ -42,7 +42,7 @@ export class Collection {
   settle(order: readonly string[], more: readonly Problem[]): Change {
     const objects = new Map<string, FoundObject>();
     const problems = [...more];
-    const paths = [...order, ...this.paths().filter((known) => !order.includes(known))];
+    const paths = new Set([...order, ...this.paths()]);
     let firsts: ReadonlyMap<string, string> | undefined;
     for (const path of paths) {
       const content = this.#contents.get(path) ?? empty;
@@ -66,9 +66,9 @@ export class Collection {
   }
 
   /** Where each object is defined first. */
-  #places(paths: readonly string[]): ReadonlyMap<string, string> {
+  #places(paths: ReadonlySet<string>): ReadonlyMap<string, string> {
     const places = new Map<string, string>();
-    for (const path of paths.toReversed())
+    for (const path of [...paths].reverse())
       for (const found of (this.#contents.get(path) ?? empty).objects.toReversed())
         places.set(found.key, placeIn(path, found));
     return places;

@@ -3,10 +3,11 @@ import { dirname } from "node:path";
 import type { Problem } from "../../model/problem.ts";
 import { Bell } from "../bell.ts";
 import { type Clock, sleep } from "../world.ts";
+import { atOnce } from "./at-once.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FolderWatch } from "./folder-watch.ts";
 import { parseFile, type Reader } from "./parse.ts";
-import { isUnder, type Scan, scan } from "./scan.ts";
+import { type FoundFile, isUnder, type Scan, scan } from "./scan.ts";
 
 /** A file is read when it has not changed for this long, so that we do not see one half written. */
 const settleMs = 100;
@@ -64,21 +65,22 @@ export class FileFollower {
 
   /** Reads what has changed and has come to rest. */
   async #look({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
-    let changed = this.#missing !== missing.join();
-    let settled = true;
+    const changed = this.#missing !== missing.join();
     this.#missing = missing.join();
-    for (const { path, stamp, changedAt } of files) {
-      if (this.#read.get(path) === stamp) continue;
-      const rests = this.#seen.get(path) === stamp || this.#clock.wall() - changedAt >= longRestMs;
-      if (!rests) settled = false;
-      else {
-        this.#collection.load(path, await parseFile(path, this.#reader));
-        this.#read.set(path, stamp);
-        changed = true;
-      }
+    const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
+    const resting = fresh.filter((file) => this.#rests(file));
+    const parsed = await atOnce(resting, (file) => parseFile(file, this.#reader));
+    for (const [i, { path, stamp }] of resting.entries()) {
+      this.#collection.load(path, parsed[i]!);
+      this.#read.set(path, stamp);
     }
+    const settled = resting.length === fresh.length;
     this.#seen = new Map(files.map(({ path, stamp }) => [path, stamp]));
-    return { changed: this.#forgetGone(missing) || changed, settled };
+    return { changed: this.#forgetGone(missing) || changed || resting.length > 0, settled };
+  }
+
+  #rests({ path, stamp, changedAt }: FoundFile): boolean {
+    return this.#seen.get(path) === stamp || this.#clock.wall() - changedAt >= longRestMs;
   }
 
   /** A file that left its folder is gone; what was below a path that is gone itself is kept. */

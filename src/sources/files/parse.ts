@@ -1,10 +1,10 @@
 // Reads one file: YAML with many documents or JSON, Lists unfolded, each object with its line.
-import { open } from "node:fs/promises";
 import type { Problem } from "../../model/problem.ts";
 import { type Flaw, type Located, readYaml } from "./any-yaml.ts";
 import { ListReader } from "./list-reader.ts";
-import { type Pieces, piecesOf } from "./pieces.ts";
+import { type Pieces, withPieces } from "./pieces.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
+import type { FoundFile } from "./scan.ts";
 import { type Found, type FoundObject, unfold } from "./unfold.ts";
 
 /** broken: nothing of the file can be trusted, it may be half written. */
@@ -15,14 +15,10 @@ export type ParsedFile =
 /** How to read: what the reader knows is not read again, and what it read in lasting pieces is known. */
 export type Reader = { readonly lists: ListReader; readonly isLasting: boolean };
 
-export async function parseFile(path: string, reader?: Reader): Promise<ParsedFile> {
+export async function parseFile({ path, bytes }: FoundFile, reader?: Reader): Promise<ParsedFile> {
+  const parse = (pieces: Pieces) => parseManifests(path, pieces, reader?.lists);
   try {
-    const handle = await open(path);
-    try {
-      return await parseManifests(path, await piecesOf(handle, reader?.isLasting ?? false), reader?.lists);
-    } finally {
-      await handle.close();
-    }
+    return await withPieces({ path, bytes, isLasting: reader?.isLasting ?? false }, parse);
   } catch (error) {
     const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;
     return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } };

@@ -1,6 +1,7 @@
 // Finds the manifest files below the given paths, and recognises a change of any of them without reading.
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { atOnce } from "./at-once.ts";
 
 export type FoundFile = {
   readonly path: string;
@@ -8,6 +9,7 @@ export type FoundFile = {
   readonly stamp: string;
   /** When it was last written, renamed or made, in ms since 1970. */
   readonly changedAt: number;
+  readonly bytes: number;
 };
 
 export type Scan = {
@@ -19,7 +21,7 @@ export type Scan = {
   readonly folders: readonly FoundFolder[];
 };
 
-export type FoundFolder = Omit<FoundFile, "changedAt">;
+export type FoundFolder = Pick<FoundFile, "path" | "stamp">;
 
 /** Of a directory, one level; hidden files are skipped, which also hides the inner folders of ConfigMap volumes. */
 export async function scan(paths: readonly string[]): Promise<Scan> {
@@ -34,7 +36,7 @@ export async function scan(paths: readonly string[]): Promise<Scan> {
     else if (found.isFolder) {
       folders.push({ path, stamp: found.stamp });
       for (const file of inside) files.set(file.path, file);
-    } else files.set(path, { path, stamp: found.stamp, changedAt: found.changedAt });
+    } else files.set(path, fileAt(path, found));
   }
   return { files: [...files.values()], missing, folders };
 }
@@ -48,24 +50,34 @@ async function filesIn(folder: string): Promise<FoundFile[]> {
   const names = (await readdir(folder).catch(() => []))
     .filter((name) => /^[^.].*\.(ya?ml|json)$/i.test(name))
     .sort();
-  const found: FoundFile[] = [];
-  for (const name of names) {
+  const found = await atOnce(names, async (name) => {
     const path = join(folder, name);
     const entry = await look(path);
-    if (entry !== null && !entry.isFolder)
-      found.push({ path, stamp: entry.stamp, changedAt: entry.changedAt });
-  }
-  return found;
+    return entry === null || entry.isFolder ? [] : [fileAt(path, entry)];
+  });
+  return found.flat();
+}
+
+/** Those that are not there. */
+export async function missingAmong(paths: readonly string[]): Promise<string[]> {
+  const found = await atOnce(paths, look);
+  return paths.filter((_, i) => found[i] === null);
+}
+
+type Entry = Omit<FoundFile, "path"> & { readonly isFolder: boolean };
+
+function fileAt(path: string, { stamp, changedAt, bytes }: Entry): FoundFile {
+  return { path, stamp, changedAt, bytes };
 }
 
 /** Follows links. Null when there is nothing. */
-async function look(path: string): Promise<(Omit<FoundFile, "path"> & { isFolder: boolean }) | null> {
+async function look(path: string): Promise<Entry | null> {
   try {
     const entry = await stat(path, { bigint: true });
     const { dev, ino, size, mtimeNs, ctimeNs } = entry;
     const isFolder = entry.isDirectory();
     const stamp = isFolder ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
-    return { isFolder, stamp, changedAt: Number(entry.ctimeMs) };
+    return { isFolder, stamp, changedAt: Number(entry.ctimeMs), bytes: Number(size) };
   } catch {
     return null;
   }

@@ -11,7 +11,7 @@ import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { FileFollower } from "./follower.ts";
 import { ListReader } from "./list-reader.ts";
-import { scan } from "./scan.ts";
+import { missingAmong } from "./scan.ts";
 import type { FoundObject } from "./unfold.ts";
 
 export type FilesSourceParts = {
@@ -106,7 +106,7 @@ export async function* filesInTurn(
 }
 
 async function checkThere(paths: readonly string[]): Promise<void> {
-  const { missing } = await scan(paths);
+  const missing = await missingAmong(paths);
   const [first] = missing;
   if (first === undefined) return;
   const isHidden = await stat(first).then(
