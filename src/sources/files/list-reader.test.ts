@@ -38,7 +38,13 @@ const json: Written = (items) => `${JSON.stringify(list(items), null, 4)}\n`;
 const narrowJson: Written = (items) => JSON.stringify(list(items), null, 1);
 const yaml: Written = (items) => stringify(list(items), { indentSeq: false, aliasDuplicateObjects: false });
 const wideYaml: Written = (items) => `# as told\n${stringify(list(items), { aliasDuplicateObjects: false })}`;
-const ways = { json, narrowJson, yaml, wideYaml };
+const oneLine: Written = (items) => JSON.stringify(list(items));
+/** As the API prints it. */
+const kindFirst: Written = (items) =>
+  `${JSON.stringify({ kind: "List", apiVersion: "v1", metadata: {}, items })}\n`;
+const documents: Written = (items) =>
+  items.map((item) => stringify(item, { aliasDuplicateObjects: false })).join("---\n");
+const ways = { json, narrowJson, oneLine, kindFirst, yaml, wideYaml, documents };
 
 const objects = arbitraryObjects({ hostile: true }).map((found) =>
   kinds.flatMap((kind) => found[kind].map((object) => ({ ...(object as object), kind }))),
@@ -64,8 +70,11 @@ function edited<T extends object>(items: readonly T[], how: readonly (readonly [
 it.each([
   ["json", 150],
   ["narrowJson", 150],
+  ["oneLine", 150],
+  ["kindFirst", 150],
   ["yaml", 30],
   ["wideYaml", 30],
+  ["documents", 30],
 ] as const)("reads generated Lists as if in one piece: %s", { timeout: 300_000 }, async (way, numRuns) => {
   const write = ways[way];
   const pieces = fc.tuple(fc.constantFrom(1_200, 2_500, 6_000, 1_000_000), fc.boolean());
@@ -126,6 +135,8 @@ it.each(inPieces)("of a List that it knows it reads what differs: %s in %s", asy
 
 const indented = (text: string) => text.replace(/^ {4}/gm, "");
 const jsonItem = (name: string) => JSON.stringify(service(name), null, 2).replaceAll("\n", "\n    ");
+const line = (name: string) => JSON.stringify(service(name));
+const document = (name: string) => stringify(service(name));
 const items = `    ${jsonItem("a")},\n    ${jsonItem("b")}`;
 
 it.each([
@@ -154,6 +165,49 @@ it.each([
   ["a comma too many", `{\n  "kind": "List",\n  "items": [\n${items},\n    {\n    },\n  ]\n}`],
   ["a flaw in an item", `{\n  "kind": "List",\n  "items": [\n${items.replace("172", "172\\q")}\n  ]\n}`],
   ["only a text that says so", '{\n  "a": "\\"items\\": [\\n",\n  "kind": "List"\n}'],
+  ["one line, without kind", `{"items":[${line("a")},${line("b")}]}`],
+  ["one line, items twice", `{"kind":"List","items":[${line("a")},${line("b")}],"items":[]}`],
+  [
+    "one line, more behind the items",
+    `{"kind":"List","items":[${line("a")},${line("b")}],"more":[{"a":{}}]}`,
+  ],
+  ["one line, items that are none", '{"kind":"List","items":[{"a":1},{"a":2},3,{"a":4},null]}'],
+  [
+    "one line, items of another kind",
+    `{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"kind":"NodeList"}`,
+  ],
+  [
+    "one line, an item that has such items inside",
+    `{"kind":"List","items":[${line("a")},{"kind":"Service","x":[${line("b")},${line("c")}]},${line("d")}]}`,
+  ],
+  [
+    "one line, text that looks like items",
+    `{"kind":"List","items":[${line("a")},{"kind":"Service","metadata":{"name":"b","annotations":{"x":${JSON.stringify(`},${line("c")}`)}}}}]}`,
+  ],
+  [
+    "one line, a flaw in an item",
+    `{"kind":"List","items":[${line("a")},${line("b").replace("172", "172\\q")}]}`,
+  ],
+  ["one line, not ended", `{"kind":"List","items":[${line("a")},${line("b")}]`],
+  ["one line, two texts", `{"kind":"List","items":[${line("a")},${line("b")}]}\n{}`],
+  ["one line, no items", '{"kind":"List","items":[]}'],
+  ["one line, further in", `{"spec":{"items":[${line("a")},${line("b")}]},"kind":"List","items":[]}`],
+  ["documents that are empty", `---\n${document("a")}---\n---\n# nothing\n---\n${document("b")}---\n`],
+  [
+    "documents with a comment at the marker",
+    `${document("a")}--- # next\n${document("b")}---\n${document("c")}`,
+  ],
+  ["documents that end with dots", `${document("a")}...\n---\n${document("b")}---\n${document("c")}`],
+  ["documents with a directive", `%YAML 1.1\n---\n${document("a")}---\n${document("b")}x: yes\n`],
+  ["documents with returns", `${document("a")}---\n${document("b")}`.replaceAll("\n", "\r\n")],
+  ["documents with text like a marker", `${document("a")}text: |\n  a\n  ---\n  b\n---\n${document("b")}`],
+  ["documents with a marker in a text", `${document("a")}text: "a\n---\n  b"\n---\n${document("b")}`],
+  ["documents with an alias", `${document("a")}x: &x [1]\ny: *x\n---\n${document("b")}z: *x\n`],
+  ["documents, one of them a List", `${document("a")}---\n${yaml(many.slice(0, 3))}---\n${document("b")}`],
+  ["documents, one of them JSON", `${document("a")}---\n${line("c")}\n---\n${document("b")}`],
+  ["documents, one of them no object", `${document("a")}---\n- a\n---\n7\n---\n${document("b")}`],
+  ["documents, one of them wrong", `${document("a")}---\na: b: c\n---\n${document("b")}`],
+  ["documents without an end", `${document("a")}---\n${document("b").trimEnd()}`],
   [
     "YAML with text that looks like items",
     indented(`kind: List

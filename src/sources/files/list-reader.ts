@@ -1,7 +1,10 @@
-// Reads Lists stretch by stretch, and none twice: of a text that is much like one before, only what differs is read.
-import { type ListText, listText } from "./list-text.ts";
+// Reads files of many objects stretch by stretch, and none twice: of a text that is much like one before, only what differs is read.
+import { jsonText } from "./json-text.ts";
+import type { ListText } from "./list-text.ts";
 import type { Pieces } from "./pieces.ts";
 import { type Found, type FoundObject, type Ignored, unfold } from "./unfold.ts";
+import { openBrace } from "./yaml-cursor.ts";
+import { yamlText } from "./yaml-text.ts";
 
 /** Some items side by side, as read where `line` was. */
 type Stretch = { readonly found: Found; readonly line: number; readonly lines: number };
@@ -34,7 +37,7 @@ export class ListReader {
   /** Null when it is no List, or not one that can be read so. */
   async read(pieces: Pieces): Promise<Found | null> {
     let bytes = await pieces.next(Buffer.alloc(0));
-    const list = listText(bytes);
+    const list = bytes[0] === openBrace ? jsonText(bytes) : yamlText(bytes);
     if (list === null) return null;
     const reading = new Reading(list.line, this.#known.size === 0);
     const gap = list.begin - list.end;
@@ -136,9 +139,7 @@ function endBehind({ bytes, to, list: { joint, end } }: Window, at: number): num
 /** Whether this text stands here, and an item ends with it. */
 function isAt({ bytes, to, list: { joint, end } }: Window, from: number, text: Buffer): boolean {
   const behind = from + text.length;
-  const isEnd =
-    behind >= to
-      ? behind === to
-      : bytes.compare(joint, end, joint.length, behind, behind + joint.length - end) === 0;
+  const rest = joint.subarray(end);
+  const isEnd = behind >= to ? behind === to : bytes.subarray(behind, behind + rest.length).equals(rest);
   return isEnd && text.equals(bytes.subarray(from, behind));
 }
