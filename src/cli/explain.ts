@@ -12,10 +12,10 @@ import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
 import {
   askApi,
-  askView,
   type Look,
   lookAt,
   lookFlags,
+  lookFor,
   lookFrom,
   lookHelp,
   unknownNode,
@@ -64,13 +64,15 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
       given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
-    const seen =
-      look.toldByDaemon && !live ? await askView(look, sender, toText) : await lookAt(look, signal, live);
+    const asked = { from: sender, to: to.value, toText };
+    const { seen, whole } = live
+      ? { seen: await lookAt(look, signal, live), whole: null }
+      : await lookFor(look, asked, signal);
     const { routes } = seen;
     world.stderr(await unknownNode(seen));
     for (const broken of unreadable(seen)) world.stderr(`! ${broken}\n`);
-    const question = questionOf(sender, to.value, routes);
-    if (!question.ok) throw new Mistake(question.reason);
+    const question = questionOf(asked.from, asked.to, routes);
+    if (!question.ok) throw new Mistake(await betterReason(question.reason));
     const { family, packet } = question.value;
     if (sender.kind === "pod" && packet.from.origin === "elsewhere")
       world.stderr(
@@ -84,6 +86,13 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
       );
     else world.stdout(`${printTrace(told)}${kernel === null ? "" : printKernel(kernel)}`);
     return kernel?.agrees === false ? 3 : 0;
+
+    /** Who knows all Services knows which of them was meant. */
+    async function betterReason(reason: string): Promise<string> {
+      const all = await whole?.().catch(() => null);
+      const again = all ? questionOf(asked.from, asked.to, all.routes) : null;
+      return again?.ok === false ? again.reason : reason;
+    }
   });
 }
 

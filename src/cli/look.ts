@@ -4,10 +4,10 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
-import { senderText } from "../explain/ask.ts";
-import { nodeRoutes } from "../explain/node-routes.ts";
+import { senderText, type To } from "../explain/ask.ts";
+import { nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
-import { snapshotOf } from "../explain/view.ts";
+import { snapshotOf, viewFor } from "../explain/view.ts";
 import { type Family, families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -130,12 +130,29 @@ export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal)
   ];
 }
 
-/** The same for one question, as the daemon itself knows the cluster. */
-export async function askView(look: Look, from: Sender, toText: string): Promise<Seen> {
-  const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
-  if (view === null) throw new Mistake("the daemon does not know the cluster yet: try again in a moment");
-  const snapshot = snapshotOf(view);
-  return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config) };
+/** What matters to one question, and how to see the whole. */
+export type Glimpse = { readonly seen: Seen; readonly whole: () => Promise<Seen> };
+
+/** As much of the cluster as answers this question, told by the daemon where it knows. */
+export async function lookFor(
+  look: Look,
+  { from, to, toText }: { readonly from: Sender; readonly to: To; readonly toText: string },
+  signal: AbortSignal,
+): Promise<Glimpse> {
+  const routesOf = (snapshot: Snapshot) => nodeRoutes(snapshot, look.node, look.config);
+  if (look.toldByDaemon) {
+    const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
+    if (view === null) throw new Mistake("the daemon does not know the cluster yet: try again in a moment");
+    const snapshot = snapshotOf(view);
+    return { seen: { look, snapshot, routes: routesOf(snapshot) }, whole: () => lookAt(look, signal) };
+  }
+  const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
+  const { ipv4, ipv6 } = nodeSettings(snapshot, look.node, look.config);
+  const view = viewFor(snapshot, [ipv4.nodeIP, ipv6.nodeIP], from, to);
+  return {
+    seen: { look, snapshot, routes: routesOf(snapshotOf(view)) },
+    whole: async () => ({ look, snapshot, routes: routesOf(snapshot) }),
+  };
 }
 
 /** What is unknown when there is no such Node, and which there are; empty when there is one. */

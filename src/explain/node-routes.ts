@@ -2,7 +2,7 @@
 import { completeConfig } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
-import { resolve } from "../config/resolve.ts";
+import { type Resolved, resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import { same } from "../model/same.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -32,27 +32,37 @@ export function nodeRoutes(
   snapshot: Snapshot,
   nodeName: string,
   config: ValidConfig,
-  { localAddresses, tcpBeLiberal = false }: HostFacts = {},
+  facts: HostFacts = {},
   before: BothRoutes | null = null,
 ): BothRoutes {
-  const addresses = snapshot.node?.addresses ?? [];
-  const { settings } = resolve(config, {
-    nodeName,
-    nodeIPs: addresses,
-    podCIDRs: snapshot.node?.podCIDRs ?? [],
-    zone: snapshot.node?.zone ?? "",
-    localAddresses: localAddresses ?? {
-      ipv4: addresses.filter((address) => !address.includes(":")),
-      ipv6: addresses.filter((address) => address.includes(":")),
-    },
-    tcpBeLiberal,
-  });
+  const settings = nodeSettings(snapshot, nodeName, config, facts);
   const routesOf = (family: Family) => {
     const old = before?.[family] ?? null;
     const kept = same(old?.settings, settings[family]) ? old!.settings : settings[family];
     return route(old, snapshot[family], kept);
   };
   return { ipv4: routesOf("ipv4"), ipv6: routesOf("ipv6") };
+}
+
+export function nodeSettings(
+  { node }: Pick<Snapshot, "node">,
+  nodeName: string,
+  config: ValidConfig,
+  { localAddresses, tcpBeLiberal = false }: HostFacts = {},
+): Resolved["settings"] {
+  const addresses = node?.addresses ?? [];
+  const { settings } = resolve(config, {
+    nodeName,
+    nodeIPs: addresses,
+    podCIDRs: node?.podCIDRs ?? [],
+    zone: node?.zone ?? "",
+    localAddresses: localAddresses ?? {
+      ipv4: addresses.filter((address) => !address.includes(":")),
+      ipv6: addresses.filter((address) => address.includes(":")),
+    },
+    tcpBeLiberal,
+  });
+  return settings;
 }
 
 /** Where nobody says otherwise: kube-proxy's defaults, and the Node's podCIDRs tell which pods are its own. */

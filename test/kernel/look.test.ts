@@ -59,6 +59,9 @@ describe("looking at a daemon with settings of its own", () => {
     const known = await said("explain", "pod:10.180.0.9", "svc/shop/web");
     expect(told.text.startsWith(known.text)).toBe(true);
     expect(place.site.api.seen).toHaveLength(requests);
+    // For whoever errs it looks at all there is.
+    const mistaken = await said("explain", "pod:10.180.0.9", "svc/shop/wbe");
+    expect(mistaken).toEqual({ code: 1, text: expect.stringContaining("did you mean svc/shop/web?") });
     const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
     expect(JSON.parse(outside.text)).toMatchObject({ mode, outcome: "pass", kernel: { agrees: true } });
     const header = { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" };
