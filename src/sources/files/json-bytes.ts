@@ -1,12 +1,16 @@
 // JSON while it is written, byte by byte.
 import { backslash, comma, doubleQuote, NotPlain, space } from "./yaml-cursor.ts";
 
+/** Enough for what is read in stretches. */
+const spare = Buffer.allocUnsafeSlow(200_000);
+
 export class JsonBytes {
   readonly #bytes: Buffer;
   #length = 0;
 
+  /** Only the last one that was made can be written. */
   constructor(size: number) {
-    this.#bytes = Buffer.allocUnsafe(size);
+    this.#bytes = size > spare.length ? Buffer.allocUnsafe(size) : spare.subarray(0, size);
   }
 
   parsed(): unknown {

@@ -23,9 +23,8 @@ export function jsonText(beginning: Buffer): ListText | null {
     isEndedBy: (tail) => kindIn(parsed(head + tail)) === kind,
     read(bytes, first, behind, line) {
       const values = parsed(`[${bytes.toString("utf8", first, behind)}]`) as readonly unknown[] | null;
-      return values?.map((value) => ({ value, line })) ?? null;
+      return values === null ? null : { items: values.map((value) => ({ value, line })), lines: 0 };
     },
-    lines: () => 0,
   };
 }
 

@@ -92,10 +92,10 @@ export class ListReader {
 
   #stretch(window: Window, from: number, to: number, line: number, isLasting: boolean): Stretch | null {
     const { list, bytes } = window;
-    const items = list.read(bytes, from, to, line);
+    const read = list.read(bytes, from, to, line);
     this.#bytesRead += to - from;
-    if (items === null) return null;
-    const stretch = { found: unfold(items, list.kind), line, lines: list.lines(bytes, from, to) };
+    if (read === null) return null;
+    const stretch = { found: unfold(read.items, list.kind), line, lines: read.lines };
     if (isLasting) this.#known.set(beginning(window, from), { ...stretch, text: bytes.subarray(from, to) });
     return stretch;
   }

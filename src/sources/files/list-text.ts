@@ -19,10 +19,11 @@ export type ListText = {
   /** Whether what stands behind the items makes it a List of that kind. */
   isEndedBy(tail: string): boolean;
   /** Some items, side by side, the first of them on this line; null when they are none, or cannot be told. */
-  read(bytes: Buffer, from: number, to: number, line: number): readonly Located[] | null;
-  /** How many lines further what follows stands. */
-  lines(bytes: Buffer, from: number, to: number): number;
+  read(bytes: Buffer, from: number, to: number, line: number): Items | null;
 };
+
+/** `lines`: how many further what follows stands. */
+export type Items = { readonly items: readonly Located[]; readonly lines: number };
 
 /** Takes the place of the items where it is asked what stands around them. */
 export const mark = "here stand the items";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify, type ToStringOptions } from "yaml";
 import { type Located, readYaml } from "./any-yaml.ts";
-import { readPlainYaml } from "./plain-yaml.ts";
+import { readDocuments, readPlainYaml } from "./plain-yaml.ts";
 
 /** By kubectl v1.37 `-o yaml`. */
 const printed = String.raw`apiVersion: v1
@@ -186,6 +186,18 @@ it.each([
   ["more keys than anybody has", keys(1_001, " 1")],
 ])("leaves to the library: %s", (_, text) => {
   expect(readPlainYaml(text)).toBeNull();
+});
+
+it("leaves bytes to the library that are no characters", () => {
+  // Both keys would become the same.
+  const bytes = Buffer.concat([
+    Buffer.from([0xff]),
+    Buffer.from(": 1\n"),
+    Buffer.from([0xfe]),
+    Buffer.from(": 2\n"),
+  ]);
+  expect(readDocuments(bytes)).toBeNull();
+  expect(readDocuments(Buffer.from("ü: 1\nö: 2\n"))?.values).toEqual([{ value: { ü: 1, ö: 2 }, line: 1 }]);
 });
 
 it("does not stumble over what just does not fit", () => {

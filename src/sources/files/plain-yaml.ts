@@ -1,4 +1,5 @@
 // Reads the plain YAML that programs write, quickly: it is rewritten as JSON. What is beyond that is left to the library.
+import { isUtf8 } from "node:buffer";
 import type { Located } from "./any-yaml.ts";
 import { JsonBytes } from "./json-bytes.ts";
 import { folded, jsonOf, kindOf, unquoted } from "./plain-scalar.ts";
@@ -20,16 +21,38 @@ import {
   YamlCursor,
 } from "./yaml-cursor.ts";
 
-/** Null when the text is not plain, or wrong: the library then reads it, or says what is wrong and where. */
-export function readPlainYaml(text: string): Located[] | null {
-  // Tabs are space in some places, returns belong to the ends of lines, and a byte order mark is nothing.
-  if (text.includes("\t") || text.includes("\r") || text.includes("\uFEFF")) return null;
+/** What stands there, and how many lines it takes up. */
+export type PlainYaml = { readonly values: readonly Located[]; readonly lines: number };
+
+/** Its documents. Null when the text is not plain, or wrong: the library then reads it, or says what is wrong and where. */
+export function readPlainYaml(text: string): readonly Located[] | null {
+  return readDocuments(Buffer.from(text))?.values ?? null;
+}
+
+/** The same of bytes. */
+export function readDocuments(bytes: Buffer): PlainYaml | null {
+  return read(bytes, (reader) => reader.documents());
+}
+
+/** The items of a sequence that nothing stands around. */
+export function readItems(bytes: Buffer): PlainYaml | null {
+  return read(bytes, (reader) => reader.items());
+}
+
+function read(bytes: Buffer, how: (reader: PlainReader) => PlainYaml): PlainYaml | null {
+  if (!isPlainText(bytes)) return null;
   try {
-    return new PlainReader(text).documents();
+    return how(new PlainReader(bytes.at(-1) === newline ? bytes : Buffer.concat([bytes, Buffer.from("\n")])));
   } catch (fault) {
     if (fault instanceof NotPlain) return null;
     throw fault;
   }
+}
+
+/** Tabs are space in some places, returns belong to the ends of lines, and a byte order mark is nothing. */
+function isPlainText(bytes: Buffer): boolean {
+  const hasOrderMark = bytes.includes(0xef) && bytes.includes("\uFEFF");
+  return !bytes.includes("\t") && !bytes.includes("\r") && !hasOrderMark && isUtf8(bytes);
 }
 
 /** The line of a value and, when it has `items`, those of what stands there. */
@@ -40,22 +63,22 @@ const widest = 200;
 /** The library refuses keys of more than 1024 characters. */
 const longestKey = 1000;
 const mostKeys = 1_000;
+/** Hashes of the keys so far, in all mappings that are still open. */
+const keys = new Int32Array(mostKeys);
 
 /** Goes through the text once. Whatever reads a value leaves the cursor at the next line that says something. */
 class PlainReader {
   readonly #in: YamlCursor;
   readonly #out: JsonBytes;
-  /** Hashes of the keys so far, in all mappings that are still open. */
-  readonly #keys = new Int32Array(mostKeys);
   #keyCount = 0;
 
-  constructor(text: string) {
-    this.#in = new YamlCursor(text);
+  constructor(bytes: Buffer) {
+    this.#in = new YamlCursor(bytes);
     // JSON is shorter than YAML, unless there is next to nothing in it.
-    this.#out = new JsonBytes(2 * this.#in.bytes.length + 1000);
+    this.#out = new JsonBytes(2 * bytes.length + 1000);
   }
 
-  documents(): Located[] {
+  documents(): PlainYaml {
     const lines: Lines[] = [];
     this.#out.put(openBracket);
     this.#in.nextLine();
@@ -68,7 +91,21 @@ class PlainReader {
       this.#in.endLine();
     }
     this.#out.close(closeBracket);
-    return (this.#out.parsed() as unknown[]).map((value, i) => located(value, lines[i]!));
+    return this.#found(lines);
+  }
+
+  items(): PlainYaml {
+    const all: Lines = { line: 0 };
+    this.#in.nextLine();
+    if (this.#in.column === -1 || !this.#in.isItem) throw new NotPlain();
+    this.#sequence(all);
+    if (!this.#in.atEnd) throw new NotPlain();
+    return this.#found(all.items!);
+  }
+
+  #found(lines: readonly Lines[]): PlainYaml {
+    const values = this.#out.parsed() as readonly unknown[];
+    return { values: values.map((value, i) => located(value, lines[i]!)), lines: this.#in.line - 1 };
   }
 
   #document(): Lines {
@@ -110,9 +147,9 @@ class PlainReader {
 
   /** Refuses keys that are there already, or may be. */
   #addKey(hash: number, outer: number): void {
-    for (let i = outer; i < this.#keyCount; i++) if (this.#keys[i] === hash) throw new NotPlain();
+    for (let i = outer; i < this.#keyCount; i++) if (keys[i] === hash) throw new NotPlain();
     if (hash === mergeHash || this.#keyCount === mostKeys) throw new NotPlain();
-    this.#keys[this.#keyCount++] = hash;
+    keys[this.#keyCount++] = hash;
   }
 
   /** What stands behind a key, or below it. */

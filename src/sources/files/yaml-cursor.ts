@@ -34,9 +34,9 @@ export class YamlCursor {
   /** Whether a comment stands between this and what the cursor passed before. */
   commented = false;
 
-  /** Of a file, and so without halves of characters, which have no bytes. */
-  constructor(text: string) {
-    this.bytes = Buffer.from(text.endsWith("\n") ? text : `${text}\n`);
+  /** They end with the end of a line. */
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
   }
 
   get atEnd(): boolean {

@@ -1,7 +1,7 @@
 // How objects stand in YAML: as the items of a List, all indented alike, or as documents of their own.
 import type { Located } from "./any-yaml.ts";
-import { indentAt, kindIn, type ListText, mark } from "./list-text.ts";
-import { readPlainYaml } from "./plain-yaml.ts";
+import { type Items, indentAt, kindIn, type ListText, mark } from "./list-text.ts";
+import { type PlainYaml, readDocuments, readItems, readPlainYaml } from "./plain-yaml.ts";
 import { newline } from "./yaml-cursor.ts";
 
 /** By how the text begins. Null when the objects stand there in another way. */
@@ -20,9 +20,7 @@ const documents: ListText = {
   kind: "",
   endOfLast: (bytes) => bytes.length,
   isEndedBy: () => true,
-  read: (bytes, from, to, line) =>
-    readPlainYaml(bytes.toString("utf8", from, to))?.map((root) => moved(root, line - 1)) ?? null,
-  lines: (bytes, from, to) => linesIn(bytes, from, to) + 2,
+  read: (bytes, from, to, line) => placed(readDocuments(bytes.subarray(from, to + 1)), line, 1),
 };
 
 function yamlList(beginning: Buffer): ListText | null {
@@ -35,7 +33,7 @@ function yamlList(beginning: Buffer): ListText | null {
   const kind = kindIn(onlyRoot(head)?.value) ?? "";
   return {
     from,
-    line: linesIn(beginning, 0, from) + 1,
+    line: beginning.toString("latin1", 0, from).split("\n").length,
     joint: Buffer.from(joint),
     end: 0,
     begin: 1,
@@ -43,13 +41,14 @@ function yamlList(beginning: Buffer): ListText | null {
     // The first item of all has no joint before it.
     endOfLast: (bytes) => endOfItem(bytes, Math.max(bytes.lastIndexOf(joint), 0), indent.length),
     isEndedBy: (tail) => kindIn(onlyRoot(head + tail)?.value) === kind,
-    read(bytes, first, behind, line) {
-      const root = onlyRoot(`${opening}${bytes.toString("utf8", first, behind)}\n`);
-      if (root?.items === undefined || Object.keys(root.value as object).length !== 1) return null;
-      return root.items.map((item) => moved(item, line - 2));
-    },
-    lines: (bytes, first, behind) => linesIn(bytes, first, behind) + 1,
+    read: (bytes, from, to, line) => placed(readItems(bytes.subarray(from, to + 1)), line, 0),
   };
+}
+
+/** `more`: lines that stand between these and what follows. */
+function placed(found: PlainYaml | null, line: number, more: number): Items | null {
+  if (found === null) return null;
+  return { items: found.values.map((item) => moved(item, line - 1)), lines: found.lines + more };
 }
 
 function moved({ value, line, items }: Located, by: number): Located {
@@ -64,13 +63,6 @@ function endOfItem(bytes: Buffer, last: number, indent: number): number {
     if (spaces <= indent && bytes[at + 1 + spaces] !== newline) return at;
   }
   return -1;
-}
-
-function linesIn(bytes: Buffer, from: number, to: number): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(newline, from); at !== -1 && at < to; at = bytes.indexOf(newline, at + 1))
-    lines++;
-  return lines;
 }
 
 function onlyRoot(text: string): Located | null {
