@@ -10,6 +10,7 @@ import { fastClock } from "../../../test/support/fast-clock.ts";
 import { kinds } from "../../manifests/objects.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { Collection } from "./collection.ts";
+import { ListReader } from "./list-reader.ts";
 import { parseManifests } from "./parse.ts";
 import { onePiece } from "./pieces.ts";
 import { filesInTurn } from "./source.ts";
@@ -56,6 +57,26 @@ it("ends where reading the second alone ends, on generated pairs", { timeout: 30
     }),
     { numRuns: 100 },
   );
+});
+
+it("of a large file that is much like the first it reads what differs", async () => {
+  const items = Array.from({ length: 2_500 }, (_, i) =>
+    service(`service-${i}`, `172.30.${i >> 8}.${i & 255}`),
+  );
+  const a = await put("a.json", items);
+  const b = await put("b.json", items.with(1_000, service("other", "172.31.0.1")));
+  const lists = new ListReader();
+  const read: number[] = [];
+  for await (const _ of filesInTurn(
+    [[a], [b]],
+    thisNode,
+    fastClock(100),
+    new AbortController().signal,
+    lists,
+  ))
+    read.push(lists.bytesRead);
+  expect(read[0]).toBeGreaterThan(1_000_000);
+  expect(read[1]! - read[0]!).toBeLessThan(150_000);
 });
 
 it("only what differs is a change, however it is printed", async () => {

@@ -107,10 +107,10 @@ const inPieces = Object.entries(ways).flatMap(([name, write]) => [
 
 it.each(inPieces)("of a List that it knows it reads what differs: %s in %s", async (_, __, write, size) => {
   const reader = new ListReader(4_000);
-  const read = async (items: readonly object[]) => {
+  const read = async (items: readonly object[], pieceSize: number = size) => {
     const before = reader.bytesRead;
     const text = write(items);
-    const found = await reader.read(cut(text, size));
+    const found = await reader.read(cut(text, pieceSize));
     const readings = found!.objects.map(({ reading }) => reading);
     const values = items.map((value) => ({ value, line: 1 }));
     expect(readings).toEqual(unfold(values, "").objects.map(({ reading }) => reading));
@@ -121,6 +121,7 @@ it.each(inPieces)("of a List that it knows it reads what differs: %s in %s", asy
   const again = await read(many);
   expect(again.bytes).toBe(0);
   expect(again.readings.every((reading, i) => reading === first.readings[i])).toBe(true);
+  expect((await read(many, 17_000)).bytes).toBe(0);
 
   const changed = await read([...many.slice(0, 100), service("new", "172.31.0.1"), ...many.slice(101)]);
   expect(changed.bytes).toBeGreaterThan(0);
@@ -131,6 +132,20 @@ it.each(inPieces)("of a List that it knows it reads what differs: %s in %s", asy
   const other = service("service-x99", many[199]!.spec.clusterIP);
   expect((await read([...many.slice(0, 199), other, ...many.slice(200)])).bytes).toBeLessThan(10_000);
   expect((await read(many.slice(3))).bytes).toBeLessThan(10_000);
+});
+
+it("knows nothing of pieces that do not last", async () => {
+  const reader = new ListReader(4_000);
+  for (const count of [1, 2, 3]) {
+    const pieces = Object.assign(cut(json(many), 15_000), { isLasting: false });
+    expect((await reader.read(pieces))!.objects).toHaveLength(300);
+    expect(reader.bytesRead).toBeGreaterThan(count * 0.9 * json(many).length);
+  }
+});
+
+it("leaves a List to others that has an item larger than a piece", async () => {
+  const large = { ...service("large"), more: "x".repeat(100_000) };
+  expect(await new ListReader(4_000).read(cut(json([...many, large, ...many]), 15_000))).toBeNull();
 });
 
 const indented = (text: string) => text.replace(/^ {4}/gm, "");

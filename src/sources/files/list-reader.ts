@@ -71,7 +71,6 @@ export class ListReader {
     };
     while (from < to) {
       const known = this.#known.get(beginning(window, at));
-      if (known !== undefined && !isLast && at + known.text.length > to) return from;
       if (known !== undefined && isAt(window, at, known.text)) {
         if (at > from && !read(at - gap)) return null;
         reading.add(known);

@@ -2,6 +2,7 @@
 import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Pieces, withPieces } from "./pieces.ts";
 
@@ -85,7 +86,15 @@ it("ends where a file ends that is shorter than it was", async () => {
 
 it("a piece that cannot be read is told to whoever asks for it", async () => {
   for (const bytes of [10, 10_000]) {
-    const asked = withPieces({ path: folder, bytes, isLasting: false }, (all) => all.next(nothing), 1_000);
+    const asked = withPieces(
+      { path: folder, bytes, isLasting: false },
+      async (all) => {
+        // Until then nobody may be told.
+        await setTimeout(50);
+        return all.next(nothing);
+      },
+      1_000,
+    );
     await expect(asked).rejects.toThrow("EISDIR");
   }
 });

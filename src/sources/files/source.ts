@@ -89,10 +89,10 @@ export async function* filesInTurn(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
+  lists = new ListReader(),
 ): AsyncGenerator<Snapshot> {
   const cluster = new Cluster(nodeName);
   const collection = new Collection();
-  const lists = new ListReader();
   for (const paths of sets) {
     await checkThere(paths);
     const isLasting = paths !== sets.at(-1);

@@ -38,8 +38,8 @@ function yamlList(beginning: Buffer): ListText | null {
     end: 0,
     begin: 1,
     kind,
-    // The first item of all has no joint before it.
-    endOfLast: (bytes) => endOfItem(bytes, Math.max(bytes.lastIndexOf(joint), 0), indent.length),
+    // What is left of a piece may begin with the last item, and no joint before it.
+    endOfLast: (bytes) => endOfItem(bytes, bytes.lastIndexOf(joint), indent.length),
     isEndedBy: (tail) => kindIn(onlyRoot(head + tail)?.value) === kind,
     read: (bytes, from, to, line) => placed(readItems(bytes.subarray(from, to + 1)), line, 0),
   };
