@@ -13,7 +13,6 @@ import { lookAtKernel, printKernel } from "./kernel-view.ts";
 import {
   askApi,
   type Look,
-  lookAt,
   lookFlags,
   lookFor,
   lookFrom,
@@ -65,9 +64,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const look =
       given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
     const asked = { from: sender, to: to.value, toText };
-    const { seen, whole } = live
-      ? { seen: await lookAt(look, signal, live), whole: null }
-      : await lookFor(look, asked, signal);
+    const { seen, whole } = await lookFor(look, asked, signal, live);
     const { routes } = seen;
     world.stderr(await unknownNode(seen));
     for (const broken of unreadable(seen)) world.stderr(`! ${broken}\n`);
@@ -89,8 +86,8 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
 
     /** Who knows all Services knows which of them was meant. */
     async function betterReason(reason: string): Promise<string> {
-      const all = await whole?.().catch(() => null);
-      const again = all ? questionOf(asked.from, asked.to, all.routes) : null;
+      const all = await whole().catch(() => null);
+      const again = all === null ? null : questionOf(asked.from, asked.to, all.routes);
       return again?.ok === false ? again.reason : reason;
     }
   });

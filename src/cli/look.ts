@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { senderText, type To } from "../explain/ask.ts";
-import { nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
+import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
 import { snapshotOf, viewFor } from "../explain/view.ts";
 import { type Family, families } from "../model/address.ts";
@@ -108,13 +108,15 @@ function servedBy(status: Status): readonly Family[] {
 /** The cluster now, as a daemon on that node would route it; `live`: with what the machine itself knows of the node. */
 export async function lookAt(look: Look, signal: AbortSignal, live = false): Promise<Seen> {
   const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
-  const facts = live
-    ? {
-        localAddresses: await readLocalAddresses(placeOf(look)),
-        tcpBeLiberal: look.netns === undefined && isTcpLiberal(),
-      }
-    : {};
-  return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, facts) };
+  return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, await factsOf(look, live)) };
+}
+
+async function factsOf(look: Look, live: boolean): Promise<HostFacts> {
+  if (!live) return {};
+  return {
+    localAddresses: await readLocalAddresses(placeOf(look)),
+    tcpBeLiberal: look.netns === undefined && isTcpLiberal(),
+  };
 }
 
 /** Two clusters as a daemon on that node would route them: first one, then the other. */
@@ -133,21 +135,24 @@ export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal)
 /** What matters to one question, and how to see the whole. */
 export type Glimpse = { readonly seen: Seen; readonly whole: () => Promise<Seen> };
 
-/** As much of the cluster as answers this question, told by the daemon where it knows. */
+/** As much of the cluster as answers this question, told by the daemon where it knows, unless it is to be seen `live`. */
 export async function lookFor(
   look: Look,
   { from, to, toText }: { readonly from: Sender; readonly to: To; readonly toText: string },
   signal: AbortSignal,
+  live: boolean,
 ): Promise<Glimpse> {
-  const routesOf = (snapshot: Snapshot) => nodeRoutes(snapshot, look.node, look.config);
-  if (look.toldByDaemon) {
+  if (look.toldByDaemon && !live) {
     const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
     if (view === null) throw new Mistake("the daemon does not know the cluster yet: try again in a moment");
     const snapshot = snapshotOf(view);
-    return { seen: { look, snapshot, routes: routesOf(snapshot) }, whole: () => lookAt(look, signal) };
+    const routes = nodeRoutes(snapshot, look.node, look.config);
+    return { seen: { look, snapshot, routes }, whole: () => lookAt(look, signal) };
   }
   const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
-  const { ipv4, ipv6 } = nodeSettings(snapshot, look.node, look.config);
+  const facts = await factsOf(look, live);
+  const routesOf = (some: Snapshot) => nodeRoutes(some, look.node, look.config, facts);
+  const { ipv4, ipv6 } = nodeSettings(snapshot, look.node, look.config, facts);
   const view = viewFor(snapshot, [ipv4.nodeIP, ipv6.nodeIP], from, to);
   return {
     seen: { look, snapshot, routes: routesOf(snapshotOf(view)) },
