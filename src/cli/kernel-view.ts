@@ -19,9 +19,11 @@ import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { pickersAmong } from "../modes/nftables/pickers.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
 import { noRelays, type OpenRelays, socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import { unfold } from "../plan/nftables/plan.ts";
+import type { Asked } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
 import { bindAddressOf } from "../sync/userspace-support.ts";
@@ -68,15 +70,19 @@ export async function lookAtKernel(
     const table = unfold(compileNftables(null, routes));
     const host = await NftablesHost.open({ family: table.family, ...placeOf(look) });
     try {
-      const held = await host.read(table, signal);
-      const ways = (from: typeof table): Way[] =>
-        walkNftables(from, packet, around).map(({ outcome, steps }) => ({
+      const ways = (from: typeof table, asked?: Asked): Way[] =>
+        walkNftables(from, packet, around, asked).map(({ outcome, steps }) => ({
           outcome,
           steps: steps.map(
             ({ chain, rule, element }) => `${chain}: ${rule}${element === null ? "" : `  { ${element} }`}`,
           ),
         }));
-      return { want: ways(table), have: held === null ? [] : ways(held) };
+      // Where the kernel lags behind, it picks among as many endpoints as there were.
+      const wanted = (names: readonly string[]) => {
+        const pickers = pickersAmong(names, routes.settings).map((chain) => [chain.name, chain] as const);
+        return { ...table, chains: new Map([...pickers, ...table.chains]) };
+      };
+      return { want: ways(table), have: (await host.glance(wanted, ways, signal)) ?? [] };
     } finally {
       await host.close();
     }

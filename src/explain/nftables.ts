@@ -1,7 +1,7 @@
 // Walks a packet through an nftables table as the kernel would, and keeps the steps.
 import { addressBytes, contains, isLoopback, parseCidr } from "../model/address.ts";
 import { printStatements } from "../plan/nftables/print.ts";
-import type { Backend, Chain, Field, Hook, NftTable, Rule, Verdict } from "../plan/nftables/types.ts";
+import type { Asked, Backend, Chain, Field, Hook, NftTable, Rule, Verdict } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 
 /** One rule that applied, as `nft list` shows it, and the element that made it apply. */
@@ -25,16 +25,23 @@ export type Surroundings = {
   readonly remembered?: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-/** Every way a new packet can go through the table. */
-export function walkNftables(table: NftTable, packet: Packet, around: Surroundings): readonly NftWalk[] {
-  const first = walkOnce(table, packet, around, 0);
-  const rest = Array.from({ length: first.choices - 1 }, (_, i) => walkOnce(table, packet, around, i + 1));
+/** Every way a new packet can go through the table; `asked` hears which elements the answer depends on. */
+export function walkNftables(
+  table: NftTable,
+  packet: Packet,
+  around: Surroundings,
+  asked: Asked = () => {},
+): readonly NftWalk[] {
+  const once = (pick: number) => walkOnce(table, packet, around, asked, pick);
+  const first = once(0);
+  const rest = Array.from({ length: first.choices - 1 }, (_, i) => once(i + 1));
   return [first, ...rest].map(({ walk }) => walk);
 }
 
 type State = {
   readonly table: NftTable;
   readonly around: Surroundings;
+  readonly asked: Asked;
   readonly packet: Packet;
   readonly pick: number;
   choices: number;
@@ -54,11 +61,13 @@ function walkOnce(
   table: NftTable,
   packet: Packet,
   around: Surroundings,
+  asked: Asked,
   pick: number,
 ): { walk: NftWalk; choices: number } {
   const state: State = {
     table,
     around,
+    asked,
     packet,
     pick,
     choices: 1,
@@ -158,6 +167,7 @@ function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "r
         break;
       case "vmap": {
         const key = keyOf(state, statement.fields);
+        state.asked(statement.map, key, null);
         const found = state.table.elements.get(statement.map)?.get(key);
         if (found === undefined) return "next";
         element = `${key} : ${found.data}`;
@@ -171,6 +181,7 @@ function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "r
         if (state.packet.to.protocol !== statement.protocol) return "next";
         const key = keyOf(state, statement.fields);
         const slot = choose(state, statement.slots);
+        state.asked(statement.map, key, slot);
         const backend = state.table.spreads.get(statement.map)?.get(key)?.backends[slot];
         if (backend === undefined) return "next";
         element = `${key} . ${slot} : ${backend.address} . ${backend.port}`;
@@ -241,7 +252,10 @@ function memberOf(state: State, name: string, key: string): string | null {
   if (state.around.remembered?.get(name)?.has(key)) return key;
   const set = state.table.sets.get(name);
   const elements = state.table.elements.get(name);
-  if (set?.interval !== true) return elements?.has(key) ? key : null;
+  if (set?.interval !== true) {
+    state.asked(name, key, null);
+    return elements?.has(key) ? key : null;
+  }
   const at = key.includes(" . ") ? key.lastIndexOf(" . ") + 3 : 0;
   const [head, address] = [key.slice(0, at), key.slice(at)];
   for (const element of elements?.keys() ?? []) {

@@ -2,15 +2,17 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { walkNftables } from "../../src/explain/nftables.ts";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
+import { pickersAmong } from "../../src/modes/nftables/pickers.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { print } from "../../src/plan/nftables/print.ts";
 import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { servicePort, settings, snapshotOf } from "../clusters.ts";
+import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 import { routesFor } from "../scenario-routes.ts";
 import { readScenario, scenarioNames } from "../scenarios.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
@@ -47,6 +49,46 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
       }),
       { numRuns: 20 },
     );
+  });
+
+  it("a glance shows every packet what the whole would, whatever else is wanted", async () => {
+    const around = { localAddresses: [], podInterface: "pod0" };
+    const packets = fc.array(packet(family), { minLength: 10, maxLength: 20 });
+    const fates = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(
+        state,
+        fc.array(servicePort(family), { maxLength: 3 }),
+        packets,
+        async (held, ports, sent) => {
+          const tableOf = (some: readonly ServicePort[]) =>
+            unfold(compile(null, route(null, snapshotOf(some, family), held.settings)));
+          await host.apply(diff(await host.read(tableOf(held.ports)), tableOf(held.ports)));
+          const part = tableOf([...held.ports.slice(0, 2), ...ports]);
+          const wanted = (names: readonly string[]) => {
+            const pickers = pickersAmong(names, held.settings).map((chain) => [chain.name, chain] as const);
+            return { ...part, chains: new Map([...pickers, ...part.chains]) };
+          };
+          const whole = await host.read(wanted([...tableOf(held.ports).chains.keys()]));
+          for (const each of sent) {
+            const seen = await host.glance(wanted, (table, asked) =>
+              walkNftables(table, each, around, asked),
+            );
+            expect(seen).toEqual(walkNftables(whole!, each, around));
+            for (const { outcome } of seen!) fates.add(outcome.kind);
+          }
+        },
+      ),
+      { numRuns: 25 },
+    );
+    expect(fates).toContain("forward");
+    here.run("nft", "flush", "ruleset");
+    expect(
+      await host.glance(
+        () => unfold(compile(null, route(null, snapshotOf([], family), fc.sample(settings(family), 1)[0]!))),
+        () => 1,
+      ),
+    ).toBeNull();
   });
 
   it("is listed by nft as print() says, as JSON too, and the listing loads to the same listing", async () => {

@@ -2,7 +2,7 @@
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
-import { type Element, readElements } from "./elements.ts";
+import { type Element, readElements, writeElement } from "./elements.ts";
 import { endMessage, flag, type Message } from "./message.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type Verb,
   verbType,
 } from "./nftables.ts";
-import { ask, type Place, withSocket } from "./socket.ts";
+import { ask, type NetlinkSocket, type Place, withSocket } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 /** A table with everything in it. Rules are in their order, elements in none. */
@@ -41,11 +41,31 @@ export async function readTable(
   place: Place = {},
   signal?: AbortSignal,
 ): Promise<{ readonly contents: TableContents | null; readonly generation: number }> {
+  const { read, generation } = await atOneMoment({ family, name, place, signal }, () => true);
+  return { contents: read, generation };
+}
+
+type Which = {
+  readonly family: NfFamily;
+  readonly name: string;
+  readonly place: Place;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** A table, with the elements of some sets, and what `more` makes of it before anything changes. */
+export async function atOneMoment<T = TableContents>(
+  { family, name, place, signal }: Which,
+  isRead: (set: NftSet) => boolean,
+  more: (contents: TableContents) => Promise<T> = async (contents) => contents as T,
+): Promise<{ readonly read: T | null; readonly generation: number }> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const before = await readGeneration(place, signal);
-    const contents = await contentsOf(family, name, place, signal);
+    const read = await unlessGone(async () => {
+      const contents = await contentsOf(family, name, place, signal, isRead);
+      return contents === null ? null : await more(contents);
+    });
     const after = await readGeneration(place, signal);
-    if (before.id === after.id && contents !== undefined) return { contents, generation: after.id };
+    if (before.id === after.id && read !== undefined) return { read, generation: after.id };
   }
   throw new HostError(
     "interrupted",
@@ -54,6 +74,16 @@ export async function readTable(
       errno: "EINTR",
     },
   );
+}
+
+/** Undefined when something was deleted between two dumps: the generation has moved on as well. */
+async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof HostError && error.errno === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 export async function readGeneration(place: Place = {}, signal?: AbortSignal): Promise<Generation> {
@@ -131,30 +161,51 @@ export async function readSetElements(
   return lists.flat();
 }
 
+/** The element with this key; null when there is none. Not for sets of ranges. */
+export async function readOneElement(
+  socket: NetlinkSocket,
+  family: NfFamily,
+  { table, set, element }: { readonly table: string; readonly set: string; readonly element: Element },
+  signal?: AbortSignal,
+): Promise<Element | null> {
+  const out = new Writer(512);
+  const at = beginNetfilter(out, verbType("getElements"), flag.request | flag.acknowledge, 1, family);
+  codecs.elements.write(out, { table, set });
+  const list = out.nest(elementListAttribute);
+  writeElement(out, element);
+  out.end(list);
+  endMessage(out, at);
+  const found: Element[] = [];
+  try {
+    await ask(socket, `read an element of ${set}`, out.bytes(), signal, (from, message) => {
+      found.push(...elementsIn(from, message));
+    });
+  } catch (error) {
+    if (error instanceof HostError && error.errno === "ENOENT") return null;
+    throw error;
+  }
+  return found[0] ?? null;
+}
+
 async function contentsOf(
   family: NfFamily,
   name: string,
   place: Place,
   signal: AbortSignal | undefined,
-): Promise<TableContents | null | undefined> {
-  try {
-    const table = (await readTables(place, signal)).find(
-      (each) => each.family === family && each.name === name,
-    );
-    if (table === undefined) return null;
-    const chains = (await readChains(family, place, signal)).filter((chain) => chain.table === name);
-    const rules = await readRules(family, { table: name }, place, signal);
-    const sets = await readSets(family, name, place, signal);
-    const counters = await readCounters(family, name, place, signal);
-    const elements = new Map<string, readonly Element[]>();
-    for (const set of sets)
-      elements.set(set.name, await readSetElements(family, name, set.name, place, signal));
-    return { table, chains, rules, sets, elements, counters };
-  } catch (error) {
-    // Something was deleted between two dumps: the generation has moved on as well.
-    if (error instanceof HostError && error.errno === "ENOENT") return undefined;
-    throw error;
-  }
+  isRead: (set: NftSet) => boolean,
+): Promise<TableContents | null> {
+  const table = (await readTables(place, signal)).find(
+    (each) => each.family === family && each.name === name,
+  );
+  if (table === undefined) return null;
+  const chains = (await readChains(family, place, signal)).filter((chain) => chain.table === name);
+  const rules = await readRules(family, { table: name }, place, signal);
+  const sets = await readSets(family, name, place, signal);
+  const counters = await readCounters(family, name, place, signal);
+  const elements = new Map<string, readonly Element[]>();
+  for (const set of sets.filter(isRead))
+    elements.set(set.name, await readSetElements(family, name, set.name, place, signal));
+  return { table, chains, rules, sets, elements, counters };
 }
 
 function dumpAll<T>(

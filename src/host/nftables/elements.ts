@@ -50,6 +50,12 @@ function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElem
   }
 }
 
+/** What to ask for one element by; not for sets of ranges. */
+export function encodeQuestion(set: NftSet, key: string, slot: number | null): KernelElement {
+  if (slot !== null) return { key: encodeKey(set, key), slot };
+  return encodeItem(set, { key, slot, data: null, comment: null });
+}
+
 /** What a dumped set holds, in the Plan's words. */
 export function decodeElements(
   set: NftSet,

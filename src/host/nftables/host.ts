@@ -1,15 +1,17 @@
 // The kernel's table of one family: read in the Plan's words, changed by Patches, each one transaction.
 import { quoted } from "../../model/problem.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
-import type { FoundTable, NftFamily, NftTable } from "../../plan/nftables/types.ts";
+import type { Asked, FoundTable, NftFamily, NftSet, NftTable } from "../../plan/nftables/types.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
-import { readTable } from "../netlink/ruleset.ts";
+import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
+import { atOneMoment, readOneElement, readTable } from "../netlink/ruleset.ts";
 import { type NetlinkSocket, openSocket, type Place } from "../netlink/socket.ts";
 import { watchTables } from "../netlink/tableevents.ts";
 import { transact } from "../netlink/transaction.ts";
 import { type Commits, commitsIn, type Mark } from "./commits.ts";
 import { decodeRemembered, decodeTable } from "./decode.ts";
+import { encodeQuestion } from "./elements.ts";
 import { type Encoded, encodePatch } from "./encode.ts";
 import { canOwn, ownedFlags, ownershipOf } from "./ownership.ts";
 
@@ -94,6 +96,45 @@ export class NftablesHost implements TableHost {
     return (await this.find(want, signal))?.table ?? null;
   }
 
+  /**
+   * What `look` makes of the table, of whose large sets it sees what it asks for; null when there is no table. Rules are recognised by
+   * what would be wanted among chains of these names.
+   */
+  async glance<T>(
+    wanted: (chains: readonly string[]) => NftTable,
+    look: (table: NftTable, asked: Asked) => T,
+    signal?: AbortSignal,
+  ): Promise<T | null> {
+    const which = { family: this.family, name: tableName, place: this.#place, signal };
+    const { read } = await atOneMoment(which, isOfRanges, async (contents) => {
+      const want = wanted(contents.chains.map(({ name }) => name));
+      const elements = new Map(contents.elements);
+      const told = new Set<string>();
+      for (;;) {
+        const table = decodeTable({ ...contents, elements }, want);
+        const questions = new Map<string, Parameters<Asked>>();
+        const seen = look(table, (...question) => {
+          const text = question.join(" ");
+          if (!told.has(text)) questions.set(text, question);
+        });
+        if (questions.size === 0) return { seen };
+        for (const [text, [name, key, slot]] of questions) {
+          told.add(text);
+          const found = await this.#element(table.sets.get(name), key, slot, signal);
+          if (found !== null) elements.set(name, [...(elements.get(name) ?? []), found]);
+        }
+      }
+    });
+    return read?.seen ?? null;
+  }
+
+  #element(set: NftSet | undefined, key: string, slot: number | null, signal: AbortSignal | undefined) {
+    // One that is not ours, and is not understood.
+    if (set === undefined || set.key.length === 0) return null;
+    const element = encodeQuestion(set, key, slot);
+    return readOneElement(this.#socket, this.family, { table: tableName, set: set.name, element }, signal);
+  }
+
   async apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written> {
     if (patch.length === 0) return { operations: 0, bytes: 0 };
     const tableFlags = this.owned && plain === undefined ? ownedFlags : 0;
@@ -165,6 +206,11 @@ export class PatchRefused extends HostError {
       };
     });
   }
+}
+
+/** Such sets are asked by range and not by key; so are the maps that rules have for themselves, and both are small. */
+function isOfRanges({ flags }: KernelSet): boolean {
+  return (flags & (setFlag.interval | setFlag.anonymous)) !== 0;
 }
 
 function ownedByAnother(family: NftFamily, owner: number | undefined): HostError {

@@ -21,15 +21,27 @@ export function pickerName(kind: PickerKind, protocol: Protocol, slots: number):
   return `${kind}/${protocol}/${slots}`;
 }
 
-export type PickerKind =
-  | "pick"
-  | "pick-local"
-  | "external"
-  | "external-local"
-  | "nodeport"
-  | "nodeport-local"
-  | "pick-nodeport"
-  | "pick-nodeport-local";
+const pickerKinds = [
+  "pick",
+  "pick-local",
+  "external",
+  "external-local",
+  "nodeport",
+  "nodeport-local",
+  "pick-nodeport",
+  "pick-nodeport-local",
+] as const;
+
+export type PickerKind = (typeof pickerKinds)[number];
+
+/** What `pickerName` made the name of; null when it did not. */
+export function pickerNamed(
+  name: string,
+): { readonly kind: PickerKind; readonly protocol: Protocol; readonly slots: number } | null {
+  const [, before, protocol, slots] = /^([a-z-]+)\/(tcp|udp|sctp)\/([1-9]\d{0,5})$/.exec(name) ?? [];
+  const kind = pickerKinds.find((each) => each === before);
+  return kind === undefined ? null : { kind, protocol: protocol as Protocol, slots: Number(slots) };
+}
 
 /** The kernel takes element comments of at most 128 bytes. */
 export function shortComment(text: string): string {

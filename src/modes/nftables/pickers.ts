@@ -3,7 +3,7 @@ import type { FamilySettings } from "../../config/settings.ts";
 import type { Protocol } from "../../model/snapshot.ts";
 import type { Chain, Rule, Statement } from "../../plan/nftables/types.ts";
 import { byAddress, byNodePort, commented, fromPod, rule } from "./foundation.ts";
-import { type PickerKind, pickerName } from "./names.ts";
+import { type PickerKind, pickerName, pickerNamed } from "./names.ts";
 
 /** The picker and the chains it leads to, the picker first; the same objects for the same arguments. */
 export function picker(
@@ -24,6 +24,14 @@ export function picker(
     made.set(name, chains);
   }
   return chains;
+}
+
+/** Those among chains of these names, whatever they were made for. */
+export function pickersAmong(names: readonly string[], settings: FamilySettings): readonly Chain[] {
+  return names.flatMap((name) => {
+    const named = pickerNamed(name);
+    return named === null ? [] : picker(named.kind, named.protocol, named.slots, settings)[0]!;
+  });
 }
 
 const known = new WeakMap<FamilySettings, Map<string, readonly Chain[]>>();

@@ -101,6 +101,9 @@ export type NftTable = {
   readonly spreads: ReadonlyMap<string, ReadonlyMap<string, Spread>>;
 };
 
+/** Hears which element of a set, or which slot of a slot map, an answer depends on, whether it is there or not. */
+export type Asked = (set: string, key: string, slot: number | null) => void;
+
 /** A client that a sticky ServicePort remembers in a set that packets fill, and for how long still. */
 export type Client = { readonly address: Address; readonly milliseconds: number };
 
