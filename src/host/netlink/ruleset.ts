@@ -41,7 +41,8 @@ export async function readTable(
   place: Place = {},
   signal?: AbortSignal,
 ): Promise<{ readonly contents: TableContents | null; readonly generation: number }> {
-  const { read, generation } = await atOneMoment({ family, name, place, signal }, () => true);
+  const which = { family, name, place, signal };
+  const { read, generation } = await atOneMoment(which, () => true, (contents) => Promise.resolve(contents));
   return { contents: read, generation };
 }
 
@@ -53,10 +54,10 @@ type Which = {
 };
 
 /** A table, with the elements of some sets, and what `more` makes of it before anything changes. */
-export async function atOneMoment<T = TableContents>(
+export async function atOneMoment<T>(
   { family, name, place, signal }: Which,
   isRead: (set: NftSet) => boolean,
-  more: (contents: TableContents) => Promise<T> = async (contents) => contents as T,
+  more: (contents: TableContents) => Promise<T>,
 ): Promise<{ readonly read: T | null; readonly generation: number }> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const before = await readGeneration(place, signal);

@@ -84,6 +84,16 @@ it("ends where a file ends that is shorter than it was", async () => {
   expect(found.equals(text(2_500))).toBe(true);
 });
 
+it("is all of a file that grew since somebody looked", async () => {
+  await writeFile(path, text(7_700));
+  const all = await withPieces(
+    { path, bytes: 2_500, isLasting: true },
+    (pieces) => together(pieces, 0),
+    1_000,
+  );
+  expect(all.text.equals(text(7_700))).toBe(true);
+});
+
 it("a piece that cannot be read is told to whoever asks for it", async () => {
   for (const bytes of [10, 10_000]) {
     const asked = withPieces(

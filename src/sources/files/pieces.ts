@@ -27,7 +27,9 @@ export async function withPieces<T>(
   if (bytes <= size) return use(onePiece(await readSmall(path)));
   const handle = await open(path);
   try {
-    return await use(new FilePieces(handle, { bytes, isLasting, size }));
+    // It may be another file by now.
+    const now = await handle.stat();
+    return await use(new FilePieces(handle, { bytes: now.size, isLasting, size }));
   } finally {
     await handle.close();
   }
