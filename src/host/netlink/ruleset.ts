@@ -42,7 +42,11 @@ export async function readTable(
   signal?: AbortSignal,
 ): Promise<{ readonly contents: TableContents | null; readonly generation: number }> {
   const which = { family, name, place, signal };
-  const { read, generation } = await atOneMoment(which, () => true, (contents) => Promise.resolve(contents));
+  const { read, generation } = await atOneMoment(
+    which,
+    () => true,
+    (contents) => Promise.resolve(contents),
+  );
   return { contents: read, generation };
 }
 
