@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/netns.ts";
-import { clusterOf, nodeName, type Size, serviceObject, sizeText } from "./lib/cluster.ts";
+import { clusterOf, nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
 
 const rounds = Number(process.env.TURNOUT_LOOK_ROUNDS ?? 7);
@@ -136,12 +136,10 @@ function written(size: Size) {
     writeFileSync(path, text);
     return path;
   };
-  const changed = serviceObject(size.services >> 1) as unknown as { readonly spec: object };
+  const middle = 1 + size.services;
+  const { spec } = items[middle] as unknown as { readonly spec: object };
   const ports = [{ name: "http", protocol: "TCP", port: 81, targetPort: 8080 }];
-  const other = items.with(1 + size.services, {
-    ...items[1 + size.services]!,
-    spec: { ...changed.spec, ports },
-  } as never);
+  const other = items.with(middle, { ...items[middle]!, ...{ spec: { ...spec, ports } } });
   return {
     ways: {
       JSON: put("list.json", JSON.stringify(list(items), null, 4)),
