@@ -1,6 +1,6 @@
 // The socket layer: consistent reads under change, a free event loop, clear errors, and processes that end when they should.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -9,10 +9,15 @@ import type { HostError } from "../../src/host/error.ts";
 import type { Operation } from "../../src/host/netlink/batch.ts";
 import { u32Bytes } from "../../src/host/netlink/bytes.ts";
 import type { Element } from "../../src/host/netlink/elements.ts";
+import { endMessage, flag, messagesIn } from "../../src/host/netlink/message.ts";
+import { native } from "../../src/host/netlink/native.ts";
+import { beginNetfilter } from "../../src/host/netlink/netfilter.ts";
+import { verbType } from "../../src/host/netlink/nftables.ts";
 import { readSetElements, readTable } from "../../src/host/netlink/ruleset.ts";
 import { declareSet } from "../../src/host/netlink/settypes.ts";
-import { openSocket } from "../../src/host/netlink/socket.ts";
+import { openSocket, protocolNumber } from "../../src/host/netlink/socket.ts";
 import { transact } from "../../src/host/netlink/transaction.ts";
+import { Writer } from "../../src/host/netlink/writer.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 const at = { family: "ip", table: "t" } as const;
@@ -91,6 +96,40 @@ describe.runIf(isRoot)("netlink sockets", () => {
     expect(await readSetElements("ip", "t", "s", place())).toHaveLength(11);
   });
 
+  it("read more at once than they have room for, each into room of its own", async () => {
+    const socket = await openSocket("netfilter", place());
+    await transact(socket, filled(3, 120_000));
+    const reading = Array.from({ length: 3 }, () => readSetElements("ip", "t", "s", place()));
+    const wanted = new Set(keys(3, 120_000).map(({ key }) => key));
+    for (const found of await Promise.all(reading)) {
+      expect(found).toHaveLength(wanted.size);
+      expect(found.every(({ key }) => wanted.has(key))).toBe(true);
+    }
+    await socket.close();
+  });
+
+  it("tell what fits its place from what does not", async () => {
+    const socket = await openSocket("netfilter", place());
+    await transact(socket, filled(0, 2_000));
+    await socket.close();
+    const system = await native();
+    const { fd } = system.open(protocolNumber.netfilter, here.path);
+    try {
+      const [small, large] = [system.datagrams(2, 32), system.datagrams(2, 4096)];
+      expect(await system.receiveMany(fd, large)).toBe(0);
+      writeSync(fd, allTables());
+      expect(await system.receiveMany(fd, small)).toBe(2);
+      expect([small.at(0), small.at(1)]).toEqual([null, { buffer: expect.any(Buffer), length: 20 }]);
+      writeSync(fd, allTables());
+      expect(await system.receiveMany(fd, large)).toBe(2);
+      const { buffer, length } = large.at(0)!;
+      expect([...messagesIn(buffer, length)]).toHaveLength(1);
+      expect(length).toBeGreaterThan(32);
+    } finally {
+      closeSync(fd);
+    }
+  });
+
   it("stop a dump halfway, and work afterwards", async () => {
     const socket = await openSocket("netfilter", place());
     await transact(socket, filled(0, 50_000));
@@ -152,6 +191,13 @@ const listening = `
   await watchAddresses({ changed: nothing, lost: nothing }, never);
   if (process.argv[2] === "exit") setTimeout(() => process.exit(7), 20);
 `;
+
+function allTables(): Uint8Array {
+  const out = new Writer(64);
+  const start = beginNetfilter(out, verbType("getTable"), flag.request | flag.dump, 1, null);
+  endMessage(out, start);
+  return out.bytes();
+}
 
 function add(key: string): Operation {
   return { kind: "addElements", to: { ...at, set: "s" }, elements: [{ key }] };

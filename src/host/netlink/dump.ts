@@ -1,8 +1,9 @@
 // Netlink dumps: streamed or whole. Each has a socket of its own, so that it can be dropped halfway.
-import { closeSync, read } from "node:fs";
+import { closeSync } from "node:fs";
 import { HostError } from "../error.ts";
+import type { Datagrams } from "./datagrams.ts";
 import { isInterrupted, type Message, messagesIn, messageType, readAnswer } from "./message.ts";
-import { native } from "./native.ts";
+import { type Native, native } from "./native.ts";
 import {
   configure,
   datagramSize,
@@ -16,8 +17,10 @@ import {
 export type Datagram = { readonly buffer: Buffer; readonly length: number };
 
 const restarts = 10;
+/** How many datagrams are fetched between two turns of the event loop; the kernel goes on meanwhile. */
+const atOnce = 32;
 
-/** Streams a dump; the buffer is overwritten by the next turn. At its end it throws if the kernel says it is inconsistent. */
+/** Streams a dump; buffers are used again. At its end it throws if the kernel says it is inconsistent. */
 export async function* dump(
   protocol: Protocol,
   what: string,
@@ -31,21 +34,20 @@ export async function* dump(
   try {
     configure(system, fd);
     await writeAll(fd, request);
-    const buffer = Buffer.allocUnsafe(datagramSize);
     let interrupted = false;
-    for (;;) {
-      const length = await readSome(fd, buffer, what);
+    for await (const datagram of datagramsFrom(system, fd, what)) {
+      const { buffer, length } = datagram;
       for (const message of messagesIn(buffer, length)) {
         interrupted ||= isInterrupted(message);
         if (message.type !== messageType.done && message.type !== messageType.error) continue;
         const answer = readAnswer(buffer, message);
         if (answer.errno !== 0) throw refused(what, answer);
-        yield { buffer, length };
+        yield datagram;
         if (interrupted)
           throw new HostError("interrupted", `Cannot ${what}: it changed meanwhile`, { errno: "EINTR" });
         return;
       }
-      yield { buffer, length };
+      yield datagram;
       signal?.throwIfAborted();
     }
   } finally {
@@ -80,18 +82,23 @@ export async function collect<T>(
   }
 }
 
-// Between the start of a dump and its end there is always something to read, so this never waits for the kernel.
-function readSome(fd: number, buffer: Buffer, what: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    read(fd, buffer, 0, buffer.length, null, (error, length) => {
-      if (error === null && length > 0 && length < buffer.length) resolve(length);
-      else reject(notRead(error, what));
-    });
-  });
-}
+/** Room that no dump uses now. */
+const spare: Datagrams[] = [];
 
-function notRead(error: NodeJS.ErrnoException | null, what: string): HostError {
-  const errno = error?.code ?? "";
-  const why = errno === "" ? "the answer is too large" : errno;
-  return new HostError("lost", `Cannot ${what}: ${why}`, { cause: error ?? undefined, errno });
+/** Without end: who reads knows the last one. Between the start of a dump and its end there is always something to read. */
+async function* datagramsFrom(system: Native, fd: number, what: string): AsyncGenerator<Datagram> {
+  const room = spare.pop() ?? system.datagrams(atOnce, datagramSize);
+  try {
+    for (;;) {
+      const received = await system.receiveMany(fd, room);
+      if (received === 0) throw new HostError("lost", `Cannot ${what}: the kernel broke off`);
+      for (let i = 0; i < received; i++) {
+        const datagram = room.at(i);
+        if (datagram === null) throw new HostError("lost", `Cannot ${what}: the answer is too large`);
+        yield datagram;
+      }
+    }
+  } finally {
+    spare.push(room);
+  }
 }

@@ -3,6 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { constants } from "node:os";
 import { HostError } from "../error.ts";
 import { littleEndian } from "./bytes.ts";
+import { Datagrams } from "./datagrams.ts";
 
 export type Watch = { close(): void };
 
@@ -15,6 +16,10 @@ export type Native = {
   attachFilter(fd: number, program: Uint8Array): boolean;
   /** The next datagram's true length, 0 when none is waiting. Throws ENOBUFS when the kernel dropped some. */
   receive(fd: number, into: Uint8Array): number;
+  /** Room for so many datagrams, each of at most so many bytes. */
+  datagrams(count: number, size: number): Datagrams;
+  /** Off the event loop: how many of the waiting datagrams were put there; 0 when there is none, or it cannot be read. */
+  receiveMany(fd: number, into: Datagrams): Promise<number>;
   /** Calls back in the event loop whenever there is something to read; does not keep the process alive. */
   watch(fd: number, readable: () => void): Watch;
   /** Runs code in another network namespace. It must be synchronous: only this thread moves, and it moves back. */
@@ -71,6 +76,7 @@ async function load(): Promise<Native> {
   const getsockname = libc.func("int getsockname(int, void *, void *)");
   const setsockopt = libc.func("int setsockopt(int, int, int, void *, uint32_t)");
   const recv = libc.func("intptr_t recv(int, void *, size_t, int)");
+  const recvmmsg = libc.func("int recvmmsg(int, void *, uint32_t, int, void *)");
   const setns = libc.func("int setns(int, int)");
 
   const fail = (what: string): never => {
@@ -118,6 +124,16 @@ async function load(): Promise<Native> {
       if (errno === EAGAIN) return 0;
       throw new HostError("lost", `Cannot read from a netlink socket: ${errnoName(errno)}`, {
         errno: errnoName(errno),
+      });
+    },
+    datagrams: (count, size) =>
+      new Datagrams(count, size, { wordSize: koffi.sizeof("void *"), addressOf: koffi.address }),
+    receiveMany(fd, { headers, count }) {
+      return new Promise((resolve, reject) => {
+        recvmmsg.async(fd, headers, count, MSG_DONTWAIT, null, (error: Error | null, received: number) => {
+          if (error === null) resolve(Math.max(0, received));
+          else reject(error);
+        });
       });
     },
     watch(fd, readable) {
