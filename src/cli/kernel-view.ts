@@ -18,11 +18,10 @@ import { NftablesHost } from "../host/nftables/host.ts";
 import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
-import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { compileTable } from "../modes/nftables/compile.ts";
 import { pickersAmong } from "../modes/nftables/pickers.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
 import { noRelays, type OpenRelays, socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
-import { unfold } from "../plan/nftables/plan.ts";
 import type { Asked } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
@@ -67,7 +66,7 @@ export async function lookAtKernel(
   };
 
   async function nftablesWays(): Promise<{ want: Way[]; have: Way[] }> {
-    const table = unfold(compileNftables(null, routes));
+    const table = compileTable(routes);
     const host = await NftablesHost.open({ family: table.family, ...placeOf(look) });
     try {
       const ways = (from: typeof table, asked?: Asked): Way[] =>

@@ -3,7 +3,7 @@ import type { ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
-import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { compileTable } from "../modes/nftables/compile.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
 import { socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import { chainsOf } from "../plan/iptables/plan.ts";
@@ -11,7 +11,6 @@ import { print as printIptables } from "../plan/iptables/print.ts";
 import { type IptablesPlan, tableNames } from "../plan/iptables/types.ts";
 import { print as printIpvs } from "../plan/ipvs/print.ts";
 import type { IpvsPlan } from "../plan/ipvs/types.ts";
-import { unfold } from "../plan/nftables/plan.ts";
 import { print as printNftables } from "../plan/nftables/print.ts";
 import type { NftTable } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
@@ -22,7 +21,7 @@ type Rendered = { readonly text: () => string; readonly data: () => unknown };
 
 export const renderedBy: Readonly<Record<Mode, (routes: Routes, config: ValidConfig) => Rendered>> = {
   nftables: (routes) => {
-    const table = unfold(compileNftables(null, routes));
+    const table = compileTable(routes);
     return { text: () => printNftables(table), data: () => tableData(table) };
   },
   iptables: (routes) => {

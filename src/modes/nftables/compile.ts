@@ -1,8 +1,8 @@
 // Routes → the nftables Plan: constant rules, and elements for everything that changes.
 import type { FamilySettings } from "../../config/settings.ts";
 import type { Cidr } from "../../model/address.ts";
-import { emptyPlan, withFragments } from "../../plan/nftables/plan.ts";
-import type { Foundation, NftPlan } from "../../plan/nftables/types.ts";
+import { emptyPlan, tableOf, withFragments } from "../../plan/nftables/plan.ts";
+import type { Foundation, Fragment, NftPlan, NftTable } from "../../plan/nftables/types.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { foundation } from "./foundation.ts";
 import { compilePort } from "./port.ts";
@@ -16,6 +16,15 @@ export function compile(before: NftPlan | null, routes: Routes): NftPlan {
     return [key, port === undefined ? undefined : compilePort(port, routes.settings)] as const;
   });
   return withFragments(before ?? emptyPlan(base), base, changes);
+}
+
+/** The table of the Plan alone, for who wants it once: nothing is kept that would make a change cheap. */
+export function compileTable({ settings, serviceCIDRs, ports }: Routes): NftTable {
+  return tableOf(foundation(settings, serviceCIDRs), fragmentsOf());
+
+  function* fragmentsOf(): Generator<Fragment> {
+    for (const port of ports.values()) yield compilePort(port, settings);
+  }
 }
 
 /** The foundation before, if nothing it depends on changed: its identity says that it need not be compared. */

@@ -34,7 +34,7 @@ export function withFragments(
 
 /** The whole table of a Plan. */
 export function unfold(plan: NftPlan): NftTable {
-  return unfoldFragments(plan, plan.fragments.values());
+  return tableOf(plan.foundation, plan.fragments.values());
 }
 
 /**
@@ -54,7 +54,7 @@ export function unfoldChanged(
     if (before !== undefined) old.push(before);
     if (after !== undefined) now.push(after);
   }
-  const tables = { have: unfoldFragments(have, old), want: unfoldFragments(want, now) };
+  const tables = { have: tableOf(have.foundation, old), want: tableOf(want.foundation, now) };
   keepShared(have, now, tables.have);
   keepShared(want, old, tables.want);
   return tables;
@@ -104,7 +104,8 @@ type MutableTable = {
   spreads: Map<string, Map<string, Spread>>;
 };
 
-function unfoldFragments({ foundation }: NftPlan, fragments: Iterable<Fragment>): MutableTable {
+/** Foundation and Fragments in one table. */
+export function tableOf(foundation: Foundation, fragments: Iterable<Fragment>): MutableTable {
   const table: MutableTable = {
     family: foundation.family,
     sets: new Map(foundation.sets.map((set) => [set.name, set])),
