@@ -63,6 +63,8 @@ async function askDaemon(what: string, path: string): Promise<void> {
       status: ["status"],
       explain: question,
       "explain --live": [...question, "--live"],
+      render: ["render"],
+      "render -o nftables": ["render", "-o", "nftables"],
       "diff --live": ["diff", "--live"],
     };
     for (const [name, words] of Object.entries(commands))

@@ -14,6 +14,8 @@ import { withMistakes } from "../src/cli/mistake.ts";
 import { render } from "../src/cli/render.ts";
 import { run } from "../src/cli/run.ts";
 import { printStatus, status } from "../src/cli/status.ts";
+import { writeConfig } from "../src/config/write.ts";
+import { defaultConfig } from "../src/explain/node-routes.ts";
 import { HostError } from "../src/host/error.ts";
 import type { Status } from "../src/observe/status.ts";
 import { serveStatus } from "../src/observe/status-socket.ts";
@@ -519,6 +521,7 @@ describe("status", () => {
       "/": () => told,
       "/relays": () => ({}),
       "/view": () => null,
+      "/cluster": () => [null],
     }));
     try {
       const json = await said(status, `--source=daemon:${socket}`, "-o", "json");
@@ -526,6 +529,29 @@ describe("status", () => {
       await expect(json.out).toMatchFileSnapshot(golden("status.json.txt"));
       const text = await said(status, `--source=daemon:${socket}`);
       expect(text.out).toBe(printStatus(told, 1_000_000));
+    } finally {
+      close();
+    }
+  });
+
+  it.each([
+    ["of another version reads what that one reads", "0.0.1", [], 0, "shop/web:http"],
+    ["reads what it reads when told to", "0.0.0", ["--anew"], 0, "shop/web:http"],
+    ["cannot look where it knows nothing yet", "0.0.0", [], 1, "the daemon does not know the cluster yet"],
+  ])("who asks a daemon %s", async (_, version, flags, code, words) => {
+    const socket = join(scratch, "sockets", "young.sock");
+    const configuration = writeConfig(defaultConfig("nftables"));
+    const facts = { ...told, node: "node-a", source: shop[1]!, version, configuration };
+    const answers = {
+      "/": () => facts,
+      "/relays": () => ({}),
+      "/view": () => null,
+      "/cluster": () => [null],
+    };
+    const close = await serveStatus(socket, () => answers);
+    try {
+      const { code: ended, out, err } = await said(render, `--source=daemon:${socket}`, ...flags);
+      expect({ ended, text: `${out}${err}` }).toEqual({ ended: code, text: expect.stringContaining(words) });
     } finally {
       close();
     }

@@ -1,5 +1,6 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
 import { compareRoutes, printComparison } from "../explain/compare.ts";
+import type { Family } from "../model/address.ts";
 import { differences } from "../sync/differences.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
@@ -10,7 +11,9 @@ import {
   lookFlags,
   lookFrom,
   lookHelp,
+  lookSwitches,
   placeOf,
+  type Seen,
   unknownNode,
   unreadable,
 } from "./look.ts";
@@ -38,7 +41,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
   return withMistakes("diff", world, async () => {
     const { given, on, help } = readArguments(argv, {
       flags: [...lookFlags, "against"],
-      switches: ["live"],
+      switches: ["live", ...lookSwitches],
       words: {
         most: 0,
         instead:
@@ -57,12 +60,14 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
           : "say with what to compare: --against=files:new.yaml, or --live for the kernel",
       );
     const output = outputOf(given);
-    const look = await lookFrom(given, world.version);
+    const look = await lookFrom({ given, on }, world.version);
     if (live) {
-      const seen = await lookAt(look, signal, live);
-      world.stderr(await unknownNode(seen));
+      let seen: Promise<Seen> | undefined;
+      const see = () => (seen ??= lookAt(look, signal, live));
+      const routes = async (family: Family) => (await see()).routes[family];
       const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
-      const lines = await differences(seen.routes, wanted, placeOf(look), signal, look.families);
+      const lines = await differences(routes, wanted, placeOf(look), signal, look.families);
+      world.stderr(await unknownNode(await see()));
       if (output === "json")
         world.stdout(
           `${JSON.stringify({ node: look.node, mode: look.config.mode, differences: lines }, null, 2)}\n`,
@@ -70,7 +75,10 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       else world.stdout(lines.length === 0 ? "The kernel holds what it should.\n" : `${lines.join("\n")}\n`);
       return lines.length === 0 ? 0 : 3;
     }
-    const other = await lookFrom({ ...given, source: given.against, node: look.node }, world.version);
+    const other = await lookFrom(
+      { given: { ...given, source: given.against, node: look.node }, on },
+      world.version,
+    );
     const [seen, then] = await lookAtBoth(look, other, signal);
     const [broken] = [...unreadable(seen), ...unreadable(then)];
     if (broken !== undefined) throw new Mistake(`cannot compare: ${broken}`);

@@ -17,6 +17,7 @@ import {
   lookFor,
   lookFrom,
   lookHelp,
+  lookSwitches,
   unknownNode,
   unreadable,
 } from "./look.ts";
@@ -29,8 +30,8 @@ Usage: turnout explain FROM TO [--source=…] [--node=NAME] [--mode=nftables] [-
 
   FROM        ${fromExamples}
   TO          ${toExamples}
-${lookHelp}  --live      reads the cluster anew, where a daemon would tell what it knows; compares each step with what the kernel
-              of the node holds, in userspace mode also with the relays of its daemon, and shows tracked connections
+${lookHelp}  --live      compares each step with what the kernel of the node holds, in userspace mode also with the relays of its
+              daemon, and shows tracked connections
   -o          text (default) or json
 
 Examples:
@@ -44,7 +45,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
   return withMistakes("explain", world, async () => {
     const { given, on, words, help } = readArguments(argv, {
       flags: lookFlags,
-      switches: ["live"],
+      switches: ["live", ...lookSwitches],
       words: { most: 2, instead },
     });
     if (help) {
@@ -59,10 +60,10 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     if (!from.ok) throw new Mistake(from.reason);
     if (!to.ok) throw new Mistake(to.reason);
 
-    const first = await lookFrom(given, world.version);
+    const first = await lookFrom({ given, on }, world.version);
     const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
-      given.node === undefined && node !== null ? await lookFrom(given, world.version, node) : first;
+      given.node === undefined && node !== null ? await lookFrom({ given, on }, world.version, node) : first;
     const asked = { from: sender, to: to.value, toText };
     const { seen, whole } = await lookFor(look, asked, signal, live);
     const { routes } = seen;

@@ -7,11 +7,11 @@ import type { ValidConfig } from "../config/config.ts";
 import { senderText, type To } from "../explain/ask.ts";
 import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
-import { snapshotOf, viewFor } from "../explain/view.ts";
+import { snapshotOf, type View, viewFor } from "../explain/view.ts";
 import { type Family, families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { ask } from "../observe/ask.ts";
+import { ask, listen } from "../observe/ask.ts";
 import { systemClock } from "../observe/clock.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status.ts";
 import { nodePlaces } from "../playground/net/layout.ts";
@@ -21,6 +21,7 @@ import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sourc
 import { nodeNames } from "../sources/node-names.ts";
 import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
+import type { Arguments } from "./arguments.ts";
 import { lookConfig } from "./look-config.ts";
 import { Mistake } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
@@ -29,9 +30,11 @@ import { isTcpLiberal } from "./start-up.ts";
 
 /** Flags of every command that looks. */
 export const lookFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;
+export const lookSwitches = ["anew"] as const;
 
 export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground (the one that runs here),
-              or daemon[:SOCKET] (the one that runs here, default); a daemon's node and configuration count
+              or daemon[:SOCKET] (what the one that runs here knows, default); its node and configuration count
+  --anew      reads what the daemon follows, the API or files, instead of asking what it knows
   --node      the node whose view it is; its Node object gives addresses, pod networks and zone
   --config    the KubeProxyConfiguration that counts instead; without any: the defaults, and the Node's podCIDRs
               tell which pods are its own
@@ -56,7 +59,11 @@ export type Look = {
 
 export type Seen = { readonly look: Look; readonly snapshot: Snapshot; readonly routes: BothRoutes };
 
-export async function lookFrom(given: OwnFlags, version: string, preferredNode?: string): Promise<Look> {
+export async function lookFrom(
+  { given, on }: Pick<Arguments, "given" | "on">,
+  version: string,
+  preferredNode?: string,
+): Promise<Look> {
   const source = given.source ?? "daemon";
   if (isPlayground(source)) {
     const pid = playgroundPid(source);
@@ -75,7 +82,8 @@ export async function lookFrom(given: OwnFlags, version: string, preferredNode?:
     return {
       spec: specOf(status.source, version),
       node,
-      toldByDaemon: node === status.node,
+      // One of another version may know it in other words.
+      toldByDaemon: node === status.node && status.version === version && !on.has("anew"),
       socket,
       config,
       families: servedBy(status),
@@ -107,8 +115,22 @@ function servedBy(status: Status): readonly Family[] {
 
 /** The cluster now, as a daemon on that node would route it; `live`: with what the machine itself knows of the node. */
 export async function lookAt(look: Look, signal: AbortSignal, live = false): Promise<Seen> {
-  const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
+  const snapshot = await snapshotFrom(look, signal);
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, await factsOf(look, live)) };
+}
+
+/** All that the daemon knows, where it tells; else what the Source says. */
+async function snapshotFrom(look: Look, signal: AbortSignal): Promise<Snapshot> {
+  if (!look.toldByDaemon) return await firstSnapshot(look.spec, look.node, systemClock, signal);
+  const views: View[] = [];
+  for await (const view of listen(look.socket, "/cluster")) views.push(view ?? knowsNothing());
+  return snapshotOf(views);
+}
+
+function knowsNothing(): never {
+  throw new Mistake(
+    "the daemon does not know the cluster yet: try again in a moment, or say --anew; turnout status tells what it waits for",
+  );
 }
 
 async function factsOf(look: Look, live: boolean): Promise<HostFacts> {
@@ -122,9 +144,11 @@ async function factsOf(look: Look, live: boolean): Promise<HostFacts> {
 /** Two clusters as a daemon on that node would route them: first one, then the other. */
 export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal): Promise<[Seen, Seen]> {
   const { node } = before;
-  if (before.spec.kind !== "files" || after.spec.kind !== "files" || after.node !== node)
+  const filesOf = ({ spec, toldByDaemon }: Look) => (spec.kind === "files" && !toldByDaemon ? spec : null);
+  const [old, young] = [filesOf(before), filesOf(after)];
+  if (old === null || young === null || after.node !== node)
     return [await lookAt(before, signal), await lookAt(after, signal)];
-  const snapshots = await firstSnapshots([before.spec, after.spec], node, systemClock, signal);
+  const snapshots = await firstSnapshots([old, young], node, systemClock, signal);
   const routes = nodeRoutes(snapshots[0], node, before.config);
   return [
     { look: before, snapshot: snapshots[0], routes },
@@ -135,27 +159,26 @@ export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal)
 /** What matters to one question, and how to see the whole. */
 export type Glimpse = { readonly seen: Seen; readonly whole: () => Promise<Seen> };
 
-/** As much of the cluster as answers this question, told by the daemon where it knows, unless it is to be seen `live`. */
+/** As much of the cluster as answers this question. */
 export async function lookFor(
   look: Look,
   { from, to, toText }: { readonly from: Sender; readonly to: To; readonly toText: string },
   signal: AbortSignal,
   live: boolean,
 ): Promise<Glimpse> {
-  if (look.toldByDaemon && !live) {
+  const facts = await factsOf(look, live);
+  if (look.toldByDaemon) {
     const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
-    if (view === null) throw new Mistake("the daemon does not know the cluster yet: try again in a moment");
-    const snapshot = snapshotOf(view);
-    const routes = nodeRoutes(snapshot, look.node, look.config);
-    return { seen: { look, snapshot, routes }, whole: () => lookAt(look, signal) };
+    const snapshot = snapshotOf([view ?? knowsNothing()]);
+    const routes = nodeRoutes(snapshot, look.node, look.config, facts);
+    return { seen: { look, snapshot, routes }, whole: () => lookAt(look, signal, live) };
   }
   const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
-  const facts = await factsOf(look, live);
   const routesOf = (some: Snapshot) => nodeRoutes(some, look.node, look.config, facts);
   const { ipv4, ipv6 } = nodeSettings(snapshot, look.node, look.config, facts);
   const view = viewFor(snapshot, [ipv4.nodeIP, ipv6.nodeIP], from, to);
   return {
-    seen: { look, snapshot, routes: routesOf(snapshotOf(view)) },
+    seen: { look, snapshot, routes: routesOf(snapshotOf([view])) },
     whole: async () => ({ look, snapshot, routes: routesOf(snapshot) }),
   };
 }

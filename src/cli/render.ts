@@ -6,7 +6,7 @@ import { printRoutes } from "../routing/print.ts";
 import type { Routes } from "../routing/routes.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, type Seen, unknownNode } from "./look.ts";
+import { lookAt, lookFlags, lookFrom, lookHelp, lookSwitches, type Seen, unknownNode } from "./look.ts";
 import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { renderedBy } from "./rendered.ts";
 
@@ -27,8 +27,9 @@ Example:
 
 export function render(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
   return withMistakes("render", world, async () => {
-    const { given, words, help } = readArguments(argv, {
+    const { given, on, words, help } = readArguments(argv, {
       flags: lookFlags,
+      switches: lookSwitches,
       words: { most: 1, instead: example },
     });
     if (help) {
@@ -39,7 +40,10 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
     checkOutput(wanted);
     const mode = wanted in renderedBy ? wanted : given.mode;
-    const look = await lookFrom(mode === undefined ? given : { ...given, mode }, world.version);
+    const look = await lookFrom(
+      { given: mode === undefined ? given : { ...given, mode }, on },
+      world.version,
+    );
     const seen = await lookAt(look, signal);
     world.stderr(await unknownNode(seen));
     world.stdout(printAs(wanted, seen, given.mode !== undefined));

@@ -3,7 +3,7 @@ import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { writeConfig } from "../config/write.ts";
 import { parseFrom, parseTo } from "../explain/ask.ts";
-import { viewFor } from "../explain/view.ts";
+import { viewFor, viewsOf } from "../explain/view.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
@@ -52,6 +52,9 @@ export type RunningParts = {
 };
 
 /** Everything that works side by side until one of them says it is over. */
+/** How many ServicePorts are told of between two turns of the event loop: a millisecond's work. */
+const mostPortsAtOnce = 200;
+
 export class Running {
   readonly #options: DaemonOptions;
   readonly #spec: SourceSpec;
@@ -114,6 +117,7 @@ export class Running {
       "/": this.#status.status,
       "/relays": () => this.#relays(),
       "/view": (query) => this.#view(query.get("from") ?? "", query.get("to") ?? ""),
+      "/cluster": () => (this.#known === null ? [null] : viewsOf(this.#known, mostPortsAtOnce)),
     });
     const tidy = tidyAfterLargeSyncs(systemClock);
     const loop = openLoop({

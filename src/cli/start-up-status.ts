@@ -33,7 +33,7 @@ export class StartUpStatus {
       waits: () => this.#wait,
       now: () => systemClock.wall(),
     });
-    this.answering = { "/": status, "/relays": () => ({}), "/view": () => null };
+    this.answering = { "/": status, "/relays": () => ({}), "/view": () => null, "/cluster": () => [null] };
   }
 
   opened(source: Source): void {

@@ -1,4 +1,4 @@
-// What a daemon tells for one question answers it as all it knows would.
+// What a daemon tells for one question answers it as all it knows would, and all it knows can be told in pieces.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../../test/clusters.ts";
@@ -10,7 +10,7 @@ import { parseFrom, parseTo, senderText, type To } from "./ask.ts";
 import { judges } from "./node-routes.ts";
 import { type BothRoutes, questionOf, type Sender } from "./resolve.ts";
 import { traceOf } from "./trace.ts";
-import { snapshotOf, type View, viewFor } from "./view.ts";
+import { snapshotOf, type View, viewFor, viewsOf } from "./view.ts";
 
 const twoFamilies = <T>(make: (family: Family) => fc.Arbitrary<T>) =>
   fc.record({ ipv4: make("ipv4"), ipv6: make("ipv6") });
@@ -31,7 +31,7 @@ it.each(["nftables", "iptables", "ipvs", "userspace"] as const)("in %s mode", (m
         const to = toOf(kind, target, ports, name);
         const all = routesOf(whole, both);
         const view = viewFor(whole, [both.ipv4.nodeIP, both.ipv6.nodeIP], sender, to);
-        const part = routesOf(snapshotOf(JSON.parse(JSON.stringify(view)) as View), both);
+        const part = routesOf(snapshotOf([throughJson(view)]), both);
         expect(answer(mode, sender, to, part)).toEqual(answer(mode, sender, to, all));
         asked++;
         if (view.ipv4.ports.length + view.ipv6.ports.length < whole.ipv4.ports.size + whole.ipv6.ports.size)
@@ -50,6 +50,47 @@ it.each(["node", "pod:10.0.1.5", "outside:203.0.113.9", "pod:fd00::1"])(
     expect(from.ok && from.value.kind !== "named" && senderText(from.value)).toBe(text);
   },
 );
+
+it("tells all it knows in pieces, none of them large", () => {
+  fc.assert(
+    fc.property(
+      twoFamilies((family) => fc.array(checked(servicePort(family)), { maxLength: 9 })),
+      fc.integer({ min: 1, max: 5 }),
+      fc.boolean(),
+      (ports, most, isKnown) => {
+        const whole = { ...snapshot(ports), ...(isKnown ? facts : {}) };
+        const views = [...viewsOf(whole, most)];
+        expect(
+          Math.max(...views.map(({ ipv4, ipv6 }) => ipv4.ports.length + ipv6.ports.length)),
+        ).toBeLessThanOrEqual(most);
+        expect(plain(snapshotOf(views.map(throughJson)))).toEqual(plain(whole));
+      },
+    ),
+  );
+});
+
+const facts: Pick<Snapshot, "node" | "problems"> = {
+  node: {
+    name: "node-a",
+    zone: "a",
+    addresses: ["192.0.2.1"],
+    podCIDRs: ["10.0.0.0/24"],
+    eligibleForLoadBalancers: true,
+  },
+  problems: [{ kind: "ignored", object: "Service shop/web", field: "spec", message: "is odd" }],
+};
+
+function throughJson(view: View): View {
+  return JSON.parse(JSON.stringify(view)) as View;
+}
+
+function plain({ ipv4, ipv6, node, problems }: Snapshot): unknown {
+  const family = ({ ports, serviceCIDRs }: Snapshot[Family]) => ({
+    ports: new Map(ports.entries()),
+    serviceCIDRs,
+  });
+  return { ipv4: family(ipv4), ipv6: family(ipv6), node, problems };
+}
 
 it("tells of one Service among thousands only that", () => {
   const ports = Array.from({ length: 3000 }, (_, i) => ({

@@ -1,6 +1,7 @@
-// What a daemon tells of the cluster for one question: the ServicePorts that can matter to it, not all it knows.
-import { type Address, families } from "../model/address.ts";
+// What a daemon tells of the cluster: for one question the ServicePorts that can matter to it, or all it knows, in pieces.
+import { type Address, type Family, families } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
+import type { Problem } from "../model/problem.ts";
 import {
   type ClusterNode,
   type FamilySnapshot,
@@ -19,6 +20,7 @@ export type View = {
   readonly ipv4: FamilyView;
   readonly ipv6: FamilyView;
   readonly node: ClusterNode | null;
+  readonly problems: readonly Problem[];
 };
 
 /** Enough of a Snapshot to answer this question as the whole would. */
@@ -34,22 +36,46 @@ export function viewFor(snapshot: Snapshot, nodeIPs: readonly Address[], from: S
     ports: [...ports.values()].filter(matters),
     serviceCIDRs,
   });
-  return { ipv4: view(snapshot.ipv4), ipv6: view(snapshot.ipv6), node: snapshot.node };
+  const problems = snapshot.problems.filter(({ kind }) => kind === "unreadable");
+  return { ipv4: view(snapshot.ipv4), ipv6: view(snapshot.ipv6), node: snapshot.node, problems };
 }
 
-export function snapshotOf({ ipv4, ipv6, node }: View): Snapshot {
-  const family = ({ ports, serviceCIDRs }: FamilyView): FamilySnapshot => ({
-    ports: keyed(ports.map((port) => [port.key, port] as const)),
-    changed: new Set(),
-    serviceCIDRs,
-  });
+/** All of a Snapshot in Views of so many ServicePorts, the first of which may have none: together they are the whole. */
+export function* viewsOf(snapshot: Snapshot, most: number): Generator<View> {
+  const { ipv4, ipv6, node, problems } = snapshot;
+  const nothing: View = {
+    ipv4: { ports: [], serviceCIDRs: ipv4.serviceCIDRs },
+    ipv6: { ports: [], serviceCIDRs: ipv6.serviceCIDRs },
+    node,
+    problems: [],
+  };
+  yield { ...nothing, problems };
+  for (const family of families) {
+    let ports: ServicePort[] = [];
+    for (const port of snapshot[family].ports.values()) {
+      if (ports.push(port) < most) continue;
+      yield { ...nothing, [family]: { ...nothing[family], ports } };
+      ports = [];
+    }
+    if (ports.length > 0) yield { ...nothing, [family]: { ...nothing[family], ports } };
+  }
+}
+
+/** Of at least one View. */
+export function snapshotOf(views: readonly View[]): Snapshot {
+  const { node, ...first } = views[0]!;
+  const familyOf = (family: Family): FamilySnapshot => {
+    const ports = new Map<string, ServicePort>();
+    for (const view of views) for (const port of view[family].ports) ports.set(port.key, port);
+    return { ports: keyed(ports), changed: new Set(), serviceCIDRs: first[family].serviceCIDRs };
+  };
   return {
-    ipv4: family(ipv4),
-    ipv6: family(ipv6),
+    ipv4: familyOf("ipv4"),
+    ipv6: familyOf("ipv6"),
     node,
     udpEndpointsChanged: noUdpChanges,
     triggeredAt: noTriggers,
-    problems: [],
+    problems: views.flatMap(({ problems }) => problems),
   };
 }
 

@@ -1,12 +1,15 @@
 // The socket of `turnout status` is handed on, waits its turn, and never keeps a daemon from working.
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { setTimeout } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import { ask } from "./ask.ts";
+import type { View } from "../explain/view.ts";
+import { ask, listen } from "./ask.ts";
 import type { Status } from "./status.ts";
 import { type Answering, StatusSocket } from "./status-socket.ts";
 
@@ -25,6 +28,7 @@ const answersOf = (node: string): Answering => ({
   "/": () => ({ node }) as Status,
   "/relays": () => ({}),
   "/view": () => null,
+  "/cluster": () => [null],
 });
 
 function socketAt(path: string, node: string): StatusSocket {
@@ -47,6 +51,72 @@ it("is for root only, answers whatever is asked, and answers anew when it is han
   socket.close();
   expect(existsSync(path)).toBe(false);
 });
+
+it("tells the cluster in pieces, and has a turn for its work between any two", async () => {
+  const path = join(folder, "sock");
+  let turn = 0;
+  let counting = setImmediate(function count() {
+    turn++;
+    counting = setImmediate(count);
+  });
+  const told: number[] = [];
+  await tellingAt(path, function* () {
+    for (; told.length < 40; told.push(turn))
+      yield piece(told.length, told.length % 2 === 0 ? 10 : 1_000_000);
+  });
+  const heard: string[] = [];
+  for await (const view of listen(path, "/cluster")) heard.push(view!.node!.name);
+  clearImmediate(counting);
+  expect(heard).toEqual(Array.from({ length: 40 }, (_, i) => `node-${i}`));
+  expect(new Set(told).size).toBe(40);
+});
+
+it("waits for who does not read, and ends with who has gone", async () => {
+  const path = join(folder, "sock");
+  let told = 0;
+  let isOver = false;
+  await tellingAt(path, function* () {
+    try {
+      for (; told < 100_000; told++) yield piece(told, 100_000);
+    } finally {
+      isOver = true;
+    }
+  });
+  const silent = connect(path).pause();
+  silent.write("GET /cluster HTTP/1.1\r\nHost: turnout\r\n\r\n");
+  await setTimeout(100);
+  const soFar = told;
+  expect(soFar).toBeGreaterThan(0);
+  await setTimeout(100);
+  expect([told, isOver]).toEqual([soFar, false]);
+  silent.destroy();
+  await vi.waitFor(() => expect(isOver).toBe(true));
+});
+
+it("a tale that breaks off is no tale", async () => {
+  const path = join(folder, "sock");
+  const socket = await tellingAt(path, function* () {
+    for (let i = 0; ; i++) yield piece(i, 100_000);
+  });
+  const listening = async () => {
+    for await (const _ of listen(path, "/cluster")) socket.close();
+  };
+  await expect(listening()).rejects.toThrow(/aborted/);
+});
+
+async function tellingAt(path: string, views: () => Iterable<View>): Promise<StatusSocket> {
+  const answers = { ...answersOf("working"), "/cluster": views };
+  const socket = new StatusSocket(path, answers, logLines(manualClock()).log);
+  opened.push(socket);
+  await socket.open();
+  return socket;
+}
+
+function piece(number: number, size: number): View {
+  const none = { ports: [], serviceCIDRs: [] };
+  const node = { zone: "z".repeat(size), addresses: [], podCIDRs: [], eligibleForLoadBalancers: true };
+  return { ipv4: none, ipv6: none, node: { name: `node-${number}`, ...node }, problems: [] };
+}
 
 it("leaves the socket to another daemon, and takes it when that one has ended", async () => {
   const path = join(folder, "sock");

@@ -1,13 +1,16 @@
 // Answers `turnout status` and its like on a socket for root only, from start-up to the end.
 import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Log } from "./log/log.ts";
-import type { Answers } from "./status.ts";
+import type { Answers, Tales } from "./status.ts";
 
 /** Who answers, by path. */
-export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] };
+export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] } & {
+  readonly [Path in keyof Tales]: () => Iterable<Tales[Path]>;
+};
 
 /** Nobody needs it to run: if it cannot be served, the log says so. */
 export class StatusSocket {
@@ -54,6 +57,10 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
   const server = createServer(({ url = "/" }, response) => {
     const [asked = "/", query = ""] = url.split("?");
     const answers = answering();
+    if (asked === "/cluster") {
+      void tell(response, answers[asked]());
+      return;
+    }
     const answer = Object.hasOwn(answers, asked) ? answers[asked as keyof Answers] : answers["/"];
     response.writeHead(200, { "content-type": "application/json" });
     response.end(`${JSON.stringify(answer(new URLSearchParams(query)))}\n`);
@@ -69,6 +76,18 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
     server.close();
     rmSync(path, { force: true });
   };
+}
+
+/** A line for each piece; between two of them the daemon does its work, and waits for whoever reads slowly. */
+async function tell(response: ServerResponse, pieces: Iterable<unknown>): Promise<void> {
+  const gone = new Promise((resolve) => response.once("close", resolve));
+  response.writeHead(200, { "content-type": "application/x-ndjson" });
+  for (const piece of pieces) {
+    if (response.destroyed) return;
+    if (response.write(`${JSON.stringify(piece)}\n`)) await nextTurn();
+    else await Promise.race([gone, new Promise((resolve) => response.once("drain", resolve))]);
+  }
+  response.end();
 }
 
 /** A socket that a dead process left behind refuses. */

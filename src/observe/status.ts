@@ -63,6 +63,12 @@ export type Answers = {
   readonly "/view": View | null;
 };
 
+/** What the socket tells piece by piece, by path; null: nothing is known yet. */
+export type Tales = {
+  /** All that is known of the cluster: Views that together are the whole. */
+  readonly "/cluster": View | null;
+};
+
 export type StatusKeeper = Pick<LoopObserver, "readBack"> & {
   readonly synced: (record: SyncRecord) => void;
   readonly status: () => Status;

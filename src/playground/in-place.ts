@@ -26,5 +26,6 @@ export async function isInPlace(
   const relays = () => ask(statusSocket, "/relays").catch(() => ({}));
   const wanted = { mode, config: defaultConfig(mode), relays };
   const routes = nodeRoutes(snapshot, node, wanted.config, { localAddresses });
-  return (await differences(routes, wanted, place, new AbortController().signal)).length === 0;
+  const routesOf = (family: Family) => Promise.resolve(routes[family]);
+  return (await differences(routesOf, wanted, place, new AbortController().signal)).length === 0;
 }

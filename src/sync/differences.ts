@@ -9,7 +9,7 @@ import { NftablesHost } from "../host/nftables/host.ts";
 import { type Family, families } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
-import { compile as compileNftables } from "../modes/nftables/compile.ts";
+import { compileTable } from "../modes/nftables/compile.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
 import {
   noRelays,
@@ -24,7 +24,6 @@ import type { IptablesPlan } from "../plan/iptables/types.ts";
 import { adopt as adoptIpvs } from "../plan/ipvs/adopt.ts";
 import { printOperation } from "../plan/ipvs/print.ts";
 import { diff, type Operation } from "../plan/nftables/diff.ts";
-import { unfold } from "../plan/nftables/plan.ts";
 import type { Routes } from "../routing/routes.ts";
 import { existingCounters } from "./iptables-support.ts";
 import { bindAddressOf } from "./userspace-support.ts";
@@ -39,78 +38,77 @@ export type Wanted = {
   readonly relays: () => Promise<Readonly<Partial<Record<Family, OpenRelays>>>>;
 };
 
+/** `routes` gives those of a family; where the kernel can be read while they are made, it is. */
 export async function differences(
-  routes: Readonly<Record<Family, Routes>>,
+  routes: (family: Family) => Promise<Routes>,
   wanted: Wanted,
   place: Place,
   signal: AbortSignal,
   served: readonly Family[] = families,
 ): Promise<string[]> {
-  const lines: string[] = [];
-  for (const family of served) {
-    const found = await finders[wanted.mode](routes[family], place, signal, wanted);
-    lines.push(...found.map((line) => `${family}: ${line}`));
-  }
-  return lines;
+  const found = served.map(async (family) => {
+    const search = { family, routes: () => routes(family), place, signal, wanted };
+    return (await finders[wanted.mode](search)).map((line) => `${family}: ${line}`);
+  });
+  return (await Promise.all(found)).flat();
 }
 
-type Find = (routes: Routes, place: Place, signal: AbortSignal, wanted: Wanted) => Promise<string[]>;
+type Search = {
+  readonly family: Family;
+  readonly routes: () => Promise<Routes>;
+  readonly place: Place;
+  readonly signal: AbortSignal;
+  readonly wanted: Wanted;
+};
 
-const finders: Readonly<Record<Mode, Find>> = {
+const finders: Readonly<Record<Mode, (search: Search) => Promise<string[]>>> = {
   nftables: nftablesDifferences,
   iptables: iptablesDifferences,
   ipvs: ipvsDifferences,
   userspace: userspaceDifferences,
 };
 
-async function iptablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
-  return tableDifferences(compileIptables(null, routes, await existingCounters(place)), place, signal);
+async function iptablesDifferences(search: Search): Promise<string[]> {
+  const plan = compileIptables(null, await search.routes(), await existingCounters(search.place));
+  return tableDifferences(plan, search);
 }
 
-async function userspaceDifferences(
-  routes: Routes,
-  place: Place,
-  signal: AbortSignal,
-  { config, relays }: Wanted,
-): Promise<string[]> {
-  const { family } = routes.settings;
-  const have = (await relays())[family] ?? noRelays;
-  const bind = bindAddressOf(family, config.bindAddress);
+async function userspaceDifferences(search: Search): Promise<string[]> {
+  const { family, wanted } = search;
+  const routes = await search.routes();
+  const have = (await wanted.relays())[family] ?? noRelays;
+  const bind = bindAddressOf(family, wanted.config.bindAddress);
   const plan = compileUserspace(null, routes, { bind, socketsOf: socketsIn(have) });
-  return [...relayDifferences(have, wantedRelays(routes)), ...(await tableDifferences(plan, place, signal))];
+  return [...relayDifferences(have, wantedRelays(routes)), ...(await tableDifferences(plan, search))];
 }
 
-async function tableDifferences(plan: IptablesPlan, place: Place, signal: AbortSignal): Promise<string[]> {
+async function tableDifferences(plan: IptablesPlan, { place, signal }: Search): Promise<string[]> {
   const host = await openIptablesHost(plan.family, await inUseHere(starter(place)), signal);
   const patch = printPatch(adopt(await host.read(signal), plan));
   return patch.split("\n").filter((line) => /^[-:]/.test(line));
 }
 
-async function ipvsDifferences(
-  routes: Routes,
-  place: Place,
-  signal: AbortSignal,
-  { config }: Wanted,
-): Promise<string[]> {
-  const { family } = routes.settings;
-  const plan = compileIpvs(null, routes, optionsOf(config));
+async function ipvsDifferences(search: Search): Promise<string[]> {
+  const { family, place, signal, wanted } = search;
+  const plan = compileIpvs(null, await search.routes(), optionsOf(wanted.config));
   const host = await openIpvsHost({ family, ...place });
   try {
     const { patch } = adoptIpvs(await host.read(signal), plan);
     return [
       ...[...patch.grow, ...patch.shrink].map(printOperation),
-      ...(await tableDifferences(plan.tables, place, signal)),
+      ...(await tableDifferences(plan.tables, search)),
     ];
   } finally {
     await host.close();
   }
 }
 
-async function nftablesDifferences(routes: Routes, place: Place, signal: AbortSignal): Promise<string[]> {
-  const want = unfold(compileNftables(null, routes));
-  const host = await NftablesHost.open({ family: want.family, ...place });
+async function nftablesDifferences({ family, routes, place, signal }: Search): Promise<string[]> {
+  const host = await NftablesHost.open({ family: family === "ipv4" ? "ip" : "ip6", ...place });
   try {
-    return diff(await host.read(want, signal), want).flatMap(operationLines);
+    const compiled = routes().then((made) => compileTable(made));
+    const [have, want] = await Promise.all([host.read(compiled, signal), compiled]);
+    return diff(have, want).flatMap(operationLines);
   } finally {
     await host.close();
   }

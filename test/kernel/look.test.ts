@@ -11,6 +11,7 @@ import { siteForEach } from "./site-each.ts";
 
 const turnout = join(import.meta.dirname, "..", "..", "bin", "turnout");
 
+const inOrder = { code: 0, text: "The kernel holds what it should.\n" };
 const periods = { minSyncPeriod: "10ms", syncPeriod: "10s" };
 const unusual = {
   clusterCIDR: "10.180.0.0/16,fd00:180::/48",
@@ -24,8 +25,12 @@ describe("looking at a daemon with settings of its own", () => {
   const place = siteForEach([nodeObject(), ...shop({ type: "NodePort", externalIPs: ["192.168.99.1"] })]);
   const statusSocket = () => join(place.site.folder, "status.sock");
 
-  async function started(config: Configuration, env: Readonly<Record<string, string>> = {}): Promise<Daemon> {
-    const args = [`--status-socket=${statusSocket()}`];
+  async function started(
+    config: Configuration,
+    env: Readonly<Record<string, string>> = {},
+    flags: readonly string[] = [],
+  ): Promise<Daemon> {
+    const args = [`--status-socket=${statusSocket()}`, ...flags];
     const daemon = place.site.start({ program: "turnout run", config, args, env });
     await daemon.ready();
     return daemon;
@@ -49,25 +54,51 @@ describe("looking at a daemon with settings of its own", () => {
     ["userspace", "a relay of this node connects"],
   ] as const)("%s mode", async ([mode, reason]) => {
     await started({ mode, ...unusual });
-    expect(await said("diff", "--live")).toEqual({ code: 0, text: "The kernel holds what it should.\n" });
+    const requests = place.site.api.seen.length;
+    expect(await said("diff", "--live")).toEqual(inOrder);
     const told = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
     expect(told.text).toContain(reason);
     expect(told.text).toContain("agrees: it does the same");
     expect(told.code).toBe(0);
-    // Without --live it tells what the daemon knows, and asks nobody else.
-    const requests = place.site.api.seen.length;
     const known = await said("explain", "pod:10.180.0.9", "svc/shop/web");
     expect(told.text.startsWith(known.text)).toBe(true);
-    expect(place.site.api.seen).toHaveLength(requests);
     // For whoever errs it looks at all there is.
     const mistaken = await said("explain", "pod:10.180.0.9", "svc/shop/wbe");
     expect(mistaken).toEqual({ code: 1, text: expect.stringContaining("did you mean svc/shop/web?") });
+    const rendered = await said("render");
+    expect(rendered.text).toContain("shop/web:http");
+    // All this the daemon told; with --anew nobody is asked but the cluster, which says the same.
+    const { seen } = place.site.api;
+    expect(seen).toHaveLength(requests);
+    expect(await said("diff", "--live", "--anew")).toEqual(inOrder);
+    expect(await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--anew")).toEqual(told);
+    expect(await said("render", "--anew")).toEqual(rendered);
+    expect(seen.length).toBeGreaterThan(requests);
     const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
     expect(JSON.parse(outside.text)).toMatchObject({ mode, outcome: "pass", kernel: { agrees: true } });
     const header = { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" };
     const usual = join(place.site.folder, "usual.json");
     writeFileSync(usual, JSON.stringify({ ...header, mode }));
     expect((await said("diff", "--live", `--config=${usual}`)).code).toBe(3);
+  });
+
+  it("a table that belongs to the daemon alone can be looked at", async () => {
+    await started({ mode: "nftables" }, {}, ["--nftables-ownership=owned"]);
+    expect((await said("status")).text).toContain("table owned");
+    expect(await said("diff", "--live")).toEqual(inOrder);
+    const { code, text } = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
+    expect({ code, text }).toEqual({ code: 0, text: expect.stringContaining("agrees: it does the same") });
+  });
+
+  it("a cluster that does not answer any more: the daemon tells what it knew", async () => {
+    await started({ mode: "nftables" });
+    await place.site.api.close();
+    expect(await said("diff", "--live")).toEqual(inOrder);
+    expect((await said("render")).text).toContain("shop/web:http");
+    expect(await said("render", "--anew")).toEqual({
+      code: 1,
+      text: expect.stringContaining("Cannot read the cluster"),
+    });
   });
 
   it("two Services that claim one address: status, log and metrics tell of the one that is not served", async () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { walkNftables } from "../../src/explain/nftables.ts";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
-import { compile } from "../../src/modes/nftables/compile.ts";
+import { compile, compileTable } from "../../src/modes/nftables/compile.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
@@ -18,7 +18,7 @@ import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from 
 const walked = {
   mode: "nftables",
   walker: (routes: Routes) => {
-    const table = unfold(compile(null, routes));
+    const table = compileTable(routes);
     return (packet: Packet, around: Parameters<typeof walkNftables>[2]) =>
       walkNftables(table, packet, around);
   },
@@ -52,6 +52,7 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
           want = compile(want, routes);
           const scratch = compile(null, route(null, snapshot, settings));
           expect(canonical(unfold(want))).toEqual(canonical(unfold(scratch)));
+          expect(compileTable(routes)).toEqual(unfold(compile(null, routes)));
 
           const tables: { have: NftTable | null; want: NftTable } =
             applied === null

@@ -91,9 +91,13 @@ export class NftablesHost implements TableHost {
     return { table: decodeTable(contents, want), ownership, remembered: decodeRemembered(contents, want) };
   }
 
-  /** The table alone; null when there is none. */
-  async read(want: NftTable, signal?: AbortSignal): Promise<NftTable | null> {
-    return (await this.find(want, signal))?.table ?? null;
+  /** The table alone; null when there is none. It is read while what is wanted is still made. */
+  async read(wanted: NftTable | Promise<NftTable>, signal?: AbortSignal): Promise<NftTable | null> {
+    const [{ contents }, want] = await Promise.all([
+      readTable(this.family, tableName, this.#place, signal),
+      wanted,
+    ]);
+    return contents === null ? null : decodeTable(contents, want);
   }
 
   /**
