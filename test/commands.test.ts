@@ -14,6 +14,7 @@ import { withMistakes } from "../src/cli/mistake.ts";
 import { render } from "../src/cli/render.ts";
 import { run } from "../src/cli/run.ts";
 import { printStatus, status } from "../src/cli/status.ts";
+import { gitVersion } from "../src/config/version.ts";
 import { writeConfig } from "../src/config/write.ts";
 import { defaultConfig } from "../src/explain/node-routes.ts";
 import { HostError } from "../src/host/error.ts";
@@ -535,9 +536,15 @@ describe("status", () => {
   });
 
   it.each([
-    ["of another version reads what that one reads", "0.0.1", [], 0, "shop/web:http"],
-    ["reads what it reads when told to", "0.0.0", ["--anew"], 0, "shop/web:http"],
-    ["cannot look where it knows nothing yet", "0.0.0", [], 1, "the daemon does not know the cluster yet"],
+    ["of another version reads what that one reads", gitVersion("0.0.1"), [], 0, "shop/web:http"],
+    ["reads what it reads when told to", gitVersion("0.0.0"), ["--anew"], 0, "shop/web:http"],
+    [
+      "cannot look where it knows nothing yet",
+      gitVersion("0.0.0"),
+      [],
+      1,
+      "the daemon does not know the cluster yet",
+    ],
   ])("who asks a daemon %s", async (_, version, flags, code, words) => {
     const socket = join(scratch, "sockets", "young.sock");
     const configuration = writeConfig(defaultConfig("nftables"));

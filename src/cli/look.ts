@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
+import { gitVersion } from "../config/version.ts";
 import { senderText, type To } from "../explain/ask.ts";
 import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
@@ -83,7 +84,7 @@ export async function lookFrom(
       spec: specOf(status.source, version),
       node,
       // One of another version may know it in other words.
-      toldByDaemon: node === status.node && status.version === version && !on.has("anew"),
+      toldByDaemon: node === status.node && status.version === gitVersion(version) && !on.has("anew"),
       socket,
       config,
       families: servedBy(status),
