@@ -27,3 +27,24 @@ it.each([
   expect(String(stderr)).toContain(words);
   expect(words === "" ? String(stderr) : "").toBe("");
 });
+
+it("ends when all it said has arrived, however slowly it is read, and waits for nothing else", () => {
+  const idle = "setTimeout(() => {}, 60_000)";
+  const command = `(${idle}, process.stdout.write("x".repeat(3_000_000)), Promise.resolve(0))`;
+  const line = `"$0" -e "$1" | (sleep 0.5; wc -c)`;
+  const argv = ["-c", line, process.execPath, program.replace("COMMAND", command)];
+  const { stdout, status } = spawnSync("sh", argv, { timeout: 20_000 });
+  expect([String(stdout).trim(), status]).toEqual(["3000000", 0]);
+});
+
+it("ends with its code when nobody reads any more", () => {
+  const command = `(process.stdout.on("error", () => {}), process.stdout.write("x".repeat(3_000_000)), Promise.resolve(3))`;
+  const argv = [
+    "-c",
+    `{ "$0" -e "$1"; echo $? >&2; } | head -c 1`,
+    process.execPath,
+    program.replace("COMMAND", command),
+  ];
+  const { stderr } = spawnSync("sh", argv, { timeout: 20_000 });
+  expect(String(stderr).trim()).toBe("3");
+});
