@@ -1,8 +1,9 @@
 // Routes as text that reads like a manual, sorted; same Routes, same bytes.
 import { endpointKey, portLabel } from "../model/snapshot.ts";
 import { conflicts } from "./conflicts.ts";
+import type { Pool } from "./pools.ts";
 import { printFrontend } from "./print-frontend.ts";
-import type { PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
+import type { PortRoutes, Route, Routes, Target } from "./routes.ts";
 
 /** `told`: what the other family said already; a NodePort is the same in both. */
 export function printRoutes(routes: Routes, told = new Set<string>()): string {
@@ -12,45 +13,47 @@ export function printRoutes(routes: Routes, told = new Set<string>()): string {
 
 function printPort(routes: Routes, routed: PortRoutes, told: Set<string>): string {
   const { port } = routed;
-  const problems = conflicts(routes, routed).map(({ message }) => `  ! ${message}`);
-  const lines = [
-    `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}`,
-    ...routed.routes.flatMap(printRoute),
-    ...problems.filter((line) => !told.has(line)),
-  ];
-  for (const line of problems) told.add(line);
-  return `${lines.join("\n")}\n`;
+  let text = `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}\n`;
+  for (const route of routed.routes) text += printRoute(route);
+  for (const { message } of conflicts(routes, routed)) {
+    const line = `  ! ${message}\n`;
+    if (!told.has(line)) text += line;
+    told.add(line);
+  }
+  return text;
 }
 
-function traitsOf({ port }: PortRoutes): string {
-  const traits = [
-    ...(port.internalPolicy === "local" ? ["internalTrafficPolicy Local"] : []),
-    ...(port.externalPolicy === "local" ? ["externalTrafficPolicy Local"] : []),
-    ...(port.affinity === null ? [] : [`sticky for ${port.affinity.seconds} s`]),
-  ];
-  return traits.length === 0 ? "" : `  (${traits.join(", ")})`;
+function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRoutes): string {
+  let traits = internalPolicy === "local" ? ", internalTrafficPolicy Local" : "";
+  if (externalPolicy === "local") traits += ", externalTrafficPolicy Local";
+  if (affinity !== null) traits += `, sticky for ${affinity.seconds} s`;
+  return traits === "" ? "" : `  (${traits.slice(2)})`;
 }
 
 /** Senders that meet the same fate share a line. */
-function printRoute({ frontend, from, allowed }: Route): string[] {
-  // Most share their Target too, whose many endpoints are then printed once.
-  const fates = new Map<Target, string>();
-  for (const sender of senders)
-    if (!fates.has(from[sender])) fates.set(from[sender], printTarget(from[sender]));
-  const lines = [
-    `  ${printFrontend(frontend)}${allowed === null ? "" : `  only from ${allowed.join(", ")}`}`,
-  ];
-  for (const fate of new Set(fates.values())) {
-    const alike = senders.filter((sender) => fates.get(from[sender]) === fate);
-    lines.push(`    ${(alike.length === 3 ? "everybody" : alike.join(", ")).padEnd(13)} ${fate}`);
-  }
-  return lines;
+function printRoute({ frontend, from: { pod, node, outside }, allowed }: Route): string {
+  const only = allowed === null ? "" : `  only from ${allowed.join(", ")}`;
+  const head = `  ${printFrontend(frontend)}${only}\n`;
+  // Most share their Target, whose many endpoints are then printed once.
+  const podFate = printTarget(pod);
+  const nodeFate = node === pod ? podFate : printTarget(node);
+  const outsideFate = outside === node ? nodeFate : outside === pod ? podFate : printTarget(outside);
+  if (podFate === nodeFate)
+    return podFate === outsideFate
+      ? `${head}    everybody     ${podFate}\n`
+      : `${head}    pod, node     ${podFate}\n    outside       ${outsideFate}\n`;
+  if (nodeFate === outsideFate) return `${head}    pod           ${podFate}\n    node, outside ${nodeFate}\n`;
+  if (podFate === outsideFate) return `${head}    pod, outside  ${podFate}\n    node          ${nodeFate}\n`;
+  return `${head}    pod           ${podFate}\n    node          ${nodeFate}\n    outside       ${outsideFate}\n`;
 }
-
-const senders: readonly Sender[] = ["pod", "node", "outside"];
 
 export function printTarget(target: Target): string {
   if (target.kind !== "forward") return target.kind;
-  const backends = target.pool.endpoints.map(endpointKey).join(", ");
-  return `forward ${backends}${target.masquerade ? " masquerade" : ""}`;
+  return target.masquerade ? `${printPool(target.pool)} masquerade` : printPool(target.pool);
+}
+
+function printPool({ endpoints }: Pool): string {
+  let text = "forward ";
+  for (let i = 0; i < endpoints.length; i++) text += `${i === 0 ? "" : ", "}${endpointKey(endpoints[i]!)}`;
+  return text;
 }
