@@ -14,7 +14,8 @@ export function printRoutes(routes: Routes, told = new Set<string>()): string {
 function printPort(routes: Routes, routed: PortRoutes, told: Set<string>): string {
   const { port } = routed;
   let text = `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}\n`;
-  for (const route of routed.routes) text += printRoute(route);
+  const printed = printedOnce();
+  for (const route of routed.routes) text += printRoute(route, printed);
   for (const { message } of conflicts(routes, routed)) {
     const line = `  ! ${message}\n`;
     if (!told.has(line)) text += line;
@@ -31,13 +32,15 @@ function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRo
 }
 
 /** Senders that meet the same fate share a line. */
-function printRoute({ frontend, from: { pod, node, outside }, allowed }: Route): string {
+function printRoute(
+  { frontend, from: { pod, node, outside }, allowed }: Route,
+  printed: (pool: Pool) => string,
+): string {
   const only = allowed === null ? "" : `  only from ${allowed.join(", ")}`;
   const head = `  ${printFrontend(frontend)}${only}\n`;
-  // Most share their Target, whose many endpoints are then printed once.
-  const podFate = printTarget(pod);
-  const nodeFate = node === pod ? podFate : printTarget(node);
-  const outsideFate = outside === node ? nodeFate : outside === pod ? podFate : printTarget(outside);
+  const podFate = printTarget(pod, printed);
+  const nodeFate = printTarget(node, printed);
+  const outsideFate = outside === node ? nodeFate : printTarget(outside, printed);
   if (podFate === nodeFate)
     return podFate === outsideFate
       ? `${head}    everybody     ${podFate}\n`
@@ -47,13 +50,21 @@ function printRoute({ frontend, from: { pod, node, outside }, allowed }: Route):
   return `${head}    pod           ${podFate}\n    node          ${nodeFate}\n    outside       ${outsideFate}\n`;
 }
 
-export function printTarget(target: Target): string {
+export function printTarget(target: Target, printed = printPool): string {
   if (target.kind !== "forward") return target.kind;
-  return target.masquerade ? `${printPool(target.pool)} masquerade` : printPool(target.pool);
+  return `forward ${printed(target.pool)}${target.masquerade ? " masquerade" : ""}`;
+}
+
+/** Most fates of a ServicePort share their endpoints, of which there may be many. */
+function printedOnce(): (pool: Pool) => string {
+  const known = new Map<Pool, string>();
+  return (pool) => {
+    const text = known.get(pool) ?? printPool(pool);
+    known.set(pool, text);
+    return text;
+  };
 }
 
 function printPool({ endpoints }: Pool): string {
-  let text = "forward ";
-  for (let i = 0; i < endpoints.length; i++) text += `${i === 0 ? "" : ", "}${endpointKey(endpoints[i]!)}`;
-  return text;
+  return endpoints.map(endpointKey).join(", ");
 }
