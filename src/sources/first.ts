@@ -1,6 +1,7 @@
 // The first Snapshot of a Source: for commands that look once and go.
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { hastyDisk } from "./files/disk.ts";
 import { filesInTurn } from "./files/source.ts";
 import { holdProcess } from "./hold.ts";
 import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
@@ -22,7 +23,7 @@ export async function firstSnapshot(
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
   try {
-    const source = await openSource(spec, nodeName, realWorld(clock), life.signal);
+    const source = await openSource(spec, nodeName, { ...realWorld(clock), disk: hastyDisk }, life.signal);
     clock.after(patienceMs, () => life.abort());
     clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort());
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;

@@ -33,7 +33,7 @@ export async function openSource(
   try {
     switch (spec.kind) {
       case "files":
-        return await filesSource({ paths: spec.paths, nodeName, clock: world.clock }, life);
+        return await filesSource({ ...world, paths: spec.paths, nodeName }, life);
       case "api":
         return apiSource({ client: await openApi(spec, world), nodeName, world }, life);
     }

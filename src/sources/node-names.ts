@@ -1,5 +1,5 @@
 // The names of all Nodes of a cluster: for somebody who asked for one that is not there.
-import { readFile } from "node:fs/promises";
+import { hastyDisk } from "./files/disk.ts";
 import { parseManifests } from "./files/parse.ts";
 import { onePiece } from "./files/pieces.ts";
 import { scan } from "./files/scan.ts";
@@ -22,8 +22,10 @@ export async function nodeNames(spec: SourceSpec, world: World): Promise<string[
 /** Files without a Node, as most are, are not parsed for it. */
 async function inFiles(paths: readonly string[]): Promise<string[]> {
   const names: string[] = [];
-  for (const { path } of (await scan(paths)).files) {
-    const bytes = await readFile(path);
+  for (const { path, bytes: size } of (await scan(paths, hastyDisk)).files) {
+    // What has no size may be a pipe, which gives what it has only once.
+    if (size === 0) continue;
+    const bytes = await hastyDisk.read(path);
     if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(bytes.toString("latin1"))) continue;
     const parsed = await parseManifests(path, onePiece(bytes));
     if (parsed.kind !== "good") continue;

@@ -1,6 +1,7 @@
 // What a Source takes from the outside besides sockets and files: time, chance, environment, other programs.
 import { execFile } from "node:child_process";
 import type { Clock } from "../model/clock.ts";
+import type { Disk } from "./files/disk.ts";
 
 export type { Clock };
 
@@ -42,6 +43,8 @@ export type World = {
   readonly run: (command: Command, signal: AbortSignal) => Promise<string>;
   /** Is told of every request to the API. */
   readonly onRequest?: (facts: RequestFacts) => void;
+  /** How files are read; absent: beside other work. */
+  readonly disk?: Disk;
 };
 
 export function realWorld(clock: Clock): World {

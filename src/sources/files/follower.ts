@@ -5,6 +5,7 @@ import { Bell } from "../bell.ts";
 import { type Clock, sleep } from "../world.ts";
 import { atOnce } from "./at-once.ts";
 import { type Change, Collection } from "./collection.ts";
+import type { Disk } from "./disk.ts";
 import { FolderWatch } from "./folder-watch.ts";
 import { parseFile, type Reader } from "./parse.ts";
 import { type FoundFile, isUnder, type Scan, scan } from "./scan.ts";
@@ -19,6 +20,7 @@ const pollMs = 500;
 export class FileFollower {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
+  readonly #disk: Disk;
   readonly #collection: Collection;
   readonly #reader: Reader | undefined;
   /** The stamp of each file as it was last read. */
@@ -28,9 +30,16 @@ export class FileFollower {
   #missing = "";
 
   /** What the collection holds of other files is gone with the first change. */
-  constructor(paths: readonly string[], clock: Clock, collection = new Collection(), reader?: Reader) {
+  constructor(
+    paths: readonly string[],
+    clock: Clock,
+    disk: Disk,
+    collection = new Collection(),
+    reader?: Reader,
+  ) {
     this.#paths = paths;
     this.#clock = clock;
+    this.#disk = disk;
     this.#collection = collection;
     this.#reader = reader;
   }
@@ -46,7 +55,7 @@ export class FileFollower {
     let told = false;
     try {
       while (!signal.aborted) {
-        const found = await scan(this.#paths);
+        const found = await scan(this.#paths, this.#disk);
         watch.follow([...found.folders, ...this.#paths.map((path) => ({ path: dirname(path), stamp: "" }))]);
         const { changed, settled } = await this.#look(found);
         if (told ? changed : settled) {
@@ -69,7 +78,7 @@ export class FileFollower {
     this.#missing = missing.join();
     const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
     const resting = fresh.filter((file) => this.#rests(file));
-    const parsed = await atOnce(resting, (file) => parseFile(file, this.#reader));
+    const parsed = await atOnce(resting, (file) => parseFile(file, this.#disk, this.#reader));
     for (const [i, { path, stamp }] of resting.entries()) {
       this.#collection.load(path, parsed[i]!);
       this.#read.set(path, stamp);

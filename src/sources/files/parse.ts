@@ -1,6 +1,7 @@
 // Reads one file: YAML with many documents or JSON, Lists unfolded, each object with its line.
 import type { Problem } from "../../model/problem.ts";
 import { type Flaw, type Located, readYaml } from "./any-yaml.ts";
+import type { Disk } from "./disk.ts";
 import { ListReader } from "./list-reader.ts";
 import { type Pieces, withPieces } from "./pieces.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
@@ -15,10 +16,14 @@ export type ParsedFile =
 /** How to read: what the reader knows is not read again, and what it read in lasting pieces is known. */
 export type Reader = { readonly lists: ListReader; readonly isLasting: boolean };
 
-export async function parseFile({ path, bytes }: FoundFile, reader?: Reader): Promise<ParsedFile> {
+export async function parseFile(
+  { path, bytes }: FoundFile,
+  disk: Disk,
+  reader?: Reader,
+): Promise<ParsedFile> {
   const parse = (pieces: Pieces) => parseManifests(path, pieces, reader?.lists);
   try {
-    return await withPieces({ path, bytes, isLasting: reader?.isLasting ?? false }, parse);
+    return await withPieces({ path, bytes, isLasting: reader?.isLasting ?? false, disk }, parse);
   } catch (error) {
     const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;
     return { kind: "broken", problem: { kind: "unreadable", object: path, field: "", message } };

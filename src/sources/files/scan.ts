@@ -1,7 +1,8 @@
 // Finds the manifest files below the given paths, and recognises a change of any of them without reading.
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { atOnce } from "./at-once.ts";
+import { type Disk, patientDisk } from "./disk.ts";
 
 export type FoundFile = {
   readonly path: string;
@@ -24,15 +25,16 @@ export type Scan = {
 export type FoundFolder = Pick<FoundFile, "path" | "stamp">;
 
 /** Of a directory, one level; hidden files are skipped, which also hides the inner folders of ConfigMap volumes. */
-export async function scan(paths: readonly string[]): Promise<Scan> {
+export async function scan(paths: readonly string[], disk: Disk = patientDisk): Promise<Scan> {
   const files = new Map<string, FoundFile>();
   const folders: FoundFolder[] = [];
   const missing: string[] = [];
   for (const path of paths) {
-    const found = await look(path);
-    const inside = found?.isFolder ? await filesIn(path) : [];
+    const found = await look(path, disk);
+    const inside = found?.isFolder ? await filesIn(path, disk) : [];
     // A folder that went while we looked has not lost its files.
-    if (found === null || (found.isFolder && (await look(path))?.stamp !== found.stamp)) missing.push(path);
+    if (found === null || (found.isFolder && (await look(path, disk))?.stamp !== found.stamp))
+      missing.push(path);
     else if (found.isFolder) {
       folders.push({ path, stamp: found.stamp });
       for (const file of inside) files.set(file.path, file);
@@ -46,13 +48,13 @@ export function isUnder(path: string, named: readonly string[]): boolean {
   return named.some((name) => path === name || path.startsWith(join(name, "/")));
 }
 
-async function filesIn(folder: string): Promise<FoundFile[]> {
+async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
   const names = (await readdir(folder).catch(() => []))
     .filter((name) => /^[^.].*\.(ya?ml|json)$/i.test(name))
     .sort();
   const found = await atOnce(names, async (name) => {
     const path = join(folder, name);
-    const entry = await look(path);
+    const entry = await look(path, disk);
     return entry === null || entry.isFolder ? [] : [fileAt(path, entry)];
   });
   return found.flat();
@@ -60,7 +62,7 @@ async function filesIn(folder: string): Promise<FoundFile[]> {
 
 /** Those that are not there. */
 export async function missingAmong(paths: readonly string[]): Promise<string[]> {
-  const found = await atOnce(paths, look);
+  const found = await atOnce(paths, (path) => look(path, patientDisk));
   return paths.filter((_, i) => found[i] === null);
 }
 
@@ -71,9 +73,9 @@ function fileAt(path: string, { stamp, changedAt, bytes }: Entry): FoundFile {
 }
 
 /** Follows links. Null when there is nothing. */
-async function look(path: string): Promise<Entry | null> {
+async function look(path: string, disk: Disk): Promise<Entry | null> {
   try {
-    const entry = await stat(path, { bigint: true });
+    const entry = await disk.stat(path);
     const { dev, ino, size, mtimeNs, ctimeNs } = entry;
     const isFolder = entry.isDirectory();
     const stamp = isFolder ? `${dev}:${ino}` : `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;

@@ -9,6 +9,7 @@ import { NodeLog } from "../node-log.ts";
 import { CannotReach, nothingYet, type ResourceStatus, type Source } from "../source.ts";
 import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
+import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
 import { FileFollower } from "./follower.ts";
 import { ListReader } from "./list-reader.ts";
 import { missingAmong } from "./scan.ts";
@@ -19,18 +20,19 @@ export type FilesSourceParts = {
   readonly paths: readonly string[];
   readonly nodeName: string;
   readonly clock: Clock;
+  readonly disk?: Disk;
 };
 
 /** Works until `life` aborts. Rejects when a path is not there. */
 export async function filesSource(
-  { paths, nodeName, clock }: FilesSourceParts,
+  { paths, nodeName, clock, disk = patientDisk }: FilesSourceParts,
   life: AbortSignal,
 ): Promise<Source> {
   await checkThere(paths);
   const cluster = new Cluster(nodeName);
   const nodes = new NodeLog();
   const news = new Bell();
-  const follower = new FileFollower(paths, clock);
+  const follower = new FileFollower(paths, clock, disk);
   let status: ResourceStatus = nothingYet;
   let bug: unknown;
   let untold = true;
@@ -96,7 +98,7 @@ export async function* filesInTurn(
   for (const paths of sets) {
     await checkThere(paths);
     const isLasting = paths !== sets.at(-1);
-    const follower = new FileFollower(paths, clock, collection, { lists, isLasting });
+    const follower = new FileFollower(paths, clock, hastyDisk, collection, { lists, isLasting });
     for await (const change of follower.changes(signal)) {
       apply(change, cluster);
       yield take(cluster, follower);

@@ -1,0 +1,63 @@
+// Both ways to read a disk say the same of everything, also of what cannot be read.
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
+import { withPieces } from "./pieces.ts";
+import { scan } from "./scan.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "turnout-disk-"));
+  await writeFile(join(folder, "file.yaml"), "kind: Node\n");
+  await writeFile(join(folder, "empty.json"), "");
+  await symlink("file.yaml", join(folder, "link.yaml"));
+  await symlink("nothing", join(folder, "broken.yaml"));
+  await symlink("loop.yaml", join(folder, "loop.yaml"));
+  await mkdir(join(folder, "folder.yaml"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+it.each([
+  "file.yaml",
+  "empty.json",
+  "link.yaml",
+  "broken.yaml",
+  "loop.yaml",
+  "folder.yaml",
+  "missing.yaml",
+  "file.yaml/more.yaml",
+])("%s", async (name) => {
+  const path = join(folder, name);
+  const [hasty, patient] = [hastyDisk, patientDisk].map(async (disk) => ({
+    stat: await disk.stat(path).then(({ ino, size, mtimeNs }) => [ino, size, mtimeNs], codeOf),
+    text: await disk.read(path).then(String, codeOf),
+  }));
+  expect(await hasty).toEqual(await patient);
+});
+
+it("find the same files", async () => {
+  const found = await scan([folder, join(folder, "missing")], hastyDisk);
+  expect(found).toEqual(await scan([folder, join(folder, "missing")], patientDisk));
+  expect(found.files.map(({ path }) => path.slice(folder.length + 1))).toEqual([
+    "empty.json",
+    "file.yaml",
+    "link.yaml",
+  ]);
+});
+
+it("what has no size may be a pipe, and keeps nobody waiting", async () => {
+  const never: Disk = { ...hastyDisk, read: () => Promise.reject(new Error("waits")) };
+  const read = (name: string, bytes: number) =>
+    withPieces({ path: join(folder, name), bytes, isLasting: false, disk: never }, (pieces) =>
+      pieces.whole(),
+    );
+  expect(String(await read("empty.json", 0))).toBe("");
+  expect(String(await read("file.yaml", 0))).toBe("kind: Node\n");
+  await expect(read("file.yaml", 11)).rejects.toThrow("waits");
+});
+
+function codeOf(error: NodeJS.ErrnoException): string | undefined {
+  return error.code;
+}
