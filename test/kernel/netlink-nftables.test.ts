@@ -119,6 +119,18 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
     expect(await readSetElements("ip", "t", "s", { netns: here.path })).toEqual([]);
   });
 
+  it("reads every element once of a set that has just grown", async () => {
+    const elements = Array.from({ length: 20_000 }, (_, i): Element => ({ key: u32Bytes(0x0a000000 + i) }));
+    const wanted = new Set(elements.map(({ key }) => key));
+    for (let round = 0; round < 15; round++) {
+      await apply(here, [addTable, addAddresses, { kind: "addElements", to: addresses, elements }]);
+      const found = await readSetElements("ip", "t", "s", { netns: here.path });
+      expect(found).toHaveLength(wanted.size);
+      expect(new Set(found.map(({ key }) => key))).toEqual(wanted);
+      await apply(here, [{ kind: "deleteTable", table: { family: "ip", name: "t" } }]);
+    }
+  });
+
   it("names every refused operation and element, and applies nothing", async () => {
     await apply(here, [addTable, addAddresses]);
     const elements = Array.from({ length: 5_000 }, (_, i): Element => ({ key: u32Bytes(i) }));

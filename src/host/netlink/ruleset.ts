@@ -1,4 +1,5 @@
 // Reads nf_tables back: each kind of object by itself, or whole tables at one generation.
+import { setTimeout as sleep } from "node:timers/promises";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
@@ -162,8 +163,24 @@ export async function readSetElements(
   signal?: AbortSignal,
 ): Promise<Element[]> {
   const request = getRequest("getElements", flag.dump, family, codecs.elements, { table, set });
-  const lists = await collect("netfilter", `read elements of ${set}`, request, elementsIn, place, signal);
-  return lists.flat();
+  const what = `read elements of ${set}`;
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const lists = await collect("netfilter", what, request, elementsIn, place, signal);
+    const elements = lists.flat();
+    if (isEachOnce(elements)) return elements;
+    await sleep(attempt * 10, undefined, { signal });
+  }
+  throw new HostError("interrupted", `Cannot ${what}: the kernel rearranged it in ${attempts} attempts`, {
+    errno: "EINTR",
+  });
+}
+
+/** Of a set that has just grown, the kernel moves elements to a larger table meanwhile: a dump then tells some twice, and others not at all. */
+function isEachOnce(elements: readonly Element[]): boolean {
+  const seen = new Set<string>();
+  for (const { key, keyEnd, flags } of elements)
+    seen.add(keyEnd === undefined && flags === undefined ? key : `${key}${keyEnd} ${flags}`);
+  return seen.size === elements.length;
 }
 
 /** The element with this key; null when there is none. Not for sets of ranges. */
