@@ -564,6 +564,33 @@ describe("status", () => {
     }
   });
 
+  it.each([["render"], ["explain", "node", "svc/shop/web"]])(
+    "a daemon that ends while it answers %j is told of in words",
+    async (name, ...words) => {
+      const socket = join(scratch, "sockets", "short.sock");
+      const configuration = writeConfig(defaultConfig("nftables"));
+      const facts = {
+        ...told,
+        node: "node-a",
+        source: shop[1]!,
+        version: gitVersion("0.0.0"),
+        configuration,
+      };
+      const end = () => {
+        close();
+        return null;
+      };
+      const answers = { "/": () => facts, "/relays": () => ({}), "/view": end, "/cluster": () => [end()] };
+      const close = await serveStatus(socket, () => answers);
+      const command = name === "render" ? render : explain;
+      const { code, err } = await said(command, ...words, `--source=daemon:${socket}`);
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: expect.stringMatching(/the daemon at .* broke off its answer .*: try again/),
+      });
+    },
+  );
+
   it.each([
     [["now"], "say for example: turnout status --source=playground"],
     [["--soruce=daemon"], "did you mean --source?"],

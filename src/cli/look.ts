@@ -124,8 +124,20 @@ export async function lookAt(look: Look, signal: AbortSignal, live = false): Pro
 async function snapshotFrom(look: Look, signal: AbortSignal): Promise<Snapshot> {
   if (!look.toldByDaemon) return await firstSnapshot(look.spec, look.node, systemClock, signal);
   const views: View[] = [];
-  for await (const view of listen(look.socket, "/cluster")) views.push(view ?? knowsNothing());
+  try {
+    for await (const view of listen(look.socket, "/cluster")) views.push(view ?? knowsNothing());
+  } catch (error) {
+    throw brokenOff(error, look);
+  }
   return snapshotOf(views);
+}
+
+/** A daemon may end while it answers. */
+function brokenOff(error: unknown, { socket }: Look): Error {
+  if (error instanceof Mistake) return error;
+  return new CannotReach(
+    `the daemon at ${socket} broke off its answer (${(error as Error).message}): try again`,
+  );
 }
 
 function knowsNothing(): never {
@@ -169,7 +181,9 @@ export async function lookFor(
 ): Promise<Glimpse> {
   const facts = await factsOf(look, live);
   if (look.toldByDaemon) {
-    const view = await ask(look.socket, "/view", { from: senderText(from), to: toText });
+    const view = await ask(look.socket, "/view", { from: senderText(from), to: toText }).catch((error) => {
+      throw brokenOff(error, look);
+    });
     const snapshot = snapshotOf([view ?? knowsNothing()]);
     const routes = nodeRoutes(snapshot, look.node, look.config, facts);
     return { seen: { look, snapshot, routes }, whole: () => lookAt(look, signal, live) };
