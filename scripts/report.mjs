@@ -6,10 +6,10 @@ export default class Report {
   onTestRunEnd(modules, errors) {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const inState = (state) => tests.filter((test) => test.result().state === state);
+    const failureOf = (test) =>
+      failure(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors ?? []);
     const failed = [
-      ...inState("failed").map((test) =>
-        failure(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors),
-      ),
+      ...inState("failed").map(failureOf),
       ...modules.flatMap((module) => [
         ...broken(module, module.relativeModuleId),
         ...[...module.children.allSuites()].flatMap((suite) =>
@@ -24,7 +24,7 @@ export default class Report {
       skipped: inState("skipped").map((test) => ({ name: test.fullName, reason: test.result().note })),
       flaky: inState("passed")
         .filter((test) => test.diagnostic()?.flaky)
-        .map((test) => `${test.module.relativeModuleId} > ${test.fullName}`),
+        .map(failureOf),
     };
     writeFileSync(process.env.TURNOUT_TEST_REPORT, JSON.stringify(report));
   }

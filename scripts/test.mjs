@@ -23,10 +23,14 @@ const { status } = spawnSync(
 );
 const { passed, failed, skipped, flaky } = readReport();
 for (const { name, reason } of skipped) console.log(`skipped: ${name}${reason ? ` (${reason})` : ""}`);
-for (const name of flaky) console.log(`tried again: ${name}`);
-for (const { name, messages } of failed) console.log(`failed: ${name}\n${messages.map(indented).join("\n")}`);
+for (const test of flaky) tell("tried again", test);
+for (const test of failed) tell("failed", test);
 console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
 process.exit(status === 0 && passed + skipped.length > 0 ? 0 : 1);
+
+function tell(what, { name, messages }) {
+  console.log([`${what}: ${name}`, ...messages.map(indented)].join("\n"));
+}
 
 /** The beginning of a message: some hold whole rule sets. */
 function indented(message) {
