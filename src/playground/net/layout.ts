@@ -111,8 +111,9 @@ export function podCommands(netns: string, node: NodePlace, link: string, index:
         // Of link scope, so that masquerading shows pods the node's own address.
         `addr add ${gateway.ipv4}/32 dev ${link} scope link`,
         `addr add ${gateway.ipv6}/128 dev ${link} nodad`,
-        `route add ${pod.ipv4}/32 dev ${link}`,
-        `route add ${pod.ipv6}/128 dev ${link}`,
+        // The link of a pod that had the address before goes a little later than the pod.
+        `route replace ${pod.ipv4}/32 dev ${link}`,
+        `route replace ${pod.ipv6}/128 dev ${link}`,
       ],
     ],
     [

@@ -54,7 +54,12 @@ export class Network {
     if (index > 250) throw new Error(`Cannot connect pod ${pod}: ${node.name} has no address left`);
     const netns = namespaceName(label);
     addNamespaces([netns]);
-    ip(podCommands(netns, node, `pod${++this.#links}`, index));
+    try {
+      ip(podCommands(netns, node, `pod${++this.#links}`, index));
+    } catch (error) {
+      removeNamespace(netns);
+      throw error;
+    }
     const addresses = podAddresses(node, index);
     const who = { pod, node: node.name, addresses };
     const attached = { node, addresses, index, netns, stop: startEcho(who, ports, this.inside(label)) };

@@ -1,0 +1,39 @@
+// Pods of the playground come as others go: an address that somebody still seems to hold, and a pod that cannot be connected.
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { nodePlaces, podAddresses } from "../../src/playground/net/layout.ts";
+import { namespaceName, namespacePath } from "../../src/playground/net/namespaces.ts";
+import { Network } from "../../src/playground/net/network.ts";
+import { reasonNotToPlay } from "./ground.ts";
+
+const reason = reasonNotToPlay();
+const node = nodePlaces[0]!;
+let network: Network;
+beforeEach(async ({ skip }) => {
+  skip(reason !== null, reason ?? "");
+  network = await Network.open();
+});
+afterEach(() => network?.close());
+
+const onNode = (...args: readonly string[]) =>
+  execFileSync("ip", ["-n", namespaceName(node.name), ...args], { encoding: "utf8" });
+
+it("takes over an address whose last pod is gone, and its link not yet", () => {
+  const { ipv4, ipv6 } = podAddresses(node, 1);
+  onNode("link", "add", "last", "type", "veth", "peer", "name", "far");
+  for (const end of ["last", "far"]) onNode("link", "set", end, "up");
+  for (const address of [ipv4, ipv6]) onNode("route", "add", address, "dev", "last");
+  expect(network.attach("shop.web-1", "web-1", node, []).addresses).toEqual({ ipv4, ipv6 });
+  for (const address of [ipv4, ipv6]) expect(onNode("route", "get", address)).toContain("dev pod1 ");
+  onNode("link", "delete", "last");
+  for (const address of [ipv4, ipv6]) expect(onNode("route", "get", address)).toContain("dev pod1 ");
+});
+
+it("leaves nothing of a pod that cannot be connected, which can be tried again", () => {
+  onNode("link", "add", "pod1", "type", "veth", "peer", "name", "far");
+  const attach = () => network.attach("shop.web-1", "web-1", node, []);
+  expect(attach).toThrow(/Cannot make the network: .*File exists/);
+  expect(existsSync(namespacePath(namespaceName("shop.web-1")))).toBe(false);
+  expect(attach().node).toBe(node);
+});
