@@ -3,7 +3,7 @@ import { endpointKey, portLabel } from "../model/snapshot.ts";
 import { conflicts } from "./conflicts.ts";
 import type { Pool } from "./pools.ts";
 import { printFrontend } from "./print-frontend.ts";
-import type { PortRoutes, Route, Routes, Target } from "./routes.ts";
+import type { PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
 
 /** `told`: what the other family said already; a NodePort is the same in both. */
 export function printRoutes(routes: Routes, told = new Set<string>()): string {
@@ -32,23 +32,19 @@ function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRo
 }
 
 /** Senders that meet the same fate share a line. */
-function printRoute(
-  { frontend, from: { pod, node, outside }, allowed }: Route,
-  printed: (pool: Pool) => string,
-): string {
+function printRoute({ frontend, from, allowed }: Route, printed: (pool: Pool) => string): string {
   const only = allowed === null ? "" : `  only from ${allowed.join(", ")}`;
-  const head = `  ${printFrontend(frontend)}${only}\n`;
-  const podFate = printTarget(pod, printed);
-  const nodeFate = printTarget(node, printed);
-  const outsideFate = outside === node ? nodeFate : printTarget(outside, printed);
-  if (podFate === nodeFate)
-    return podFate === outsideFate
-      ? `${head}    everybody     ${podFate}\n`
-      : `${head}    pod, node     ${podFate}\n    outside       ${outsideFate}\n`;
-  if (nodeFate === outsideFate) return `${head}    pod           ${podFate}\n    node, outside ${nodeFate}\n`;
-  if (podFate === outsideFate) return `${head}    pod, outside  ${podFate}\n    node          ${nodeFate}\n`;
-  return `${head}    pod           ${podFate}\n    node          ${nodeFate}\n    outside       ${outsideFate}\n`;
+  let text = `  ${printFrontend(frontend)}${only}\n`;
+  const fates = senders.map((sender) => printTarget(from[sender], printed));
+  for (const [i, fate] of fates.entries()) {
+    if (fates.indexOf(fate) !== i) continue;
+    const alike = senders.filter((_, other) => fates[other] === fate);
+    text += `    ${(alike.length === 3 ? "everybody" : alike.join(", ")).padEnd(13)} ${fate}\n`;
+  }
+  return text;
 }
+
+const senders: readonly Sender[] = ["pod", "node", "outside"];
 
 export function printTarget(target: Target, printed = printPool): string {
   if (target.kind !== "forward") return target.kind;
