@@ -42,6 +42,11 @@ export function addressOf(bytes: Bytes): Address {
   return formatAddress(Buffer.from(bytes, "latin1"));
 }
 
+/** Memory whose address native code may keep: the garbage collector moves small buffers. */
+export function unmovedBytes(length: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(new ArrayBuffer(Math.max(256, length)));
+}
+
 /** Zero-ended and filled up to `length`: an interface name is 16 bytes. */
 export function paddedText(text: string, length: number): Bytes {
   return Buffer.from(text, "utf8").toString("latin1").padEnd(length, "\0");

@@ -1,5 +1,5 @@
 // Room for the datagrams that one recvmmsg brings, with the headers that tell the kernel where it is.
-import { littleEndian } from "./bytes.ts";
+import { littleEndian, unmovedBytes } from "./bytes.ts";
 
 /** What native code says of memory; an address or a length takes one word there. */
 export type Memory = { readonly wordSize: number; readonly addressOf: (bytes: Uint8Array) => bigint };
@@ -24,9 +24,9 @@ export class Datagrams {
     this.#wordSize = wordSize;
     const room = new ArrayBuffer(count * size);
     this.#places = Array.from({ length: count }, (_, i) => Buffer.from(room, i * size, size));
-    this.#parts = new Uint8Array(outsideTheHeap(count * 2 * wordSize));
+    this.#parts = unmovedBytes(count * 2 * wordSize);
     const parts = wordsOf(this.#parts, wordSize);
-    this.headers = new Uint8Array(outsideTheHeap(count * header.words * wordSize));
+    this.headers = unmovedBytes(count * header.words * wordSize);
     this.#headers = new DataView(this.headers.buffer);
     const headers = wordsOf(this.headers, wordSize);
     for (const [i, place] of this.#places.entries()) {
@@ -44,11 +44,6 @@ export class Datagrams {
     if ((word(header.flags) & MSG_TRUNC) !== 0) return null;
     return { buffer: this.#places[place]!, length: word(header.length) };
   }
-}
-
-/** The garbage collector moves small buffers. */
-function outsideTheHeap(length: number): ArrayBuffer {
-  return new ArrayBuffer(Math.max(256, length));
 }
 
 function wordsOf(bytes: Uint8Array, wordSize: number): (index: number, value: bigint) => void {

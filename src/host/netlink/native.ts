@@ -2,7 +2,7 @@
 import { closeSync, openSync } from "node:fs";
 import { constants } from "node:os";
 import { HostError } from "../error.ts";
-import { littleEndian } from "./bytes.ts";
+import { littleEndian, unmovedBytes } from "./bytes.ts";
 import { Datagrams } from "./datagrams.ts";
 
 export type Watch = { close(): void };
@@ -109,8 +109,7 @@ async function load(): Promise<Native> {
       return setsockopt(fd, level, name, value, value.length) === 0;
     },
     attachFilter(fd, program) {
-      // An ArrayBuffer of its own lies outside the heap, where the garbage collector moves nothing.
-      const copy = new Uint8Array(new ArrayBuffer(Math.max(256, program.length)));
+      const copy = unmovedBytes(program.length);
       copy.set(program);
       const description = new DataView(new ArrayBuffer(16));
       description.setUint16(0, program.length / 8, littleEndian);
