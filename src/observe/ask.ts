@@ -1,5 +1,5 @@
 // Asks a daemon through its socket.
-import { type IncomingMessage, request } from "node:http";
+import { request } from "node:http";
 import type { Answers, Tales } from "./status.ts";
 
 export async function ask<Path extends keyof Answers>(
@@ -30,7 +30,7 @@ export async function* listen<Path extends keyof Tales>(
 function answerTo(socketPath: string, path: string): Promise<AsyncIterable<string>> {
   return new Promise((resolve, reject) => {
     // No connection is kept: the next daemon at the same path is another one.
-    const call = request({ socketPath, path, timeout: 5_000, agent: false }, (response: IncomingMessage) =>
+    const call = request({ socketPath, path, timeout: 5_000, agent: false }, (response) =>
       resolve(response.setEncoding("utf8")),
     );
     call.on("error", reject);
