@@ -24,6 +24,7 @@ import type { IptablesPlan } from "../plan/iptables/types.ts";
 import { adopt as adoptIpvs } from "../plan/ipvs/adopt.ts";
 import { printOperation } from "../plan/ipvs/print.ts";
 import { diff, type Operation } from "../plan/nftables/diff.ts";
+import { nftFamilyOf } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import { existingCounters } from "./iptables-support.ts";
 import { bindAddressOf } from "./userspace-support.ts";
@@ -104,7 +105,7 @@ async function ipvsDifferences(search: Search): Promise<string[]> {
 }
 
 async function nftablesDifferences({ family, routes, place, signal }: Search): Promise<string[]> {
-  const host = await NftablesHost.open({ family: family === "ipv4" ? "ip" : "ip6", ...place });
+  const host = await NftablesHost.open({ family: nftFamilyOf(family), ...place });
   try {
     const compiled = routes().then((made) => compileTable(made));
     const [have, want] = await Promise.all([host.read(compiled, signal), compiled]);

@@ -10,6 +10,7 @@ import type { Clock } from "../model/clock.ts";
 import { optionsOf } from "../modes/ipvs/compile.ts";
 import { jumps, ownChains } from "../modes/ipvs/foundation.ts";
 import type { Spared } from "../plan/iptables/types.ts";
+import { nftFamilyOf } from "../plan/nftables/types.ts";
 import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./iptables-support.ts";
@@ -123,7 +124,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
     prepare: requireNftables,
     open: (family, { netns, owned }) =>
       openNftables({
-        family: family === "ipv4" ? "ip" : "ip6",
+        family: nftFamilyOf(family),
         ...(netns === undefined ? {} : { netns }),
         ...(owned === undefined ? {} : { owned }),
       }),

@@ -1,7 +1,7 @@
 // Whether this machine can do nftables, and how to remove every trace of it.
 import { release } from "node:os";
 import type { Family } from "../../model/address.ts";
-import { tableName } from "../../plan/nftables/types.ts";
+import { nftFamilyOf, tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
 import { kernelHasIPv6 } from "../ipv6.ts";
 import { readGeneration } from "../netlink/ruleset.ts";
@@ -44,7 +44,7 @@ async function mustTakeTables(place: Place, wanted: readonly Family[]): Promise<
   const socket = await openSocket("netfilter", place);
   try {
     for (const family of wanted) {
-      const nftFamily = family === "ipv4" ? "ip" : "ip6";
+      const nftFamily = nftFamilyOf(family);
       const reason = await objection(socket, nftFamily);
       if (reason === null) continue;
       const what = `this kernel takes no table of family ${nftFamily} (${reason})`;

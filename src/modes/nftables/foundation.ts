@@ -2,15 +2,16 @@
 import type { FamilySettings, LocalDetector } from "../../config/settings.ts";
 import { type Cidr, contains, familyOf, isLoopback } from "../../model/address.ts";
 import { type Protocol, protocols } from "../../model/snapshot.ts";
-import type {
-  Chain,
-  Field,
-  Foundation,
-  Hook,
-  NftSet,
-  Part,
-  Rule,
-  Statement,
+import {
+  type Chain,
+  type Field,
+  type Foundation,
+  type Hook,
+  type NftSet,
+  nftFamilyOf,
+  type Part,
+  type Rule,
+  type Statement,
 } from "../../plan/nftables/types.ts";
 import { withoutNested } from "./networks.ts";
 
@@ -18,15 +19,12 @@ import { withoutNested } from "./networks.ts";
 export const byAddress: readonly Field[] = ["daddr", "l4proto", "dport"];
 export const byNodePort: readonly Field[] = ["l4proto", "dport"];
 
-export const families = {
-  ipv4: { nft: "ip", loopback: "127.0.0.0/8" },
-  ipv6: { nft: "ip6", loopback: "::1/128" },
-} as const;
+const loopbacks = { ipv4: "127.0.0.0/8", ipv6: "::1/128" } as const;
 
 export function foundation(settings: FamilySettings, serviceCIDRs: readonly Cidr[]): Foundation {
   const refused = refusedOnLoopback(settings);
   return {
-    family: families[settings.family].nft,
+    family: nftFamilyOf(settings.family),
     sets: sets(settings, refused),
     counters: refused.map((protocol) => localhostCounter(protocol)),
     chains: [
@@ -175,7 +173,7 @@ function chain(name: string, rules: readonly Rule[], comment: string | null = nu
 
 /** Chains that refuse packets: source ranges, missing endpoints, undefined ports and unallocated addresses. */
 function checks(settings: FamilySettings, refused: readonly Protocol[]): readonly Chain[] {
-  const { loopback } = families[settings.family];
+  const loopback = loopbacks[settings.family];
   return [
     chain(
       "reject-chain",
@@ -260,7 +258,7 @@ function masqueradeClusterIPs({
 function servesNodePorts(settings: FamilySettings): Statement {
   if (settings.nodePortAddresses.kind === "some")
     return { kind: "in set", fields: ["daddr"], set: "nodeport-ips" };
-  return { kind: "address", field: "daddr", not: true, network: families[settings.family].loopback };
+  return { kind: "address", field: "daddr", not: true, network: loopbacks[settings.family] };
 }
 
 function nodePortAddresses({ nodePortAddresses: places, localAddresses }: FamilySettings): readonly string[] {

@@ -1,9 +1,13 @@
 // An nf_tables table as plain data: sets, chains, rules and elements, as the nftables mode wants them.
-import type { Address, Cidr } from "../../model/address.ts";
+import type { Address, Cidr, Family } from "../../model/address.ts";
 import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
 
 export type NftFamily = "ip" | "ip6";
+
+export function nftFamilyOf(family: Family): NftFamily {
+  return family === "ipv4" ? "ip" : "ip6";
+}
 
 /** What one part of a set's key, or of a map's data, holds. `slot` numbers the Endpoints of a Frontend from 0. */
 export type Part = "address" | "protocol" | "port" | "slot";
