@@ -109,11 +109,15 @@ it("tells of one Service among thousands only that", () => {
   expect(view.ipv4.ports.map(({ name }) => name)).toEqual(["web-77"]);
 });
 
-/** Some with a port for health checks. */
+/** Some with a port for health checks, and with endpoints that do not serve, whatever else they say. */
 function checked(ports: fc.Arbitrary<ServicePort>): fc.Arbitrary<ServicePort> {
   return fc
-    .tuple(ports, fc.constantFrom(0, 80, 30443))
-    .map(([port, healthCheckNodePort]) => ({ ...port, healthCheckNodePort }));
+    .tuple(ports, fc.constantFrom(0, 80, 30443), fc.boolean())
+    .map(([port, healthCheckNodePort, serve]) => ({
+      ...port,
+      healthCheckNodePort,
+      endpoints: port.endpoints.map((endpoint) => ({ ...endpoint, serving: endpoint.serving && serve })),
+    }));
 }
 
 function never(): never {

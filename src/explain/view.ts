@@ -12,8 +12,9 @@ import {
 } from "../model/snapshot.ts";
 import type { To } from "./ask.ts";
 import type { Sender } from "./resolve.ts";
+import { portTold, type ToldPort, tellPort } from "./told-port.ts";
 
-type FamilyView = Pick<FamilySnapshot, "serviceCIDRs"> & { readonly ports: readonly ServicePort[] };
+type FamilyView = Pick<FamilySnapshot, "serviceCIDRs"> & { readonly ports: readonly ToldPort[] };
 
 /** Part of a Snapshot, as JSON. */
 export type View = {
@@ -33,7 +34,7 @@ export function viewFor(snapshot: Snapshot, nodeIPs: readonly Address[], from: S
     addressesOf(port).some((address) => places.has(address)) ||
     (from.kind === "pod" && port.endpoints.some(({ address }) => address === from.address));
   const view = ({ ports, serviceCIDRs }: FamilySnapshot) => ({
-    ports: [...ports.values()].filter(matters),
+    ports: [...ports.values()].filter(matters).map(tellPort),
     serviceCIDRs,
   });
   const problems = snapshot.problems.filter(({ kind }) => kind === "unreadable");
@@ -51,9 +52,9 @@ export function* viewsOf(snapshot: Snapshot, most: number): Generator<View> {
   };
   yield { ...nothing, problems };
   for (const family of families) {
-    let ports: ServicePort[] = [];
+    let ports: ToldPort[] = [];
     for (const port of snapshot[family].ports.values()) {
-      if (ports.push(port) < most) continue;
+      if (ports.push(tellPort(port)) < most) continue;
       yield { ...nothing, [family]: { ...nothing[family], ports } };
       ports = [];
     }
@@ -66,7 +67,12 @@ export function snapshotOf(views: readonly View[]): Snapshot {
   const { node, ...first } = views[0]!;
   const familyOf = (family: Family): FamilySnapshot => {
     const ports = new Map<string, ServicePort>();
-    for (const view of views) for (const port of view[family].ports) ports.set(port.key, port);
+    for (const view of views) {
+      for (const told of view[family].ports) {
+        const port = portTold(told, family);
+        ports.set(port.key, port);
+      }
+    }
     return { ports: keyed(ports), changed: new Set(), serviceCIDRs: first[family].serviceCIDRs };
   };
   return {
