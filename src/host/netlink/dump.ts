@@ -17,8 +17,10 @@ import {
 export type Datagram = { readonly buffer: Buffer; readonly length: number };
 
 const restarts = 10;
-/** How many datagrams are fetched between two turns of the event loop; the kernel goes on meanwhile. */
-const atOnce = 32;
+/** Most dumps have no more datagrams than these, which are fetched at once. */
+const few = 2;
+/** How many are fetched of a longer one between two turns of the event loop; the kernel goes on meanwhile. */
+const many = 64;
 
 /** Streams a dump; buffers are used again. At its end it throws if the kernel says it is inconsistent. */
 export async function* dump(
@@ -83,22 +85,35 @@ export async function collect<T>(
 }
 
 /** Room that no dump uses now. */
-const spare: Datagrams[] = [];
+const spare = { few: [] as Buffer[], many: [] as Datagrams[] };
 
 /** Without end: who reads knows the last one. Between the start of a dump and its end there is always something to read. */
 async function* datagramsFrom(system: Native, fd: number, what: string): AsyncGenerator<Datagram> {
-  const room = spare.pop() ?? system.datagrams(atOnce, datagramSize);
+  const broken = () => new HostError("lost", `Cannot ${what}: the kernel broke off`);
+  const tooLarge = () => new HostError("lost", `Cannot ${what}: the answer is too large`);
+  const buffer = spare.few.pop() ?? Buffer.allocUnsafeSlow(datagramSize);
+  try {
+    for (let i = 0; i < few; i++) {
+      const length = system.receive(fd, buffer);
+      if (length === 0) throw broken();
+      if (length > buffer.length) throw tooLarge();
+      yield { buffer, length };
+    }
+  } finally {
+    spare.few.push(buffer);
+  }
+  const room = spare.many.pop() ?? system.datagrams(many, datagramSize);
   try {
     for (;;) {
       const received = await system.receiveMany(fd, room);
-      if (received === 0) throw new HostError("lost", `Cannot ${what}: the kernel broke off`);
+      if (received === 0) throw broken();
       for (let i = 0; i < received; i++) {
         const datagram = room.at(i);
-        if (datagram === null) throw new HostError("lost", `Cannot ${what}: the answer is too large`);
+        if (datagram === null) throw tooLarge();
         yield datagram;
       }
     }
   } finally {
-    spare.push(room);
+    spare.many.push(room);
   }
 }
