@@ -6,19 +6,13 @@ import type { Batch, Operation, TransactionOptions } from "../../src/host/netlin
 import { u32Bytes } from "../../src/host/netlink/bytes.ts";
 import type { Element } from "../../src/host/netlink/elements.ts";
 import { type Rule, tableFlag } from "../../src/host/netlink/nftables.ts";
-import {
-  readRules,
-  readSetElements,
-  readSets,
-  readTable,
-  readTables,
-  type TableContents,
-} from "../../src/host/netlink/ruleset.ts";
+import { readGeneration, readRules, readSets, readTables } from "../../src/host/netlink/ruleset.ts";
 import { declareSet, type SetDeclaration } from "../../src/host/netlink/settypes.ts";
 import { openSocket } from "../../src/host/netlink/socket.ts";
 import { transact } from "../../src/host/netlink/transaction.ts";
 import { commentOf, commentUserdata } from "../../src/host/netlink/userdata.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
+import { readElementsOf, readWhole, type WholeTable } from "./whole-table.ts";
 
 const layout = readFileSync(new URL("netlink-layout.nft", import.meta.url), "utf8");
 
@@ -111,12 +105,12 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
       { kind: "addElements", to: addresses, elements },
     ]);
     expect(batch.parts.length).toBeGreaterThan(5);
-    const read = await readSetElements("ip", "t", "s", { netns: here.path });
+    const read = await readElementsOf("s", { netns: here.path });
     expect(sorted(read)).toEqual(sorted(elements));
     await apply(here, [{ kind: "deleteElements", from: addresses, elements: elements.slice(1) }]);
-    expect(await readSetElements("ip", "t", "s", { netns: here.path })).toEqual([elements[0]]);
+    expect(await readElementsOf("s", { netns: here.path })).toEqual([elements[0]]);
     await apply(here, [{ kind: "flushSet", set: { family: "ip", table: "t", name: "s" } }]);
-    expect(await readSetElements("ip", "t", "s", { netns: here.path })).toEqual([]);
+    expect(await readElementsOf("s", { netns: here.path })).toEqual([]);
   });
 
   it("reads every element once of a set that has just grown", async () => {
@@ -124,7 +118,7 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
     const wanted = new Set(elements.map(({ key }) => key));
     for (let round = 0; round < 15; round++) {
       await apply(here, [addTable, addAddresses, { kind: "addElements", to: addresses, elements }]);
-      const found = await readSetElements("ip", "t", "s", { netns: here.path });
+      const found = await readElementsOf("s", { netns: here.path });
       expect(found).toHaveLength(wanted.size);
       expect(new Set(found.map(({ key }) => key))).toEqual(wanted);
       await apply(here, [{ kind: "deleteTable", table: { family: "ip", name: "t" } }]);
@@ -148,13 +142,13 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
         { operation: 2, errno: "ENOENT" },
       ],
     });
-    expect(await readSetElements("ip", "t", "s", { netns: here.path })).toEqual([]);
+    expect(await readElementsOf("s", { netns: here.path })).toEqual([]);
     expect(here.run("nft", "list", "chains")).not.toContain("chain c");
   });
 
   it("writes only on top of the generation it was told", async () => {
     await apply(here, [addTable]);
-    const { generation } = await readTable("ip", "t", { netns: here.path });
+    const { id: generation } = await readGeneration({ netns: here.path });
     await apply(here, [addAddresses], { generation });
     await expect(apply(here, [addAddresses], { generation })).rejects.toMatchObject({
       kind: "interrupted",
@@ -212,7 +206,7 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
   });
 
   it("reads null for a table that is not there", async () => {
-    expect(await readTable("ip", "nothing", { netns: here.path })).toMatchObject({ contents: null });
+    expect(await readWhole("ip", "nothing", { netns: here.path })).toBeNull();
   });
 });
 
@@ -237,21 +231,20 @@ async function apply(
   }
 }
 
-async function contents(namespace: Namespace): Promise<TableContents> {
-  const { contents } = await readTable("ip", "kube-proxy", { netns: namespace.path });
-  return contents!;
+async function contents(namespace: Namespace): Promise<WholeTable> {
+  return (await readWhole("ip", "kube-proxy", { netns: namespace.path }))!;
 }
 
 async function copy(from: Namespace, to: Namespace): Promise<void> {
   const socket = await openSocket("netfilter", { netns: to.path });
   for (const { family, name } of await readTables({ netns: from.path })) {
-    const { contents } = await readTable(family, name, { netns: from.path });
+    const contents = await readWhole(family, name, { netns: from.path });
     await transact(socket, rebuild(contents!));
   }
   await socket.close();
 }
 
-function rebuild({ table, chains, rules, sets, elements, counters }: TableContents): Operation[] {
+function rebuild({ table, chains, rules, sets, elements, counters }: WholeTable): Operation[] {
   const { family } = table;
   const ids = new Map(sets.map(({ name }, index) => [name, index + 1]));
   return [
@@ -268,7 +261,7 @@ function rebuild({ table, chains, rules, sets, elements, counters }: TableConten
 }
 
 // Handles differ between two tables, and so does the order of elements in a hash.
-function comparable(contents: TableContents): unknown {
+function comparable(contents: WholeTable): unknown {
   const elements = [...contents.elements].map(([name, list]) => [name, sorted(list)]);
   return JSON.parse(
     JSON.stringify({ ...contents, elements }, (key, value) =>

@@ -1,4 +1,5 @@
 // The elements of nf_tables sets and maps. There may be a million, so they are written and read without the field tables.
+import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
 import type { Bytes } from "./bytes.ts";
 import { type Datum, datum } from "./datum.ts";
@@ -58,11 +59,66 @@ export function writeElement(out: Writer, element: Element): void {
   out.end(item);
 }
 
+/** The elements of a set. Throws ToldTwice when it finds that the kernel did not tell each of them once. */
+export type Elements = {
+  all(): readonly Element[];
+  /** Those that `knows` does not; it is asked only for what has a key and a value of bytes and nothing else. */
+  except(knows: Knows): readonly Element[];
+};
+
+/** Whether an element is known already, by the bytes of its key and of its value. */
+export type Knows = (bytes: Buffer, key: number, keyEnd: number, value: number, valueEnd: number) => boolean;
+
+/** As the kernel told them, in one list after the other: an element that is known need not be read. */
+export function dumpedElements(lists: readonly Buffer[]): Elements {
+  return {
+    all: () => eachOnce(lists.flatMap((list) => readElements(list, 0, list.length))),
+    except(knows) {
+      const others: Element[] = [];
+      for (const list of lists) {
+        for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
+          const end = attributeEnd(list, at);
+          if (!isKnown(list, at + 4, end, knows)) others.push(readElement(list, at + 4, end));
+        }
+      }
+      return eachOnce(others);
+    },
+  };
+}
+
 /** Reads the elements listed between `start` and `end`. */
-export function readElements(from: Buffer, start: number, end: number, into: Element[]): void {
+export function readElements(from: Buffer, start: number, end: number): Element[] {
+  const found: Element[] = [];
   for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
-    into.push(readElement(from, at + 4, attributeEnd(from, at)));
+    found.push(readElement(from, at + 4, attributeEnd(from, at)));
   }
+  return found;
+}
+
+/** Of a set that has just grown, the kernel moves elements to a larger table meanwhile: a dump then tells some twice, and others not at all. */
+export class ToldTwice extends HostError {
+  constructor() {
+    super("interrupted", "Cannot read elements: the kernel rearranged them", { errno: "EINTR" });
+  }
+}
+
+function eachOnce(elements: readonly Element[]): readonly Element[] {
+  const seen = new Set<string>();
+  for (const { key, keyEnd, flags } of elements)
+    seen.add(keyEnd === undefined && flags === undefined ? key : `${key}${keyEnd} ${flags}`);
+  if (seen.size !== elements.length) throw new ToldTwice();
+  return elements;
+}
+
+/** The kernel tells the key first. */
+function isKnown(from: Buffer, start: number, end: number, knows: Knows): boolean {
+  if (start + 12 > end || attributeType(from, start) !== KEY) return false;
+  const data = nextAttribute(from, start);
+  if (data + 12 > end || attributeType(from, data) !== DATA || nextAttribute(from, data) < end) return false;
+  const key = start + 4;
+  const value = data + 4;
+  if (attributeType(from, value) !== VALUE) return false;
+  return knows(from, key + 4, attributeEnd(from, key), value + 4, attributeEnd(from, value));
 }
 
 function writeKey(out: Writer, type: number, key: Bytes): void {

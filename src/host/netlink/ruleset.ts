@@ -3,7 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
-import { type Element, readElements, writeElement } from "./elements.ts";
+import {
+  dumpedElements,
+  type Element,
+  type Elements,
+  readElements,
+  ToldTwice,
+  writeElement,
+} from "./elements.ts";
 import { endMessage, flag, type Message } from "./message.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
 import {
@@ -29,49 +36,37 @@ export type TableContents = {
   readonly chains: readonly Chain[];
   readonly rules: readonly Rule[];
   readonly sets: readonly NftSet[];
-  readonly elements: ReadonlyMap<string, readonly Element[]>;
+  readonly elements: ReadonlyMap<string, Elements>;
   readonly counters: readonly Counter[];
 };
 
 const attempts = 10;
 
-/** The table as it was at one moment, with the generation of that moment; null contents when there is no such table. */
-export async function readTable(
-  family: NfFamily,
-  name: string,
-  place: Place = {},
-  signal?: AbortSignal,
-): Promise<{ readonly contents: TableContents | null; readonly generation: number }> {
-  const which = { family, name, place, signal };
-  const { read, generation } = await atOneMoment(
-    which,
-    () => true,
-    (contents) => Promise.resolve(contents),
-  );
-  return { contents: read, generation };
-}
-
-type Which = {
+export type Which = {
   readonly family: NfFamily;
   readonly name: string;
   readonly place: Place;
-  readonly signal: AbortSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
 };
 
-/** A table, with the elements of some sets, and what `more` makes of it before anything changes. */
-export async function atOneMoment<T>(
+/**
+ * What `make` makes of a table as it was at one moment, with the elements of some sets; null when there is no such table. It is
+ * done again when anything changed before it was made.
+ */
+export async function readTable<T>(
   { family, name, place, signal }: Which,
   isRead: (set: NftSet) => boolean,
-  more: (contents: TableContents) => Promise<T>,
-): Promise<{ readonly read: T | null; readonly generation: number }> {
+  make: (contents: TableContents) => T | Promise<T>,
+): Promise<T | null> {
   for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) await sleep(attempt * 10, undefined, { signal });
     const before = await readGeneration(place, signal);
-    const read = await unlessGone(async () => {
+    const made = await unlessMoved(async () => {
       const contents = await contentsOf(family, name, place, signal, isRead);
-      return contents === null ? null : await more(contents);
+      return contents === null ? null : await make(contents);
     });
     const after = await readGeneration(place, signal);
-    if (before.id === after.id && read !== undefined) return { read, generation: after.id };
+    if (before.id === after.id && made !== undefined) return made;
   }
   throw new HostError(
     "interrupted",
@@ -82,12 +77,13 @@ export async function atOneMoment<T>(
   );
 }
 
-/** Undefined when something was deleted between two dumps: the generation has moved on as well. */
-async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
+/** Undefined when something was deleted between two dumps, as the generation will tell, or was told twice. */
+async function unlessMoved<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof HostError && error.errno === "ENOENT") return undefined;
+    const isGone = error instanceof HostError && error.errno === "ENOENT";
+    if (isGone || error instanceof ToldTwice) return undefined;
     throw error;
   }
 }
@@ -155,32 +151,17 @@ export function readCounters(
   );
 }
 
-export async function readSetElements(
+async function readSetElements(
   family: NfFamily,
   table: string,
   set: string,
-  place: Place = {},
-  signal?: AbortSignal,
-): Promise<Element[]> {
+  place: Place,
+  signal: AbortSignal | undefined,
+): Promise<Elements> {
   const request = getRequest("getElements", flag.dump, family, codecs.elements, { table, set });
   const what = `read elements of ${set}`;
-  for (let attempt = 1; attempt <= attempts; attempt++) {
-    const lists = await collect("netfilter", what, request, elementsIn, place, signal);
-    const elements = lists.flat();
-    if (isEachOnce(elements)) return elements;
-    await sleep(attempt * 10, undefined, { signal });
-  }
-  throw new HostError("interrupted", `Cannot ${what}: the kernel rearranged it in ${attempts} attempts`, {
-    errno: "EINTR",
-  });
-}
-
-/** Of a set that has just grown, the kernel moves elements to a larger table meanwhile: a dump then tells some twice, and others not at all. */
-function isEachOnce(elements: readonly Element[]): boolean {
-  const seen = new Set<string>();
-  for (const { key, keyEnd, flags } of elements)
-    seen.add(keyEnd === undefined && flags === undefined ? key : `${key}${keyEnd} ${flags}`);
-  return seen.size === elements.length;
+  const lists = await collect("netfilter", what, request, copiedLists, place, signal);
+  return dumpedElements(lists.flat());
 }
 
 /** The element with this key; null when there is none. Not for sets of ranges. */
@@ -200,7 +181,7 @@ export async function readOneElement(
   const found: Element[] = [];
   try {
     await ask(socket, `read an element of ${set}`, out.bytes(), signal, (from, message) => {
-      found.push(...elementsIn(from, message));
+      for (const { start, end } of listsIn(from, message)) found.push(...readElements(from, start, end));
     });
   } catch (error) {
     if (error instanceof HostError && error.errno === "ENOENT") return null;
@@ -220,14 +201,24 @@ async function contentsOf(
     (each) => each.family === family && each.name === name,
   );
   if (table === undefined) return null;
-  const chains = (await readChains(family, place, signal)).filter((chain) => chain.table === name);
-  const rules = await readRules(family, { table: name }, place, signal);
   const sets = await readSets(family, name, place, signal);
-  const counters = await readCounters(family, name, place, signal);
-  const elements = new Map<string, readonly Element[]>();
-  for (const set of sets.filter(isRead))
-    elements.set(set.name, await readSetElements(family, name, set.name, place, signal));
-  return { table, chains, rules, sets, elements, counters };
+  // Side by side: a large set keeps the kernel busy for as long as all the rest takes.
+  const [chains, rules, counters, ...elements] = await Promise.all([
+    readChains(family, place, signal),
+    readRules(family, { table: name }, place, signal),
+    readCounters(family, name, place, signal),
+    ...sets.filter(isRead).map(async (set): Promise<[string, Elements]> => {
+      return [set.name, await readSetElements(family, name, set.name, place, signal)];
+    }),
+  ]);
+  return {
+    table,
+    chains: chains.filter((chain) => chain.table === name),
+    rules,
+    sets,
+    elements: new Map(elements),
+    counters,
+  };
 }
 
 function dumpAll<T>(
@@ -264,11 +255,17 @@ function getRequest<T>(
   return out.bytes();
 }
 
-function elementsIn(from: Buffer, { start, end }: Message): Element[] {
-  const found: Element[] = [];
+/** Buffers are used again. */
+function copiedLists(from: Buffer, message: Message): Buffer[] {
+  return listsIn(from, message).map(({ start, end }) => Buffer.from(from.subarray(start, end)));
+}
+
+/** Where the lists of elements stand in a message. */
+function listsIn(from: Buffer, { start, end }: Message): { readonly start: number; readonly end: number }[] {
+  const found: { readonly start: number; readonly end: number }[] = [];
   for (let at = start + netfilterHeaderLength; at + 4 <= end; at = nextAttribute(from, at)) {
     if (attributeType(from, at) === elementListAttribute)
-      readElements(from, at + 4, attributeEnd(from, at), found);
+      found.push({ start: at + 4, end: attributeEnd(from, at) });
   }
   return found;
 }

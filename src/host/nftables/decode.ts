@@ -1,13 +1,14 @@
 // A dumped table in the Plan's words. Rules are recognised by comparing them with what is wanted, expression by expression.
-import type {
-  Chain,
-  Client,
-  Element,
-  NftFamily,
-  NftSet,
-  NftTable,
-  Rule,
-  Spread,
+import {
+  type Chain,
+  type Client,
+  type Element,
+  isSlotMap,
+  type NftFamily,
+  type NftSet,
+  type NftTable,
+  type Rule,
+  type Spread,
 } from "../../plan/nftables/types.ts";
 import { hostU32Of } from "../netlink/bytes.ts";
 import type { Expr } from "../netlink/expressions.ts";
@@ -17,8 +18,21 @@ import { commentOf } from "../netlink/userdata.ts";
 import { decodeClients, decodeElements } from "./elements.ts";
 import { kernelSet } from "./encode.ts";
 import { expressionsOf } from "./expressions.ts";
+import { WantedSlots } from "./wanted-slots.ts";
 
-export function decodeTable(contents: TableContents, want: NftTable): NftTable {
+/** Reads tables where this one is wanted. */
+export function decoderOf(want: NftTable): (contents: TableContents) => NftTable {
+  const slots = new Map<string, WantedSlots>();
+  for (const set of want.sets.values())
+    if (isSlotMap(set)) slots.set(set.name, new WantedSlots(set, want.spreads.get(set.name) ?? new Map()));
+  return (contents) => decodeTable(contents, want, slots);
+}
+
+function decodeTable(
+  contents: TableContents,
+  want: NftTable,
+  slots: ReadonlyMap<string, WantedSlots>,
+): NftTable {
   const sets = new Map<string, NftSet>();
   const elements = new Map<string, Map<string, Element>>();
   const spreads = new Map<string, Map<string, Spread>>();
@@ -26,10 +40,10 @@ export function decodeTable(contents: TableContents, want: NftTable): NftTable {
     if (isAnonymous(dumped)) continue;
     const set = recognisedSet(dumped, want);
     sets.set(set.name, set);
-    if (set.timeout !== null || isForeign(set)) continue;
-    const decoded = decodeElements(set, contents.elements.get(set.name) ?? []);
-    if (decoded.elements.size > 0) elements.set(set.name, decoded.elements);
-    if (decoded.spreads.size > 0) spreads.set(set.name, decoded.spreads);
+    const told = contents.elements.get(set.name);
+    if (told === undefined || set.timeout !== null || isForeign(set)) continue;
+    if (isSlotMap(set)) putSome(spreads, set.name, slots.get(set.name)!.spreadsIn(told));
+    else putSome(elements, set.name, decodeElements(set, told.all()));
   }
   return {
     family: want.family,
@@ -41,6 +55,10 @@ export function decodeTable(contents: TableContents, want: NftTable): NftTable {
   };
 }
 
+function putSome<T>(into: Map<string, Map<string, T>>, name: string, held: Map<string, T>): void {
+  if (held.size > 0) into.set(name, held);
+}
+
 /** What the sets that packets fill hold, where we want such a set. */
 export function decodeRemembered(
   contents: TableContents,
@@ -49,7 +67,7 @@ export function decodeRemembered(
   const remembered = new Map<string, readonly Client[]>();
   for (const dumped of contents.sets) {
     if (isAnonymous(dumped) || recognisedSet(dumped, want).timeout === null) continue;
-    const clients = decodeClients(contents.elements.get(dumped.name) ?? []);
+    const clients = decodeClients(contents.elements.get(dumped.name)?.all() ?? []);
     if (clients.length > 0) remembered.set(dumped.name, clients);
   }
   return remembered;
@@ -129,7 +147,7 @@ function anonymousMaps(contents: TableContents): ReadonlyMap<string, string> {
   return new Map(
     contents.sets.filter(isAnonymous).map(({ name }) => [
       name,
-      (contents.elements.get(name) ?? [])
+      (contents.elements.get(name)?.all() ?? [])
         .map(({ key, data }) => ({ slot: key.length === 4 ? hostU32Of(key) : -1, data }))
         .sort((a, b) => a.slot - b.slot)
         .map(

@@ -57,16 +57,12 @@ export function encodeQuestion(set: NftSet, key: string, slot: number | null): K
 }
 
 /** What a dumped set holds, in the Plan's words. */
-export function decodeElements(
-  set: NftSet,
-  elements: readonly KernelElement[],
-): { readonly elements: Map<string, Element>; readonly spreads: Map<string, Spread> } {
-  if (isSlotMap(set)) return { elements: new Map(), spreads: decodeSpreads(set, elements) };
+export function decodeElements(set: NftSet, elements: readonly KernelElement[]): Map<string, Element> {
   const decoded =
     set.interval && set.key.length === 1
       ? decodeRanges(elements)
       : elements.map((element) => decodeElement(set, element));
-  return { elements: new Map(decoded.map((element) => [element.key, element])), spreads: new Map() };
+  return new Map(decoded.map((element) => [element.key, element]));
 }
 
 /** Nobody is remembered for longer than the set says now. */
@@ -92,7 +88,7 @@ function encodeItem(set: NftSet, item: Item): KernelElement {
   };
 }
 
-function encodeKey(set: NftSet, key: string, end: (part: string) => string = networkStart): Bytes {
+export function encodeKey(set: NftSet, key: string, end: (part: string) => string = networkStart): Bytes {
   let bytes: Bytes = "";
   for (const [i, part] of key.split(" . ").entries()) bytes += encodePart(set.key[i]!, end(part));
   return bytes;
@@ -176,7 +172,8 @@ const protocolNames = new Map<number, string>(
   Object.entries(protocolNumbers).map(([name, number]) => [number, name]),
 );
 
-function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, Spread> {
+/** What a dumped slot map holds. */
+export function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, Spread> {
   const byBytes = new Map<Bytes, { key: string; backends: (Backend | undefined)[] }>();
   const parts = set.key.slice(0, -1);
   for (const { key, data } of elements) {

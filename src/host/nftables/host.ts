@@ -4,13 +4,14 @@ import { countOperations, type Item, type Operation } from "../../plan/nftables/
 import type { Asked, FoundTable, NftFamily, NftSet, NftTable } from "../../plan/nftables/types.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
+import type { Element, Elements } from "../netlink/elements.ts";
 import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
-import { atOneMoment, readOneElement, readTable } from "../netlink/ruleset.ts";
+import { readOneElement, readTable } from "../netlink/ruleset.ts";
 import { type NetlinkSocket, openSocket, type Place } from "../netlink/socket.ts";
 import { watchTables } from "../netlink/tableevents.ts";
 import { transact } from "../netlink/transaction.ts";
 import { type Commits, commitsIn, type Mark } from "./commits.ts";
-import { decodeRemembered, decodeTable } from "./decode.ts";
+import { decodeRemembered, decoderOf } from "./decode.ts";
 import { encodeQuestion } from "./elements.ts";
 import { type Encoded, encodePatch } from "./encode.ts";
 import { canOwn, ownedFlags, ownershipOf } from "./ownership.ts";
@@ -83,21 +84,21 @@ export class NftablesHost implements TableHost {
     return this.#socket.portId;
   }
 
-  async find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null> {
-    const { contents } = await readTable(this.family, tableName, this.#place, signal);
-    if (contents === null) return null;
-    const ownership = ownershipOf(contents.table, this.portId);
-    if (ownership === "theirs") throw ownedByAnother(this.family, contents.table.owner);
-    return { table: decodeTable(contents, want), ownership, remembered: decodeRemembered(contents, want) };
+  find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null> {
+    const decode = decoderOf(want);
+    return readTable(this.#which(signal), everySet, (contents) => {
+      const ownership = ownershipOf(contents.table, this.portId);
+      if (ownership === "theirs") throw ownedByAnother(this.family, contents.table.owner);
+      return { table: decode(contents), ownership, remembered: decodeRemembered(contents, want) };
+    });
   }
 
   /** The table alone; null when there is none. It is read while what is wanted is still made. */
-  async read(wanted: NftTable | Promise<NftTable>, signal?: AbortSignal): Promise<NftTable | null> {
-    const [{ contents }, want] = await Promise.all([
-      readTable(this.family, tableName, this.#place, signal),
-      wanted,
-    ]);
-    return contents === null ? null : decodeTable(contents, want);
+  read(wanted: NftTable | Promise<NftTable>, signal?: AbortSignal): Promise<NftTable | null> {
+    const decoder = Promise.resolve(wanted).then(decoderOf);
+    // Whoever waits for the table hears of it.
+    decoder.catch(() => {});
+    return readTable(this.#which(signal), everySet, async (contents) => (await decoder)(contents));
   }
 
   /**
@@ -109,13 +110,12 @@ export class NftablesHost implements TableHost {
     look: (table: NftTable, asked: Asked) => T,
     signal?: AbortSignal,
   ): Promise<T | null> {
-    const which = { family: this.family, name: tableName, place: this.#place, signal };
-    const { read } = await atOneMoment(which, isOfRanges, async (contents) => {
-      const want = wanted(contents.chains.map(({ name }) => name));
+    const made = await readTable(this.#which(signal), isOfRanges, async (contents) => {
+      const decode = decoderOf(wanted(contents.chains.map(({ name }) => name)));
       const elements = new Map(contents.elements);
       const told = new Set<string>();
       for (;;) {
-        const table = decodeTable({ ...contents, elements }, want);
+        const table = decode({ ...contents, elements });
         const questions = new Map<string, Parameters<Asked>>();
         const seen = look(table, (...question) => {
           const text = question.join(" ");
@@ -125,11 +125,15 @@ export class NftablesHost implements TableHost {
         for (const [text, [name, key, slot]] of questions) {
           told.add(text);
           const found = await this.#element(table.sets.get(name), key, slot, signal);
-          if (found !== null) elements.set(name, [...(elements.get(name) ?? []), found]);
+          if (found !== null) elements.set(name, listed([...(elements.get(name)?.all() ?? []), found]));
         }
       }
     });
-    return read?.seen ?? null;
+    return made?.seen ?? null;
+  }
+
+  #which(signal: AbortSignal | undefined) {
+    return { family: this.family, name: tableName, place: this.#place, signal };
   }
 
   #element(set: NftSet | undefined, key: string, slot: number | null, signal: AbortSignal | undefined) {
@@ -210,6 +214,14 @@ export class PatchRefused extends HostError {
       };
     });
   }
+}
+
+function everySet(): boolean {
+  return true;
+}
+
+function listed(elements: readonly Element[]): Elements {
+  return { all: () => elements, except: () => elements };
 }
 
 /** Such sets are asked by range and not by key; so are the maps that rules have for themselves, and both are small. */

@@ -1,0 +1,151 @@
+// What is recognised by its bytes is what would have been read, and nothing is recognised twice.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Family } from "../../model/address.ts";
+import type { Backend, NftSet, Spread } from "../../plan/nftables/types.ts";
+import { dumpedElements, type Elements, ToldTwice, writeElement } from "../netlink/elements.ts";
+import { Writer } from "../netlink/writer.ts";
+import { decodeSpreads, encodeItems } from "./elements.ts";
+import { WantedSlots } from "./wanted-slots.ts";
+
+const set: NftSet = {
+  name: "endpoints",
+  key: ["address", "protocol", "port", "slot"],
+  data: ["address", "port"],
+  interval: false,
+  timeout: null,
+  comment: null,
+};
+
+type Slot = { readonly key: string; readonly slot: number; readonly data: Backend };
+
+describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
+  it("are the Spreads that they were, whatever is wanted", () => {
+    let recognised = 0;
+    let others = 0;
+    fc.assert(
+      fc.property(spreads(family), spreads(family), fc.boolean(), (wanted, changed, isLike) => {
+        const have = new Map(isLike ? [...wanted, ...[...changed].slice(0, 1)] : changed);
+        const read = dumped(slotsOf(have));
+        const found = new WantedSlots(set, wanted).spreadsIn(read);
+        expect(plain(found)).toEqual(plain(decodeSpreads(set, read.all())));
+        for (const [key, spread] of found) {
+          if (spread === wanted.get(key)) recognised++;
+          else others++;
+        }
+      }),
+      { numRuns: 500 },
+    );
+    expect(recognised).toBeGreaterThan(200);
+    expect(others).toBeGreaterThan(200);
+  });
+
+  it("are read when they are in other places, too many, too few, or hold something else", () => {
+    const [a, b, c] = fc.sample(backend(family), { numRuns: 200, seed: 3 }).filter(isNew) as [
+      Backend,
+      Backend,
+      Backend,
+    ];
+    const key = keyOf(family, 1, 80);
+    const wanted = new Map([[key, { key, backends: [a, b] }]]);
+    const found = (...backends: (Backend | undefined)[]) =>
+      plain(new WantedSlots(set, wanted).spreadsIn(dumped(slotsOf(new Map([[key, { key, backends }]])))));
+    expect(found(b, a)).toEqual([[key, [b, a]]]);
+    expect(found(a, b, c)).toEqual([[key, [a, b, c]]]);
+    expect(found(undefined, b)).toEqual([[key, [undefined, b]]]);
+    expect(found(a, c)).toEqual([[key, [a, c]]]);
+    expect(found()).toEqual([]);
+  });
+
+  it("that are told twice are refused, whether they are wanted or not", () => {
+    const [a, b] = fc.sample(backend(family), { numRuns: 200, seed: 3 }).filter(isNew) as [Backend, Backend];
+    const key = keyOf(family, 1, 80);
+    const slots = new WantedSlots(set, new Map([[key, { key, backends: [a] }]]));
+    const first = { key, slot: 0, data: a };
+    const other = { key, slot: 7, data: a };
+    expect(() => slots.spreadsIn(dumped([first, first]))).toThrow(ToldTwice);
+    expect(() => slots.spreadsIn(dumped([other, other]))).toThrow(ToldTwice);
+    expect(() => slots.spreadsIn(dumped([first, { ...first, data: b }]))).toThrow(ToldTwice);
+    expect(slots.spreadsIn(dumped([first, other])).get(key)!.backends).toHaveLength(8);
+  });
+});
+
+it("knows no element that has more than a key and a value", () => {
+  const asked: number[] = [];
+  const elements = listOf((out) => {
+    writeElement(out, { key: "\0\0\0\u0001", data: "\0\0\0\u0002" });
+    writeElement(out, { key: "\0\0\0\u0003", data: "\0\0\0\u0004", userdata: "of somebody else" });
+    writeElement(out, { key: "\0\0\0\u0005", data: "\0\0\0\u0006", flags: 1 });
+    writeElement(out, { key: "\0\0\0\u0007" });
+    writeElement(out, { key: "\0\0\0\u0007", keyEnd: "\0\0\0\u0008" });
+    writeElement(out, { key: "\0\0\0\u0008", data: { kind: "drop" } });
+    writeElement(out, { key: "", data: "\0\0\0\u0009", flags: 2 });
+  });
+  const others = elements.except((bytes, key) => {
+    asked.push(bytes[key + 3]!);
+    return true;
+  });
+  expect(asked).toEqual([1]);
+  expect(others).toEqual(elements.all().slice(1));
+});
+
+function backend(family: Family): fc.Arbitrary<Backend> {
+  const address = fc
+    .integer({ min: 1, max: 9 })
+    .map((n) => (family === "ipv4" ? `10.0.${n}.${n}` : `fd00::${n}:${n}`));
+  return fc.record({ address, port: fc.constantFrom(80, 8080, 65_535) });
+}
+
+function keyOf(family: Family, service: number, port: number): string {
+  return `${family === "ipv4" ? `172.30.0.${service}` : `fd30::${service}`} . tcp . ${port}`;
+}
+
+function spreads(family: Family): fc.Arbitrary<Map<string, Spread>> {
+  const key = fc
+    .tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom(80, 443))
+    .map(([service, port]) => keyOf(family, service, port));
+  const spread = fc.record({ key, backends: fc.array(backend(family), { minLength: 1, maxLength: 5 }) });
+  return fc
+    .uniqueArray(spread, { selector: ({ key: name }) => name, maxLength: 9 })
+    .map((all) => new Map(all.map((each) => [each.key, each])));
+}
+
+function slotsOf(all: ReadonlyMap<string, Spread>): Slot[] {
+  return [...all.values()].flatMap(({ key, backends }) =>
+    backends.flatMap((data, slot) => (data === undefined ? [] : [{ key, slot, data }])),
+  );
+}
+
+/** As the kernel tells them, in two lists. */
+function dumped(slots: readonly Slot[]): Elements {
+  const half = slots.length >> 1;
+  const list = (some: readonly Slot[]) =>
+    bytesOf((out) => {
+      for (const element of encodeItems(
+        set,
+        some.map((slot) => ({ ...slot, comment: null })),
+      ))
+        writeElement(out, element);
+    });
+  return dumpedElements([list(slots.slice(half)), list(slots.slice(0, half))]);
+}
+
+function listOf(write: (out: Writer) => void): Elements {
+  return dumpedElements([bytesOf(write)]);
+}
+
+function bytesOf(write: (out: Writer) => void): Buffer {
+  const out = new Writer(65_536);
+  write(out);
+  return Buffer.from(out.bytes());
+}
+
+function plain(found: ReadonlyMap<string, Spread>): unknown {
+  return [...found.values()]
+    .map(({ key, backends }) => [key, Array.from(backends)] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function isNew({ address, port }: Backend, at: number, all: readonly Backend[]): boolean {
+  return all.findIndex((other) => other.address === address && other.port === port) === at;
+}
