@@ -36,10 +36,11 @@ function compileAhead() {
   appendFileSync(tool, `// ${hash}\n`);
   const { NODE_OPTIONS: _, ...env } = process.env;
   const script = join(root, "scripts/compile-ahead.mjs");
-  const { status } = spawnSync(process.execPath, [script, tool, hash], {
+  const { status, stderr } = spawnSync(process.execPath, [script, tool, hash], {
     env,
-    stdio: ["ignore", "ignore", "inherit"],
+    stdio: ["ignore", "ignore", "pipe"],
+    encoding: "utf8",
   });
   // Without it everything works, and takes a little longer to start.
-  if (status !== 0) console.error("could not compile dist/turnout.cjs ahead of time");
+  if (status !== 0) console.error(`${stderr}could not compile dist/turnout.cjs ahead of time`);
 }
