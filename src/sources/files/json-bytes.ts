@@ -14,9 +14,23 @@ export class JsonBytes {
   }
 
   parsed(): unknown {
-    // What is put behind the end of a buffer is lost.
-    if (this.#length > this.#bytes.length) throw new NotPlain();
+    this.#mustFit();
     return JSON.parse(this.#bytes.toString("utf8", 0, this.#length));
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What was written from there on. */
+  since(length: number): Uint8Array {
+    this.#mustFit();
+    return this.#bytes.subarray(length, this.#length);
+  }
+
+  /** Takes back what was written from there on. */
+  cut(length: number): void {
+    this.#length = length;
   }
 
   put(byte: number): void {
@@ -30,7 +44,10 @@ export class JsonBytes {
   }
 
   copy(source: Uint8Array, from: number, to: number): void {
-    for (let at = from; at < to; at++) this.put(source[at]!);
+    const bytes = this.#bytes;
+    let length = this.#length;
+    for (let at = from; at < to; at++) bytes[length++] = source[at]!;
+    this.#length = length;
   }
 
   /** Puts quotes around a text; false when JSON asks for more than that. */
@@ -51,5 +68,10 @@ export class JsonBytes {
   write(json: string): void {
     if (this.#length + Buffer.byteLength(json) > this.#bytes.length) throw new NotPlain();
     this.#length += this.#bytes.write(json, this.#length);
+  }
+
+  /** What is put behind the end of a buffer is lost. */
+  #mustFit(): void {
+    if (this.#length > this.#bytes.length) throw new NotPlain();
   }
 }

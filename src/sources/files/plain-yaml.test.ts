@@ -203,6 +203,46 @@ it("does not stumble over what just does not fit", () => {
   for (let count = 500; count < 676; count++) readPlainYaml(`${keys(count, "")}zzz:\n${"- ".repeat(90)}0\n`);
 });
 
+describe("a line that came before", () => {
+  const repeated = (text: string, times: number) => listOf(Array.from({ length: times }, () => text));
+
+  it("is read as such, and otherwise where its text goes on below", () => {
+    const [once, more] = ["note: see\nname: a\n", "note: see\n  below\nname: a\n"];
+    const roots = readSame(listOf([once, once, once, more, once, more, more]));
+    expect(roots[0]!.items!.map(({ value }) => value)).toEqual(
+      ["see", "see", "see", "see below", "see", "see below", "see below"].map((note) => ({
+        note,
+        name: "a",
+      })),
+    );
+    expect(roots[0]!.items!.map(({ line }) => line)).toEqual([3, 5, 7, 9, 12, 14, 17]);
+  });
+
+  it("is no line with a comment", () => {
+    expect(readSame(repeated("hinted: # for\n  a: 1\n", 4))).toHaveLength(1);
+    for (let times = 0; times < 3; times++) expect(readPlainYaml("remarked: # for\n  text\n")).toBeNull();
+  });
+
+  it("is refused when its key is there already", () => {
+    expect(readSame(repeated("same: 1\n", 3))).toHaveLength(1);
+    expect(readPlainYaml("same: 1\nsame: 1\n")).toBeNull();
+  });
+
+  it("does not disturb others when its JSON is long", () => {
+    const lines = Array.from({ length: 400 }, (_, i) => `k${i}: a${"\\".repeat(i % 2 === 0 ? 50 : 1)}\n`);
+    for (let times = 0; times < 3; times++) readSame(lines.join(""));
+  });
+
+  it("is not kept as what fits of it", () => {
+    for (const letter of "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+      const line = `${letter}${letter}:\n`;
+      // There is room for all but the end of the last one.
+      for (let times = 0; times < 2; times++) expect(readPlainYaml(keys(501, "") + line)).toBeNull();
+      readSame(line);
+    }
+  });
+});
+
 function readSame(text: string): readonly Located[] {
   expect(agrees(text)).toBe(true);
   return readPlainYaml(text)!;

@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Located } from "./any-yaml.ts";
 import { JsonBytes } from "./json-bytes.ts";
+import { KnownLines } from "./known-lines.ts";
 import { folded, jsonOf, kindOf, unquoted } from "./plain-scalar.ts";
 import {
   bar,
@@ -65,15 +66,19 @@ const longestKey = 1000;
 const mostKeys = 1_000;
 /** Hashes of the keys so far, in all mappings that are still open. */
 const keys = new Int32Array(mostKeys);
+/** By all readers. */
+const known = new KnownLines();
 
 /** Goes through the text once. Whatever reads a value leaves the cursor at the next line that says something. */
 class PlainReader {
   readonly #in: YamlCursor;
+  readonly #view: DataView;
   readonly #out: JsonBytes;
   #keyCount = 0;
 
   constructor(bytes: Buffer) {
     this.#in = new YamlCursor(bytes);
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     // JSON is shorter than YAML, unless there is next to nothing in it.
     this.#out = new JsonBytes(2 * bytes.length + 1000);
   }
@@ -120,13 +125,51 @@ class PlainReader {
     const outer = this.#keyCount;
     this.#out.put(openBrace);
     do {
-      const isItems = this.#key(outer);
-      this.#out.put(colon);
-      this.#value(column, isItems ? lines : null);
+      if (!this.#knownEntry(column, outer)) this.#entry(column, outer, lines);
       this.#out.put(comma);
     } while (this.#in.column === column);
     this.#keyCount = outer;
     this.#out.close(closeBrace);
+  }
+
+  /** A key, and what stands behind or below it. */
+  #entry(column: number, outer: number, lines: Lines | null): void {
+    const { at } = this.#in;
+    const { length } = this.#out;
+    const isItems = this.#key(outer);
+    const keep = () => known.keep(this.#in.bytes, at, this.#out, length, keys[this.#keyCount - 1]!);
+    this.#out.put(colon);
+    this.#in.skipSpaces();
+    if (!this.#in.isDone) {
+      this.#scalar(column);
+      if (this.#in.ended === known.end) keep();
+      return;
+    }
+    if (this.#in.at === known.end && !isItems) keep();
+    this.#in.endLine();
+    this.#below(column, isItems ? lines : null);
+  }
+
+  /** The same, where a line like this came before. */
+  #knownEntry(column: number, outer: number): boolean {
+    const { at, line } = this.#in;
+    if (!known.look(this.#view, at)) return false;
+    const { length } = this.#out;
+    known.copyTo(this.#out);
+    this.#addKey(known.keyHash, outer);
+    const { isKeyAlone } = known;
+    this.#in.at = known.end;
+    this.#in.nextLine();
+    if (isKeyAlone) this.#below(column, null);
+    else if (this.#in.column > column) {
+      // Its text goes on, or something is wrong.
+      this.#in.at = at;
+      this.#in.line = line;
+      this.#out.cut(length);
+      this.#keyCount--;
+      return false;
+    }
+    return true;
   }
 
   /** Whether it is `items`. */
@@ -152,14 +195,10 @@ class PlainReader {
     keys[this.#keyCount++] = hash;
   }
 
-  /** What stands behind a key, or below it. */
-  #value(column: number, lines: Lines | null): void {
-    this.#in.skipSpaces();
-    const isHere = !this.#in.isDone;
-    if (!isHere) this.#in.endLine();
+  /** What stands below a key. */
+  #below(column: number, lines: Lines | null): void {
     // The dashes of a sequence may stand right below the key.
-    if (isHere) this.#scalar(column);
-    else if (this.#in.column >= column && this.#in.isItem) this.#sequence(lines);
+    if (this.#in.column >= column && this.#in.isItem) this.#sequence(lines);
     else if (this.#in.column > column) this.#node(column, null);
     else this.#out.write("null");
   }

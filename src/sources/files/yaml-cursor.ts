@@ -33,6 +33,8 @@ export class YamlCursor {
   column = -1;
   /** Whether a comment stands between this and what the cursor passed before. */
   commented = false;
+  /** Where what stood before it ended on its line. */
+  ended = -1;
 
   /** They end with the end of a line. */
   constructor(bytes: Buffer) {
@@ -66,6 +68,7 @@ export class YamlCursor {
   /** From behind a value to the next line that says something; in between there may be a comment. */
   endLine(): void {
     this.skipSpaces();
+    this.ended = this.at;
     const isComment = this.bytes[this.at] === hash && this.bytes[this.at - 1] === space;
     if (isComment) this.at = this.lineEnd(this.at);
     else if (this.bytes[this.at] !== newline) throw new NotPlain();
