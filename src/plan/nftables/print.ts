@@ -54,10 +54,12 @@ export function printElements(set: NftSet, table: NftTable): string[] {
 
 function printSlots({ key, backends }: Spread): string[] {
   const slots: string[] = [];
-  for (const [slot, backend] of backends.entries()) {
+  for (let slot = 0; slot < backends.length; slot++) {
+    const backend = backends[slot];
     if (backend !== undefined) slots.push(`${key} . ${slot} : ${printBackend(backend)}`);
   }
-  return slots.sort();
+  // Numbers of one digit are in order as text, too.
+  return backends.length <= 10 ? slots : slots.sort();
 }
 
 function setLines(set: NftSet, table: NftTable): string[] {

@@ -137,17 +137,20 @@ class PlainReader {
     const { at } = this.#in;
     const { length } = this.#out;
     const isItems = this.#key(outer);
-    const keep = () => known.keep(this.#in.bytes, at, this.#out, length, keys[this.#keyCount - 1]!);
     this.#out.put(colon);
     this.#in.skipSpaces();
     if (!this.#in.isDone) {
       this.#scalar(column);
-      if (this.#in.ended === known.end) keep();
+      if (this.#in.ended === known.end) this.#keep(at, length);
       return;
     }
-    if (this.#in.at === known.end && !isItems) keep();
+    if (this.#in.at === known.end && !isItems) this.#keep(at, length);
     this.#in.endLine();
     this.#below(column, isItems ? lines : null);
+  }
+
+  #keep(at: number, length: number): void {
+    known.keep(this.#in.bytes, at, this.#out, length, keys[this.#keyCount - 1]!);
   }
 
   /** The same, where a line like this came before. */
@@ -209,8 +212,8 @@ class PlainReader {
     this.#out.put(openBracket);
     do {
       this.#toItem(column);
-      const item = { line: this.#in.line };
-      if (lines !== null) items.push(item);
+      const item = lines === null ? null : { line: this.#in.line };
+      if (item !== null) items.push(item);
       this.#node(column, item);
       this.#out.put(comma);
     } while (this.#in.column === column && this.#in.isItem);
