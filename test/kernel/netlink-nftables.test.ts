@@ -1,5 +1,5 @@
 // nf_tables over netlink: what `nft` wrote is read, written again elsewhere, and listed by `nft` as the same.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostError } from "../../src/host/error.ts";
 import type { Batch, Operation, TransactionOptions } from "../../src/host/netlink/batch.ts";
@@ -123,6 +123,26 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
       expect(new Set(found.map(({ key }) => key))).toEqual(wanted);
       await apply(here, [{ kind: "deleteTable", table: { family: "ip", name: "t" } }]);
     }
+  });
+
+  it("reads a table of a thousand sets with few files open", async () => {
+    const names = Array.from({ length: 1_000 }, (_, i) => `s${i}`);
+    const sets = names.map(
+      (name): Operation => ({
+        kind: "addSet",
+        set: declareSet({ family: "ip", table: "t", name, key: ["ipv4_addr"] }),
+      }),
+    );
+    await apply(here, [addTable, ...sets]);
+    const openFiles = () => readdirSync("/proc/self/fd").length;
+    const before = openFiles();
+    let most = before;
+    const counting = setInterval(() => (most = Math.max(most, openFiles())), 1);
+    const { elements } = (await readWhole("ip", "t", { netns: here.path }))!;
+    clearInterval(counting);
+    expect([...elements.keys()].sort()).toEqual(names.toSorted());
+    expect(most).toBeGreaterThan(before);
+    expect(most).toBeLessThan(before + 50);
   });
 
   it("names every refused operation and element, and applies nothing", async () => {

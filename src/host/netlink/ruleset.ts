@@ -1,5 +1,6 @@
 // Reads nf_tables back: each kind of object by itself, or whole tables at one generation.
 import { setTimeout as sleep } from "node:timers/promises";
+import { atOnce } from "../../model/at-once.ts";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
@@ -202,21 +203,22 @@ async function contentsOf(
   );
   if (table === undefined) return null;
   const sets = await readSets(family, name, place, signal);
-  // Side by side: a large set keeps the kernel busy for as long as all the rest takes.
-  const [chains, rules, counters, ...elements] = await Promise.all([
+  // Side by side: a large set keeps the kernel busy for as long as all the rest takes. There may be thousands of sets, and each read is an open file.
+  const elements = atOnce(sets.filter(isRead), async (set): Promise<[string, Elements]> => {
+    return [set.name, await readSetElements(family, name, set.name, place, signal)];
+  });
+  const [chains, rules, counters, read] = await Promise.all([
     readChains(family, place, signal),
     readRules(family, { table: name }, place, signal),
     readCounters(family, name, place, signal),
-    ...sets.filter(isRead).map(async (set): Promise<[string, Elements]> => {
-      return [set.name, await readSetElements(family, name, set.name, place, signal)];
-    }),
+    elements,
   ]);
   return {
     table,
     chains: chains.filter((chain) => chain.table === name),
     rules,
     sets,
-    elements: new Map(elements),
+    elements: new Map(read),
     counters,
   };
 }

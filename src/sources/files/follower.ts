@@ -1,9 +1,9 @@
 // Follows files as they change: new, replaced, swapped behind a link, broken, gone.
 import { dirname } from "node:path";
+import { atOnce } from "../../model/at-once.ts";
 import type { Problem } from "../../model/problem.ts";
 import { Bell } from "../bell.ts";
 import { type Clock, sleep } from "../world.ts";
-import { atOnce } from "./at-once.ts";
 import { type Change, Collection } from "./collection.ts";
 import type { Disk } from "./disk.ts";
 import { FolderWatch } from "./folder-watch.ts";

@@ -1,7 +1,7 @@
 // Finds the manifest files below the given paths, and recognises a change of any of them without reading.
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { atOnce } from "./at-once.ts";
+import { atOnce } from "../../model/at-once.ts";
 import { type Disk, patientDisk } from "./disk.ts";
 
 export type FoundFile = {

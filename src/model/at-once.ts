@@ -1,6 +1,6 @@
 // Many small waits side by side.
 
-/** As many as keep the threads busy that read files for us. */
+/** As many as keep the threads busy that read for us. */
 const most = 8;
 
 /** What becomes of each, in their order. */
