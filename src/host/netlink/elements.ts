@@ -71,28 +71,17 @@ export type Knows = (bytes: Buffer, key: number, keyEnd: number, value: number, 
 
 /** As the kernel told them, in one list after the other: an element that is known need not be read. */
 export function dumpedElements(lists: readonly Buffer[]): Elements {
-  return {
-    all: () => eachOnce(lists.flatMap((list) => readElements(list, 0, list.length))),
-    except(knows) {
-      const others: Element[] = [];
-      for (const list of lists) {
-        for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
-          const end = attributeEnd(list, at);
-          if (!isKnown(list, at + 4, end, knows)) others.push(readElement(list, at + 4, end));
-        }
+  const except = (knows: Knows) => {
+    const others: Element[] = [];
+    for (const list of lists) {
+      for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
+        const end = attributeEnd(list, at);
+        if (!isKnown(list, at + 4, end, knows)) others.push(readElement(list, at + 4, end));
       }
-      return eachOnce(others);
-    },
+    }
+    return eachOnce(others);
   };
-}
-
-/** Reads the elements listed between `start` and `end`. */
-export function readElements(from: Buffer, start: number, end: number): Element[] {
-  const found: Element[] = [];
-  for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
-    found.push(readElement(from, at + 4, attributeEnd(from, at)));
-  }
-  return found;
+  return { all: () => except(() => false), except };
 }
 
 /** Of a set that has just grown, the kernel moves elements to a larger table meanwhile: a dump then tells some twice, and others not at all. */

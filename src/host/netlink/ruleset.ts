@@ -4,14 +4,7 @@ import { atOnce } from "../../model/at-once.ts";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
-import {
-  dumpedElements,
-  type Element,
-  type Elements,
-  readElements,
-  ToldTwice,
-  writeElement,
-} from "./elements.ts";
+import { dumpedElements, type Element, type Elements, ToldTwice, writeElement } from "./elements.ts";
 import { endMessage, flag, type Message } from "./message.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
 import {
@@ -182,7 +175,7 @@ export async function readOneElement(
   const found: Element[] = [];
   try {
     await ask(socket, `read an element of ${set}`, out.bytes(), signal, (from, message) => {
-      for (const { start, end } of listsIn(from, message)) found.push(...readElements(from, start, end));
+      found.push(...dumpedElements(copiedLists(from, message)).all());
     });
   } catch (error) {
     if (error instanceof HostError && error.errno === "ENOENT") return null;
@@ -257,17 +250,12 @@ function getRequest<T>(
   return out.bytes();
 }
 
-/** Buffers are used again. */
-function copiedLists(from: Buffer, message: Message): Buffer[] {
-  return listsIn(from, message).map(({ start, end }) => Buffer.from(from.subarray(start, end)));
-}
-
-/** Where the lists of elements stand in a message. */
-function listsIn(from: Buffer, { start, end }: Message): { readonly start: number; readonly end: number }[] {
-  const found: { readonly start: number; readonly end: number }[] = [];
+/** The lists of elements in a message; its buffer is used again. */
+function copiedLists(from: Buffer, { start, end }: Message): Buffer[] {
+  const found: Buffer[] = [];
   for (let at = start + netfilterHeaderLength; at + 4 <= end; at = nextAttribute(from, at)) {
     if (attributeType(from, at) === elementListAttribute)
-      found.push({ start: at + 4, end: attributeEnd(from, at) });
+      found.push(Buffer.from(from.subarray(at + 4, attributeEnd(from, at))));
   }
   return found;
 }

@@ -118,7 +118,7 @@ function encodeData(data: string | Backend): Datum {
 }
 
 /** An address and a port, each filled up to whole registers. */
-function backendBytes({ address, port }: Backend): Bytes {
+export function backendBytes({ address, port }: Backend): Bytes {
   const bytes = addressBytes(address)!;
   const [a, b] = [port >> 8, port & 255];
   if (bytes.length === 4) return String.fromCharCode(bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!, a, b, 0, 0);

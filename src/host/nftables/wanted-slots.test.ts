@@ -1,21 +1,13 @@
 // What is recognised by its bytes is what would have been read, and nothing is recognised twice.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { slotMap as set } from "../../../test/support/slot-map.ts";
 import type { Family } from "../../model/address.ts";
-import type { Backend, NftSet, Spread } from "../../plan/nftables/types.ts";
+import type { Backend, Spread } from "../../plan/nftables/types.ts";
 import { dumpedElements, type Elements, ToldTwice, writeElement } from "../netlink/elements.ts";
 import { Writer } from "../netlink/writer.ts";
 import { decodeSpreads, encodeItems } from "./elements.ts";
 import { WantedSlots } from "./wanted-slots.ts";
-
-const set: NftSet = {
-  name: "endpoints",
-  key: ["address", "protocol", "port", "slot"],
-  data: ["address", "port"],
-  interval: false,
-  timeout: null,
-  comment: null,
-};
 
 type Slot = { readonly key: string; readonly slot: number; readonly data: Backend };
 

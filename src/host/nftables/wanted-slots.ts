@@ -1,13 +1,11 @@
 // Recognises the slots that are wanted in what the kernel tells, by their bytes: of a hundred thousand hardly any need be read.
-import { addressBytes } from "../../model/address.ts";
+import { hashOf } from "../../model/hash.ts";
 import type { NftSet, Spread } from "../../plan/nftables/types.ts";
 import { hostU32 } from "../netlink/attributes.ts";
 import { type Elements, type Knows, ToldTwice } from "../netlink/elements.ts";
-import { decodeSpreads, encodeKey } from "./elements.ts";
+import { backendBytes, decodeSpreads, encodeKey } from "./elements.ts";
 
 const slotBytes = 4;
-/** With what fills up a register. */
-const portBytes = 4;
 
 /** What one slot map should hold. */
 export class WantedSlots {
@@ -21,7 +19,7 @@ export class WantedSlots {
   /** Which slot, of all, is the first of each Spread; behind the last one: how many there are. */
   readonly #firsts: Int32Array;
   /** What the slots hold, one behind the other. */
-  readonly #values: Uint8Array;
+  readonly #values: Buffer;
   readonly #valueLength: number;
 
   constructor(set: NftSet, wanted: ReadonlyMap<string, Spread>) {
@@ -37,16 +35,11 @@ export class WantedSlots {
       this.#firsts[i + 1] = this.#firsts[i]! + this.#spreads[i]!.backends.length;
     }
     this.#valueLength = valueLengthOf(this.#spreads);
-    this.#values = new Uint8Array(this.#firsts[count]! * this.#valueLength);
+    this.#values = Buffer.alloc(this.#firsts[count]! * this.#valueLength);
     let at = 0;
     for (const { backends } of this.#spreads) {
       for (const backend of backends) {
-        if (backend !== undefined) {
-          const address = addressBytes(backend.address)!;
-          this.#values.set(address, at);
-          this.#values[at + address.length] = backend.port >> 8;
-          this.#values[at + address.length + 1] = backend.port;
-        }
+        if (backend !== undefined) this.#values.write(backendBytes(backend), at, "latin1");
         at += this.#valueLength;
       }
     }
@@ -92,7 +85,8 @@ export class WantedSlots {
   /** Where the number of the Spread with this key stands, or would stand, in the index. */
   #placeOf(bytes: Uint8Array, from: number): number {
     const mask = this.#index.length - 1;
-    let place = hashOf(bytes, from, from + this.#keyLength) & mask;
+    const hash = hashOf(bytes, from, from + this.#keyLength);
+    let place = (hash ^ (hash >>> 15)) & mask;
     for (;;) {
       const spread = this.#index[place]! - 1;
       if (spread === -1 || isSame(this.#keys, spread * this.#keyLength, bytes, from, this.#keyLength))
@@ -116,18 +110,11 @@ function both({ key, backends: wanted }: Spread, known: Uint8Array, other: Sprea
 
 function valueLengthOf(spreads: readonly Spread[]): number {
   for (const { backends } of spreads)
-    for (const backend of backends)
-      if (backend !== undefined) return addressBytes(backend.address)!.length + portBytes;
+    for (const backend of backends) if (backend !== undefined) return backendBytes(backend).length;
   return 0;
 }
 
 function isSame(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (a[from + i] !== b[at + i]) return false;
   return true;
-}
-
-function hashOf(bytes: Uint8Array, from: number, to: number): number {
-  let hash = 0;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ bytes[at]!, 16777619);
-  return hash ^ (hash >>> 15);
 }

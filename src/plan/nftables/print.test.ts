@@ -1,16 +1,8 @@
 // Slots are printed in the order of their text.
 import { expect, it } from "vitest";
+import { slotMap as set } from "../../../test/support/slot-map.ts";
 import { printElements } from "./print.ts";
-import type { NftSet, NftTable } from "./types.ts";
-
-const set: NftSet = {
-  name: "endpoints",
-  key: ["address", "protocol", "port", "slot"],
-  data: ["address", "port"],
-  interval: false,
-  timeout: null,
-  comment: null,
-};
+import type { NftTable } from "./types.ts";
 
 it.each([1, 10, 11, 120])("%i of them", (count) => {
   const key = "172.30.0.1 . tcp . 80";

@@ -1,5 +1,6 @@
 // Reads the plain YAML that programs write, quickly: it is rewritten as JSON. What is beyond that is left to the library.
 import { isUtf8 } from "node:buffer";
+import { hashOf } from "../../model/hash.ts";
 import type { Located } from "./any-yaml.ts";
 import { JsonBytes } from "./json-bytes.ts";
 import { KnownLines } from "./known-lines.ts";
@@ -339,12 +340,6 @@ function located(value: unknown, { line, items }: Lines): Located {
   if (items === undefined) return { value, line };
   const values = (value as { readonly items: readonly unknown[] }).items;
   return { value, line, items: items.map((item, i) => located(values[i], item)) };
-}
-
-function hashOf(bytes: Uint8Array, from: number, to: number): number {
-  let hash = 0;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ bytes[at]!, 16777619);
-  return hash;
 }
 
 const mergeHash = hashOf(Buffer.from("<<"), 0, 2);
