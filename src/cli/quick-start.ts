@@ -8,7 +8,8 @@ import { Script } from "node:vm";
 const markLength = 65;
 
 const program = join(__dirname, "turnout.cjs");
-const source = readFileSync(program, "utf8");
+// The bundle is ASCII, and V8 need not look for more.
+const source = readFileSync(program, "latin1");
 const cachedData = compiled(source);
 const script = new Script(Module.wrap(source), {
   filename: program,

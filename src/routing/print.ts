@@ -3,18 +3,18 @@ import { endpointKey, portLabel } from "../model/snapshot.ts";
 import { conflicts } from "./conflicts.ts";
 import type { Pool } from "./pools.ts";
 import { printFrontend } from "./print-frontend.ts";
-import type { PortRoutes, Route, Routes, Sender, Target } from "./routes.ts";
+import type { PortRoutes, Route, Routes, Target } from "./routes.ts";
 
 /** `told`: what the other family said already; a NodePort is the same in both. */
 export function printRoutes(routes: Routes, told = new Set<string>()): string {
   const keys = [...routes.ports.keys()].sort();
-  return keys.map((key) => printPort(routes, routes.ports.get(key)!, told)).join("\n");
+  const printed = printedOnce();
+  return keys.map((key) => printPort(routes, routes.ports.get(key)!, printed, told)).join("\n");
 }
 
-function printPort(routes: Routes, routed: PortRoutes, told: Set<string>): string {
+function printPort(routes: Routes, routed: PortRoutes, printed: PrintPool, told: Set<string>): string {
   const { port } = routed;
   let text = `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}\n`;
-  const printed = printedOnce();
   for (const route of routed.routes) text += printRoute(route, printed);
   for (const { message } of conflicts(routes, routed)) {
     const line = `  ! ${message}\n`;
@@ -31,32 +31,43 @@ function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRo
   return traits === "" ? "" : `  (${traits.slice(2)})`;
 }
 
-/** Senders that meet the same fate share a line. */
-function printRoute({ frontend, from, allowed }: Route, printed: (pool: Pool) => string): string {
+function printRoute({ frontend, from, allowed }: Route, printed: PrintPool): string {
   const only = allowed === null ? "" : `  only from ${allowed.join(", ")}`;
-  let text = `  ${printFrontend(frontend)}${only}\n`;
-  const fates = senders.map((sender) => printTarget(from[sender], printed));
-  for (const [i, fate] of fates.entries()) {
-    if (fates.indexOf(fate) !== i) continue;
-    const alike = senders.filter((_, other) => fates[other] === fate);
-    text += `    ${(alike.length === 3 ? "everybody" : alike.join(", ")).padEnd(13)} ${fate}\n`;
-  }
-  return text;
+  return `  ${printFrontend(frontend)}${only}\n${printFates(from, printed)}`;
 }
 
-const senders: readonly Sender[] = ["pod", "node", "outside"];
+/** Senders that meet the same fate share a line. */
+function printFates({ pod, node, outside }: Route["from"], printed: PrintPool): string {
+  const line = (who: string, target: Target) => `    ${who} ${printTarget(target, printed)}\n`;
+  const isNodeLikePod = isSameFate(pod, node, printed);
+  if (isSameFate(pod, outside, printed))
+    return isNodeLikePod
+      ? line("everybody    ", pod)
+      : line("pod, outside ", pod) + line("node         ", node);
+  if (isNodeLikePod) return line("pod, node    ", pod) + line("outside      ", outside);
+  if (isSameFate(node, outside, printed)) return line("pod          ", pod) + line("node, outside", node);
+  return line("pod          ", pod) + line("node         ", node) + line("outside      ", outside);
+}
+
+function isSameFate(a: Target, b: Target, printed: PrintPool): boolean {
+  if (a.kind !== "forward" || b.kind !== "forward") return a.kind === b.kind;
+  return a.masquerade === b.masquerade && printed(a.pool) === printed(b.pool);
+}
 
 export function printTarget(target: Target, printed = printPool): string {
   if (target.kind !== "forward") return target.kind;
   return `forward ${printed(target.pool)}${target.masquerade ? " masquerade" : ""}`;
 }
 
+type PrintPool = (pool: Pool) => string;
+
 /** Most fates of a ServicePort share their endpoints, of which there may be many. */
-function printedOnce(): (pool: Pool) => string {
-  const known = new Map<Pool, string>();
+function printedOnce(): PrintPool {
+  let last: Pool | null = null;
+  let text = "";
   return (pool) => {
-    const text = known.get(pool) ?? printPool(pool);
-    known.set(pool, text);
+    if (pool !== last) text = printPool(pool);
+    last = pool;
     return text;
   };
 }

@@ -42,6 +42,7 @@ it("what was compiled ahead is of this build, and V8 takes it", () => {
   const source = readFileSync(join(dist, "turnout.cjs"), "utf8");
   const compiled = readFileSync(join(dist, "turnout.compiled"));
   expect(source.endsWith(compiled.toString("latin1", 0, 65))).toBe(true);
+  expect(source).not.toMatch(/[^\0-\x7f]/);
   const filename = join(dist, "turnout.cjs");
   // In a worker of this test V8 may have other flags than a program of its own.
   const taken = `const { readFileSync } = require("node:fs");
