@@ -7,6 +7,7 @@ COPY package.json package-lock.json ./
 RUN npm install --no-save --no-audit --no-fund --ignore-scripts
 COPY scripts/build.mjs scripts/bundle.mjs scripts/compile-ahead.mjs scripts/
 COPY src src
+COPY examples/shop examples/shop
 COPY tsconfig.json ./
 RUN node scripts/build.mjs \
  && npm prune --omit=dev --no-audit --no-fund --ignore-scripts \

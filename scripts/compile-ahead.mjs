@@ -12,7 +12,9 @@ const exit = process.exit;
 try {
   for (const argv of looks()) {
     process.argv = [process.argv0, program, ...argv];
-    await ended();
+    const code = await ended();
+    // 3: diff found some.
+    if (code !== 0 && code !== 3) throw new Error(`turnout ${argv.join(" ")} ended with ${code}`);
   }
 } finally {
   process.exit = exit;
