@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { ownFolder } from "../uml/boot.ts";
+import { kernelWords } from "../uml/boot.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeIPs, nodeObject, reasonNotToRun } from "./site.ts";
 import { siteForEach } from "./site-each.ts";
@@ -84,18 +84,8 @@ describe("a kernel without", () => {
 
   beforeAll(() => {
     if (why !== null) return;
-    const line = [
-      "mem=512M",
-      "rootfstype=hostfs",
-      "rootflags=/",
-      "ro",
-      ownFolder,
-      "quiet",
-      "con=null",
-      "con0=fd:0,fd:1",
-    ];
-    const script = join(root, "test", "uml", "lacking.sh");
-    const output = execFileSync(kernel, [...line, `init=${script}`, `ROOT=${root}`], {
+    const words = ["mem=512M", ...kernelWords("lacking.sh"), `ROOT=${root}`];
+    const output = execFileSync(kernel, words, {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
       timeout: 230_000,

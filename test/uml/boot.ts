@@ -15,8 +15,15 @@ export type Guest = {
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** Where the kernel keeps its own files while it runs; otherwise below HOME, which not everybody has. */
-export const ownFolder = `uml_dir=${join(tmpdir(), "turnout-uml")}`;
+/** What a kernel is started with that runs this script of ours on the files of this machine. */
+export function kernelWords(script: string): string[] {
+  // The guest mounts its own modules there.
+  mkdirSync("/lib/modules", { recursive: true });
+  // Otherwise it would keep its own files below HOME, which not everybody has.
+  const ownFolder = `uml_dir=${join(tmpdir(), "turnout-uml")}`;
+  const files = ["rootfstype=hostfs", "rootflags=/", "ro", ownFolder];
+  return [...files, "quiet", "con=null", "con0=fd:0,fd:1", `init=${join(root, "test", "uml", script)}`];
+}
 
 /** null when a user-mode kernel can be booted here; else why not. */
 export function reasonNotToBoot(): string | null {
@@ -39,16 +46,13 @@ const needed = {
 /** `minutes`: the longest it may take as a whole. */
 export async function bootGuest(file: string, tests: readonly string[], minutes: number): Promise<Guest> {
   const bundle = await bundleFor(file, tests);
-  mkdirSync("/lib/modules", { recursive: true }); // the guest mounts its own modules there
   // It ends with us, however we end.
   const kernel = spawn(
     "setpriv",
     [
       ...["--pdeathsig", "TERM", "timeout", "-k", "5", String(minutes * 60)],
-      ...["linux", "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro", ownFolder],
-      `init=${join(root, "test", "uml", "init.sh")}`,
+      ...["linux", "mem=1024M", ...kernelWords("init.sh")],
       ...[`NODE=${process.execPath}`, `BUNDLE=${bundle}`, `FOLDER=${root}`],
-      ...["con=null", "con0=fd:0,fd:1", "quiet"],
     ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
