@@ -6,11 +6,13 @@ const spare = Buffer.allocUnsafeSlow(200_000);
 
 export class JsonBytes {
   readonly #bytes: Buffer;
+  readonly #view: DataView;
   #length = 0;
 
   /** Only the last one that was made can be written. */
   constructor(size: number) {
     this.#bytes = size > spare.length ? Buffer.allocUnsafe(size) : spare.subarray(0, size);
+    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, size);
   }
 
   parsed(): unknown {
@@ -41,6 +43,14 @@ export class JsonBytes {
   close(byte: number): void {
     if (this.#bytes[this.#length - 1] === comma) this.#length--;
     this.put(byte);
+  }
+
+  /** Four bytes at a time, of a source that goes on for a while; what is too much is written over. */
+  copyWords(source: DataView, from: number, length: number): void {
+    const start = this.#length;
+    this.#length += length;
+    if (this.#length + 4 > this.#view.byteLength) throw new NotPlain();
+    for (let i = 0; i < length; i += 4) this.#view.setInt32(start + i, source.getInt32(from + i));
   }
 
   copy(source: Uint8Array, from: number, to: number): void {

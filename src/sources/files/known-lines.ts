@@ -15,6 +15,7 @@ export class KnownLines {
   /** 0: nothing is kept there. */
   readonly #lengths = new Uint8Array(slots);
   readonly #jsons = new Uint8Array(slots * longestJson);
+  readonly #jsonView = new DataView(this.#jsons.buffer);
   readonly #jsonLengths = new Uint8Array(slots);
   readonly #keyHashes = new Int32Array(slots);
   /** Of the last line that each slot was thought of for. */
@@ -56,8 +57,7 @@ export class KnownLines {
   }
 
   copyTo(out: JsonBytes): void {
-    const from = this.#slot * longestJson;
-    out.copy(this.#jsons, from, from + this.#jsonLengths[this.#slot]!);
+    out.copyWords(this.#jsonView, this.#slot * longestJson, this.#jsonLengths[this.#slot]!);
   }
 
   /** The line that was looked at, and was not known, became what was written since; it is kept when it comes for the second time. */

@@ -233,6 +233,13 @@ describe("a line that came before", () => {
     for (let times = 0; times < 3; times++) readSame(lines.join(""));
   });
 
+  it("is left to the library where it does not fit", () => {
+    const counts = Array.from({ length: 100 }, (_, i) => 950 + i);
+    const read = counts.filter((count) => agrees(`all:\n${"- k:\n".repeat(count)}${"- kk:\n".repeat(9)}`));
+    expect(read.length).toBeGreaterThan(0);
+    expect(read.length).toBeLessThan(counts.length);
+  });
+
   it("is not kept as what fits of it", () => {
     for (const letter of "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
       const line = `${letter}${letter}:\n`;
