@@ -1,5 +1,5 @@
 # The image: the two bundled programs, the one native library they need, and iptables. Build: docker build -t turnout .
-ARG NODE=20-bookworm-slim
+ARG NODE=24-bookworm-slim
 
 FROM node:${NODE} AS build
 WORKDIR /src
