@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 const [, build, image] = readFileSync(join(root, "Dockerfile"), "utf8").split(/^FROM .*$/m) as [
@@ -39,10 +39,10 @@ function isSent(path: string): boolean {
 }
 
 let folder: string;
-beforeAll(() => {
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "turnout-image-"));
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 it.each([...copiedBy(build), ...copiedBy(image)])("%s is there, and sent to docker", (path) => {
   expect(existsSync(join(root, path))).toBe(true);
