@@ -1,4 +1,4 @@
-// The scenarios themselves: readable, without clashes, and every row of spec/12 that is about a packet is there.
+// The scenarios themselves: readable, without clashes, and every row of docs/spec/12 that is about a packet is there.
 import { describe, expect, it } from "vitest";
 import { families, familyOf, parseAddress, parseCidr } from "../src/model/address.ts";
 import { nodeAddresses, outsideAddresses, placeOf, places, twin } from "./places.ts";
@@ -14,7 +14,7 @@ const stories = scenarioNames().flatMap(readStories);
 const notShown = [151];
 
 describe("scenarios", () => {
-  it("cover every row of spec/12, with packets or with stories", () => {
+  it("cover every row of docs/spec/12, with packets or with stories", () => {
     const rows = new Set([...packets, ...stories].flatMap(({ rows }) => rows));
     expect(range(1, 176).filter((row) => !rows.has(`12/${row}`))).toEqual(notShown);
   });

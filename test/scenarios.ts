@@ -51,7 +51,7 @@ export type PacketCase = {
   readonly scenario: string;
   /** `packets.txt:12`, for messages. */
   readonly line: string;
-  /** Rows of spec/12 that it proves: `12/49`. */
+  /** Rows of docs/spec/12 that it proves: `12/49`. */
   readonly rows: readonly string[];
   readonly family: Family;
   /** Modes that must agree. */

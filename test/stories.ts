@@ -7,7 +7,7 @@ import { type ModeName, readObjects, readText, type Scenario } from "./scenarios
 export type Story = {
   readonly scenario: string;
   readonly name: string;
-  /** Rows of spec/12 that it proves. */
+  /** Rows of docs/spec/12 that it proves. */
   readonly rows: readonly string[];
   readonly modes: readonly ModeName[];
   /** Programs it is about; kube-proxy does not keep every promise of ours. */

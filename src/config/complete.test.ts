@@ -1,4 +1,4 @@
-// The proof obligations of configuration: from flags and file to the effective configuration.
+// The requirements of configuration: from flags and file to the effective configuration.
 import { describe, expect, it } from "vitest";
 import { configOf, errorOf, fileError, fromFile } from "../../test/support/completed.ts";
 import { nodeNameOf } from "./resolve.ts";
