@@ -6,6 +6,7 @@ import type { ResolvedGates } from "../config/gates.ts";
 import { nodeNameOf } from "../config/resolve.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
+import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
@@ -20,6 +21,7 @@ import type { WatchedFile } from "./config-file.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
 import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start-up.ts";
+import { logStart, logSysctl } from "./start-up-log.ts";
 import { StartUpStatus } from "./start-up-status.ts";
 import { compileLater } from "./v8.ts";
 
@@ -83,6 +85,7 @@ async function cleanUp(log: Log): Promise<number> {
 async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Promise<number> {
   const { config } = options;
   const mode = modesAtWork[config.mode];
+  logStart(options, log);
 
   const nodeName = nodeNameOf(config, hostname());
   if (nodeName === "") throw new StartError("Cannot start: this node has no name; set hostnameOverride");
@@ -92,7 +95,8 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   const spec = options.source ?? apiSpec(options);
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
-  const startUp = new StartUpStatus(options, spec, nodeName);
+  const startLog = log.in("cli/start-up.ts");
+  const startUp = new StartUpStatus(options, spec, nodeName, startLog);
   const status = new StatusSocket(options.statusSocket ?? "", startUp.answering, log);
   await status.open();
   try {
@@ -103,7 +107,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     startUp.opened(source);
     if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
     const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows, life.signal);
-    const node = await findNode(source, config, nodeName, log, life.signal, startUp.waitsForNode);
+    const node = await findNode(source, config, nodeName, startLog, life.signal, startUp.waitsForNode);
     startUp.foundNode();
     const localAddresses = await readLocalAddresses({});
     const settings = new NodeSettings(config, {
@@ -114,8 +118,8 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
       localAddresses,
       tcpBeLiberal: isTcpLiberal(),
     });
-    tuneConntrack(config, log);
-    const families = await servedFamilies(mode, settings, node, log);
+    tuneConntrack(config, startLog);
+    const families = await servedFamilies(mode, settings, node, startLog);
     const modeOptions = () => ({
       config,
       families,
@@ -124,11 +128,12 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
       clock: systemClock,
       owned: options.owned ?? false,
       tell: (what: string) => log.error(new Error(what), "Going on without"),
+      sysctlChanged: (change: SysctlChange) => logSysctl(change, log),
     });
     const prepare = () => mode.prepare(modeOptions());
     await prepare();
     if (options.initOnly) {
-      log.info("Initialised, as --init-only asks; ending");
+      log.info("Initialized; exiting because of --init-only");
       return 0;
     }
     await cleared;

@@ -15,6 +15,7 @@ import type { Log } from "../observe/log/log.ts";
 import type { Observation } from "../observe/observation.ts";
 import { type Answers, keepStatus, type StatusFacts, type StatusKeeper } from "../observe/status.ts";
 import type { StatusSocket } from "../observe/status-socket.ts";
+import { openSyncLog } from "../observe/sync-log.ts";
 import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
@@ -64,6 +65,8 @@ export class Running {
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
   readonly #status: StatusKeeper;
+  /** Families whose last removal of stale conntrack entries failed. */
+  readonly #staleFlows = new Set<Family>();
   /** null: the Source has not told anything yet. */
   #known: Snapshot | null = null;
   #end: (code: number) => void = () => {};
@@ -103,11 +106,6 @@ export class Running {
     const { config } = this.#options;
     const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
     signal.addEventListener("abort", () => this.#end(0), { once: true });
-    this.#log.info("Version info", { version: this.#options.version });
-    this.#log.info("Node.js settings", {
-      version: process.version,
-      NODE_OPTIONS: process.env.NODE_OPTIONS ?? "",
-    });
     await raiseOomScore(config.oomScoreAdj, this.#log);
     if (mode.notice !== undefined) this.#log.error(new Error(mode.notice.text), mode.notice.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
@@ -120,6 +118,7 @@ export class Running {
       "/cluster": () => (this.#known === null ? [null] : viewsOf(this.#known, mostPortsAtOnce)),
     });
     const tidy = tidyAfterLargeSyncs(systemClock);
+    const logSync = openSyncLog(this.#log.in("observe/sync-log.ts"));
     const loop = openLoop({
       snapshots: source.snapshots(signal),
       drivers,
@@ -138,7 +137,7 @@ export class Running {
           this.#observation.arrived(snapshot);
         },
         synced: (record, snapshot) => {
-          this.#tell(record);
+          logSync(record, snapshot);
           this.#observation.synced(record, snapshot);
           this.#status.synced(record);
           this.#afterSync(record);
@@ -163,6 +162,9 @@ export class Running {
     void this.#followNode(signal);
     if (this.#spec.kind === "api") this.#observation.follow(source);
     this.#observation.events.record("Starting", { kind: "Node", name: nodeName }, "");
+    this.#log
+      .in("cli/running.ts")
+      .info("Waiting for the first lists of Services, EndpointSlices and ServiceCIDRs");
     const looping = loop.run(signal);
     try {
       return await Promise.race([this.#ended, looping.then(() => this.#ended)]);
@@ -266,7 +268,7 @@ export class Running {
 
   #afterEverySync(signal: AbortSignal): (sync: FinishedSync) => void {
     const clean: FlowSweepOptions["clean"] = (query, stop) => cleanFlows(query, {}, stop);
-    const swept = (sweep: FlowSweep) => this.#tellSweep(sweep);
+    const swept = (sweep: FlowSweep) => this.#logSweep(sweep);
     const sweeper = new FlowSweeper({ clean, clock: systemClock, swept }, signal);
     return (sync) => {
       if (this.#parts.mode.ownsFlows !== true) sweeper.afterSync(sync);
@@ -305,25 +307,17 @@ export class Running {
     if (this.#awaited.size === 0) void this.#parts.removeLeftovers();
   }
 
-  #tellSweep(sweep: FlowSweep): void {
+  #logSweep(sweep: FlowSweep): void {
     const { family, milliseconds: ms, outcome } = sweep;
     this.#observation.swept(sweep);
     const log = this.#log.in("sync/flows.ts");
-    if (outcome.kind === "failed")
-      log.error(new Error(outcome.message), "Stale flows remain for now", { family });
-    else log.v(2, "Looked for stale flows", { family, ms: Math.round(ms), ...outcome });
-  }
-
-  #tell(record: SyncRecord): void {
-    const log = this.#log.in("sync/loop.ts");
-    const { family, trigger, operations, bytes, changedPorts, servicePorts, endpoints, outcome } = record;
-    const ms = record.finishedAt - record.startedAt;
-    if (outcome.kind === "failed")
-      log.error(new Error(outcome.message), "Sync failed", { family, trigger, ms });
-    else {
-      for (const problem of outcome.refused)
-        log.error(new Error(problem.message), "Refused by the kernel", { object: problem.object });
-      log.v(2, "Synced", { family, trigger, ms, servicePorts, endpoints, changedPorts, operations, bytes });
+    if (outcome.kind === "failed") {
+      this.#staleFlows.add(family);
+      log.error(new Error(outcome.message), "Cannot remove stale conntrack entries; retrying", { family });
+    } else {
+      if (this.#staleFlows.delete(family))
+        log.info("Removed stale conntrack entries after failures", { family });
+      log.v(2, "Searched for stale conntrack entries", { family, ms: Math.round(ms), ...outcome });
     }
   }
 }

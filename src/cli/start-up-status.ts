@@ -2,20 +2,24 @@
 import { writeConfig } from "../config/write.ts";
 import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";
+import type { Log } from "../observe/log/log.ts";
 import { keepStatus, type StatusFacts, type Wait } from "../observe/status.ts";
 import type { Answering } from "../observe/status-socket.ts";
 import { type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { TellWait } from "../sources/wait-for-node.ts";
 import type { DaemonOptions } from "./daemon.ts";
+import { logWait } from "./start-up-log.ts";
 
 export class StartUpStatus {
   readonly facts: StatusFacts;
   readonly answering: Answering;
   #source: Source | null = null;
+  readonly #log: Log;
   #wait: Wait = waitFor("the Source to open");
 
-  constructor({ config, version }: DaemonOptions, spec: SourceSpec, node: string) {
+  constructor({ config, version }: DaemonOptions, spec: SourceSpec, node: string, log: Log) {
+    this.#log = log;
     this.facts = {
       pid: process.pid,
       version,
@@ -42,12 +46,13 @@ export class StartUpStatus {
 
   readonly waitsForNode: TellWait = (what, withinMs) => {
     const node = `Node ${quoted(this.facts.node)}`;
-    const words = {
-      "any word": `the cluster's first word about ${node}`,
-      addresses: `${node} to be there, with an address`,
+    const texts = {
+      "any word": `the first answer about ${node} from ${this.facts.source}`,
+      addresses: `${node} to exist and have an address`,
       podCIDRs: `podCIDRs of ${node}`,
     };
-    this.#wait = waitFor(words[what], withinMs);
+    this.#wait = waitFor(texts[what], withinMs);
+    logWait(texts[what], withinMs, this.#log);
   };
 
   readonly foundNode = (): void => {

@@ -14,6 +14,7 @@ import type { Source } from "../sources/source.ts";
 import { type TellWait, waitForNode } from "../sources/wait-for-node.ts";
 import type { ModeAtWork } from "../sync/modes.ts";
 import type { NodeSettings } from "./node-settings.ts";
+import { logNode, logSettings, logSysctl } from "./start-up-log.ts";
 
 /** Something the machine or the cluster lacks that we cannot start without. */
 export class StartError extends Error {}
@@ -41,15 +42,15 @@ export async function findNode(
       node: nodeName,
     });
   }
+  if (node !== null) logNode(node, log);
   return node;
 }
 
 /** Largest number of connections and their time-outs, as configured. */
 export function tuneConntrack(config: ValidConfig, log: Log): void {
   const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
-  for (const { file, value } of applySysctls(conntrackTargets(config.conntrack, cpus), systemFiles)) {
-    log.info("Set a kernel setting", { file, value });
-  }
+  for (const change of applySysctls(conntrackTargets(config.conntrack, cpus), systemFiles))
+    logSysctl(change, log);
 }
 
 /** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */
@@ -72,7 +73,9 @@ export async function servedFamilies(
   const isDualStack = supported.length === 2;
   tellDoubts(doubtsOf(settings, node, isDualStack), log);
   log.info(isDualStack ? "Dual-stack" : "Single-stack", { primary, ...addresses });
-  return isDualStack ? ["ipv4", "ipv6"] : [primary];
+  const served: readonly Family[] = isDualStack ? ["ipv4", "ipv6"] : [primary];
+  logSettings(settings.resolved, settings.config, served, log);
+  return served;
 }
 
 /** What is odd about the configuration in force, on this node. */

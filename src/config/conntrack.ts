@@ -16,6 +16,8 @@ export type SysctlTarget = {
   readonly file: string;
   readonly value: number;
   readonly when: "differs" | "below";
+  /** Why it is needed, where the file name does not explain it; for the log. */
+  readonly reason?: string;
 };
 
 const netfilter = "/proc/sys/net/netfilter";

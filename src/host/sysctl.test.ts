@@ -29,7 +29,9 @@ function machine(start: Record<string, string>, readOnly: readonly string[] = []
 describe("sysctls", () => {
   it("02/18 what is at its target is not written; the hash size is still looked at", () => {
     const { files, written } = machine({ "/proc/max": "131072\n", "/sys/hashsize": "16384\n" });
-    expect(applySysctls([max, hashSize], files)).toEqual([{ file: "/sys/hashsize", value: 32_768 }]);
+    expect(applySysctls([max, hashSize], files)).toEqual([
+      { file: "/sys/hashsize", from: 16_384, to: 32_768 },
+    ]);
     expect(written).toEqual(["/sys/hashsize 32768"]);
   });
 

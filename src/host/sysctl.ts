@@ -15,29 +15,45 @@ export const systemFiles: SettingFiles = {
 };
 
 /** What was changed, for the log. */
-export type SysctlChange = { readonly file: string; readonly value: number };
+export type SysctlChange = {
+  readonly file: string;
+  /** null: the value before could not be read. */
+  readonly from: number | null;
+  readonly to: number;
+  /** Why it is set, where the file name does not explain it. */
+  readonly reason?: string;
+};
 
 /** Applies in order and throws at the first that the machine refuses. */
 export function applySysctls(targets: readonly SysctlTarget[], files: SettingFiles): SysctlChange[] {
   const changes: SysctlChange[] = [];
-  for (const target of targets) if (isDue(target, files)) changes.push(write(target, files));
+  for (const target of targets) {
+    const from = isDue(target, files);
+    if (from !== "no") changes.push(write(target, from, files));
+  }
   return changes;
 }
 
-function isDue({ file, value, when }: SysctlTarget, files: SettingFiles): boolean {
+/** The current value if the target must be written (null: unreadable), else "no". */
+function isDue({ file, value, when }: SysctlTarget, files: SettingFiles): number | null | "no" {
   switch (when) {
-    case "differs":
-      // What cannot be read may still be writable: trying tells.
-      return currentValue(() => files.read(file)) !== value;
-    case "below":
-      return readOrThrow(file, files) < value;
+    case "differs": {
+      // A file that cannot be read may still be writable.
+      const current = currentValue(() => files.read(file));
+      return current === value ? "no" : current;
+    }
+    case "below": {
+      const current = readOrThrow(file, files);
+      return current < value ? current : "no";
+    }
   }
 }
 
-function write({ file, value }: SysctlTarget, files: SettingFiles): SysctlChange {
+function write(target: SysctlTarget, from: number | null, files: SettingFiles): SysctlChange {
+  const { file, value, reason: why } = target;
   try {
     files.write(file, String(value));
-    return { file, value };
+    return { file, from, to: value, ...(why === undefined ? {} : { reason: why }) };
   } catch (cause) {
     throw new HostError("refused", `Cannot set ${file} to ${value}: ${reason(cause)}`, { cause });
   }

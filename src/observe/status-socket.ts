@@ -39,7 +39,10 @@ export class StatusSocket {
       this.#close = await serveStatus(this.#path, () => this.#answering);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#log.v(2, "turnout status is not answered", { socket: this.#path, reason });
+      this.#log.info("Cannot serve the status socket; turnout status does not work", {
+        socket: this.#path,
+        reason,
+      });
     }
   }
 

@@ -48,10 +48,10 @@ async function found(watching: Watching, needPodCIDRs: boolean, tell: TellWait):
   await watching.until(() => watching.seen);
   const hasAddresses = () => (watching.node?.addresses.length ?? 0) > 0;
   const hasPodCIDRs = () => (watching.node?.podCIDRs.length ?? 0) > 0;
-  tell("addresses", addressesWithinMs);
+  if (!hasAddresses()) tell("addresses", addressesWithinMs);
   await watching.until(hasAddresses, addressesWithinMs);
   if (needPodCIDRs) {
-    tell("podCIDRs", podCIDRsWithinMs);
+    if (!hasPodCIDRs()) tell("podCIDRs", podCIDRsWithinMs);
     await watching.until(hasPodCIDRs, podCIDRsWithinMs);
   }
   const { node } = watching;

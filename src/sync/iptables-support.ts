@@ -8,6 +8,7 @@ import { type Start, starter } from "../host/iptables/command.ts";
 import { readCounter } from "../host/iptables/counters.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { usableFamilies } from "../host/iptables/probe.ts";
+import type { SysctlChange } from "../host/sysctl.ts";
 import { type Family, families } from "../model/address.ts";
 import { type Counters, counterNames } from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
@@ -33,8 +34,11 @@ export async function requireIptables(place: Place): Promise<void> {
 }
 
 /** Opens loopback addresses for NodePorts where they are to answer there. */
-export async function prepareIptables(settings: FamilySettings, { netns }: Place): Promise<void> {
-  await setSysctls(iptablesSysctls(settings), netns);
+export async function prepareIptables(
+  settings: FamilySettings,
+  { netns, sysctlChanged }: Place & { readonly sysctlChanged?: (change: SysctlChange) => void },
+): Promise<void> {
+  await setSysctls(iptablesSysctls(settings), netns, sysctlChanged);
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */

@@ -8,6 +8,7 @@ import { inUseHere } from "../host/iptables/back-end.ts";
 import { run, type Start, starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { type IpvsHost, openIpvsHost } from "../host/ipvs/host.ts";
+import type { SysctlChange } from "../host/sysctl.ts";
 import { type Family, families } from "../model/address.ts";
 import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "../modes/ipvs/removal.ts";
 import { ipvsSysctls } from "../modes/ipvs/sysctls.ts";
@@ -17,10 +18,15 @@ import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
 
+type PrepareReports = {
+  readonly tell?: (what: string) => void;
+  readonly sysctlChanged?: (change: SysctlChange) => void;
+};
+
 /** Checks the tools and the scheduler, then sets what the kernel needs. `tell`: what went wrong and does not matter much. */
 export async function prepareIpvs(
   { ipvs }: Pick<ValidConfig, "ipvs">,
-  { netns, tell }: Place & { readonly tell?: (what: string) => void },
+  { netns, tell, sysctlChanged }: Place & PrepareReports,
 ): Promise<void> {
   const place = netns === undefined ? {} : { netns };
   try {
@@ -29,7 +35,7 @@ export async function prepareIpvs(
     const host = await openIpvsHost({ family: "ipv4", start, ...place });
     try {
       await requireScheduler(host, ipvs.scheduler || "rr");
-      await setSysctls(ipvsSysctls(ipvs.strictARP, release()), netns);
+      await setSysctls(ipvsSysctls(ipvs.strictARP, release()), netns, sysctlChanged);
       await setTimeouts(host, ipvs, tell);
     } finally {
       await host.close();

@@ -5,6 +5,7 @@ import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parsePortRange } from "../config/units/port-range.ts";
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";
+import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import { optionsOf } from "../modes/ipvs/compile.ts";
@@ -36,6 +37,8 @@ export type ModeOptions = {
   readonly owned?: boolean;
   /** Told what went wrong on the way and does not stop us. */
   readonly tell?: (what: string) => void;
+  /** Called for every kernel setting that was written. */
+  readonly sysctlChanged?: (change: SysctlChange) => void;
 };
 
 export type ModeAtWork = {

@@ -1,10 +1,14 @@
 // Kernel settings of a mode, in our network namespace or another.
 import type { SysctlTarget } from "../config/conntrack.ts";
 import { run, starter } from "../host/iptables/command.ts";
-import { applySysctls, systemFiles } from "../host/sysctl.ts";
+import { applySysctls, type SysctlChange, systemFiles } from "../host/sysctl.ts";
 
 /** Elsewhere only a program that starts there sees the files, and it is not worth asking it first what they hold. */
-export async function setSysctls(targets: readonly SysctlTarget[], netns?: string): Promise<void> {
-  if (netns === undefined) applySysctls(targets, systemFiles);
+export async function setSysctls(
+  targets: readonly SysctlTarget[],
+  netns?: string,
+  changed: (change: SysctlChange) => void = () => {},
+): Promise<void> {
+  if (netns === undefined) applySysctls(targets, systemFiles).forEach(changed);
   else for (const { file, value } of targets) await run(starter({ netns }), "tee", [file], String(value));
 }

@@ -94,11 +94,14 @@ describe("the daemon", () => {
     expect(first).toMatchObject({
       node: nodeName,
       families: [],
-      waits: { for: `the cluster's first word about ${node}`, until: null },
+      waits: {
+        for: `the first answer about ${node} from kubeconfig:${join(site.folder, "kubeconfig.json")}`,
+        until: null,
+      },
       watches: { Node: { synced: false, lastError: { message: expect.stringContaining("ECONNREFUSED") } } },
     });
     await site.openApi();
-    await eventually(waitsFor(`${node} to be there, with an address`), "word of the next wait");
+    await eventually(waitsFor(`${node} to exist and have an address`), "word of the next wait");
     expect(await daemon.health()).toBeNull();
     site.api.put(nodeObject());
     await daemon.ready();

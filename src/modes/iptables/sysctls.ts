@@ -2,8 +2,11 @@
 import type { SysctlTarget } from "../../config/conntrack.ts";
 import type { FamilySettings } from "../../config/settings.ts";
 
+const reason =
+  "serves NodePorts on 127.0.0.0/8; to avoid it set iptables.localhostNodePorts to false, or nodePortAddresses without loopback";
+
 /** NodePorts on loopback addresses leave the node from such an address, which the kernel forbids unless told. */
 export function iptablesSysctls(settings: FamilySettings): readonly SysctlTarget[] {
   if (!settings.localhostNodePorts) return [];
-  return [{ file: "/proc/sys/net/ipv4/conf/all/route_localnet", value: 1, when: "differs" }];
+  return [{ file: "/proc/sys/net/ipv4/conf/all/route_localnet", value: 1, when: "differs", reason }];
 }

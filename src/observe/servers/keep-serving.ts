@@ -30,8 +30,10 @@ export function keepServing(serving: Serving, clock: Clock, log: Log): KeptServe
     try {
       const opened = await serving.open();
       if (closed) await opened.close();
-      else server = opened;
-      log.v(3, "Serving", { server: serving.name, address: serving.address });
+      else {
+        server = opened;
+        log.info("Serving", { server: serving.name, address: serving.address });
+      }
     } catch (thrown) {
       if (closed) return;
       const error = thrown instanceof Error ? thrown : new Error("unknown", { cause: thrown });
