@@ -403,7 +403,7 @@ describe("run", () => {
     [[`--source=${join(root, "examples/shop")}`], "did you mean files:"],
     [["--nftables-ownership=mine"], '--nftables-ownership must be plain or owned, not "mine"'],
     [["--health-answers="], '--health-answers must be honest or upstream, not ""'],
-    [["--config-changes=never"], '--config-changes must be restart or apply, not "never"'],
+    [["--config-changes=never"], '--config-changes must be restart, apply or apply-live-only, not "never"'],
   ])("answers the mistake in %j", async (argv, answer) => {
     const { code, err, out } = await said(run, ...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });

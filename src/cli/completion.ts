@@ -30,7 +30,7 @@ const values: Readonly<Record<string, readonly string[]>> = {
   "--against": sources,
   "--node": ["node-a", "node-b"],
   "--nftables-ownership": ["plain", "owned"],
-  "--config-changes": ["restart", "apply"],
+  "--config-changes": ["restart", "apply", "apply-live-only"],
   "--health-answers": ["honest", "upstream"],
   "-o": ["text", "json"],
 };

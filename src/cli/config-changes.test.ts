@@ -8,20 +8,42 @@ import { followConfig } from "./config-changes.ts";
 
 const header = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n";
 
-it("puts in force what it can, tells what, and what needs a restart", async () => {
-  const { write, pass, lines, running } = setUp();
+it("apply-live-only: puts in force what it can, and logs what requires a restart", async () => {
+  const { write, pass, lines, running } = setUp(null);
   write("nftables: {masqueradeAll: true}\nhealthzBindAddress: 127.0.0.1:1\n");
   await pass(3);
   expect(running().masqueradeAll).toBe(true);
   expect(lines()).toHaveLength(2);
   expect(lines()[0]).toMatch(
-    /^E.*"Changed setting is not in force" err="needs a restart" field="healthzBindAddress"/,
+    /^E.*"Changed setting is not in force" err="requires a restart" field="healthzBindAddress"/,
   );
   expect(lines()[1]).toMatch(
     /^I.*"Changed setting is in force" field="nftables.masqueradeAll" from=false to=true/,
   );
   await pass(5);
   expect(lines()).toHaveLength(2);
+});
+
+it("behaviour/3: exits once to put in force what requires a restart", async () => {
+  const { write, pass, lines, running, exits } = setUp();
+  write("nftables: {masqueradeAll: true}\nhealthzBindAddress: 127.0.0.1:1\n");
+  await pass(5);
+  expect(exits()).toBe(1);
+  expect(running().masqueradeAll).toBe(false);
+  expect(lines()).toHaveLength(2);
+  expect(lines()[0]).toMatch(
+    /^I.*"Changed setting requires a restart" field="healthzBindAddress" from=".*" to="127.0.0.1:1"/,
+  );
+  expect(lines()[1]).toMatch(/^I.*"Exiting to restart with the changed configuration"/);
+});
+
+it("behaviour/3: goes on where this node could not start with the change, and applies the rest", async () => {
+  const { write, pass, lines, running, exits } = setUp("this kernel has no ip_vs");
+  write("nftables: {masqueradeAll: true}\nhealthzBindAddress: 127.0.0.1:1\n");
+  await pass(5);
+  expect(exits()).toBe(0);
+  expect(running().masqueradeAll).toBe(true);
+  expect(lines()[0]).toMatch(/^E.*"Changed setting is not in force" err="this kernel has no ip_vs"/);
 });
 
 it("keeps the running configuration when the file is broken, half written or gone", async () => {
@@ -61,13 +83,21 @@ it("stops with the signal", async () => {
   expect(lines()).toEqual([]);
 });
 
-function setUp() {
+/** `refusal`: why the node could not start; "" it could; null: it does not restart. */
+function setUp(refusal: string | null = "") {
   const clock = manualClock();
   const { log, lines } = logLines(clock);
   const end = new AbortController();
   let text: string | null = header;
   let config = completed(header);
   let refused = false;
+  let exits = 0;
+  const restart = {
+    refusal: async () => refusal || null,
+    exit: () => {
+      exits++;
+    },
+  };
   const complete = (given: string) => completeConfig({}, { name: "config.yaml", text: given });
   followConfig(
     "config.yaml",
@@ -76,6 +106,7 @@ function setUp() {
       clock,
       log,
       complete,
+      restart: refusal === null ? null : restart,
       running: () => config,
       read: async () => {
         if (text === null) throw new Error("ENOENT");
@@ -90,6 +121,7 @@ function setUp() {
   );
   return {
     lines,
+    exits: () => exits,
     running: () => config,
     stop: () => end.abort(),
     refuse: () => {

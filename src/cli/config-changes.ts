@@ -1,8 +1,8 @@
-// Changes of the configuration file under a running `turnout run --config-changes=apply`: checked, told, put in force.
+// Changes of the configuration file under a running `turnout run --config-changes=apply`: checked, logged, put in force.
 import { readFile } from "node:fs/promises";
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
-import { compareConfigs } from "../config/live.ts";
+import { type ConfigChange, compareConfigs } from "../config/live.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 
@@ -15,6 +15,15 @@ export type ChangeWorld = {
   readonly running: () => ValidConfig;
   /** Rejects, with nothing changed, when the machine refuses. */
   readonly apply: (next: ValidConfig) => Promise<void>;
+  /** What to do about settings that a running daemon cannot change; null: they wait for a restart. */
+  readonly restart: Restart | null;
+};
+
+export type Restart = {
+  /** Why this node could not start with the configuration; null: it can. */
+  readonly refusal: (next: ValidConfig) => Promise<string | null>;
+  /** Ends the process, to be started again by its supervisor. */
+  readonly exit: () => void;
 };
 
 const lookEveryMs = 1_000;
@@ -53,8 +62,7 @@ async function consider(path: string, text: string, world: ChangeWorld): Promise
     return;
   }
   const { live, later, next } = compareConfigs(world.running(), completed.config);
-  for (const { field, from, to } of later)
-    log.error(new Error("needs a restart"), "Changed setting is not in force", { field, from, to });
+  if (later.length > 0 && (await restarts(completed.config, later, world))) return;
   if (live.length === 0) return;
   try {
     await world.apply(next);
@@ -68,4 +76,22 @@ async function consider(path: string, text: string, world: ChangeWorld): Promise
       },
     );
   }
+}
+
+/** Whether the process ends, so that the changes are in force after its restart. */
+async function restarts(
+  next: ValidConfig,
+  changes: readonly ConfigChange[],
+  { log, restart }: ChangeWorld,
+): Promise<boolean> {
+  const refusal = restart === null ? "requires a restart" : await restart.refusal(next);
+  for (const { field, from, to } of changes) {
+    const fields = { field, from, to };
+    if (refusal === null) log.info("Changed setting requires a restart", fields);
+    else log.error(new Error(refusal), "Changed setting is not in force", fields);
+  }
+  if (restart === null || refusal !== null) return false;
+  log.info("Exiting to restart with the changed configuration");
+  restart.exit();
+  return true;
 }

@@ -36,8 +36,8 @@ export type DaemonOptions = {
   readonly configFile: WatchedFile | null;
   /** The configuration that flags and another text of the file give. */
   readonly complete: (text: string) => Completed;
-  /** When the file changes: the process ends with exit code 1, or applies what it can. */
-  readonly configChanges?: "restart" | "apply";
+  /** When the file changes: exit with 1; apply in place and exit with 1 for the rest; or apply in place only. */
+  readonly configChanges?: "restart" | "apply" | "apply-live-only";
   /** Every flag with its text, for /flagz. */
   readonly flags: ReadonlyMap<string, string>;
   /** The version to report: to the API server, in metrics and on /statusz. */

@@ -76,6 +76,11 @@ export class NodeSettings {
     this.#change(this.#facts);
   }
 
+  /** What another configuration would mean on this node. */
+  resolvedWith(config: ValidConfig): Resolved {
+    return resolve(config, this.#facts);
+  }
+
   get resolved(): Resolved {
     return this.#resolved;
   }

@@ -15,7 +15,7 @@ const own = {
     "plain (default: foreign changes are repaired) or owned (foreign changes are refused)",
   "status-socket": "where turnout status can ask (default /run/turnout/status.sock); empty: nowhere",
   "config-changes":
-    "when the file of --config changes: restart (default: end with 1, as kube-proxy) or apply what can be applied",
+    "when the file of --config changes: restart (default: exit with 1, as kube-proxy), apply (in place where possible, else restart) or apply-live-only (in place only)",
   "health-answers": "honest (default) or upstream: exactly what kube-proxy would answer",
 } as const;
 
@@ -62,7 +62,7 @@ function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> 
   return {
     owned: oneOf("nftables-ownership", given, ["plain", "owned"]) === "owned",
     healthAnswers: oneOf("health-answers", given, ["honest", "upstream"]),
-    configChanges: oneOf("config-changes", given, ["restart", "apply"]),
+    configChanges: oneOf("config-changes", given, ["restart", "apply", "apply-live-only"]),
     statusSocket: given["status-socket"] ?? defaultStatusSocket,
     ...(given.source === undefined ? {} : { source: sourceOf(given.source, version) }),
   };

@@ -25,7 +25,8 @@ import { LocalhostNodePorts, type LocalhostReport } from "../sync/localhost.ts";
 import { openLoop } from "../sync/loop.ts";
 import type { ModeAtWork } from "../sync/modes.ts";
 import type { SyncRecord } from "../sync/record.ts";
-import { followConfig, readText } from "./config-changes.ts";
+import { followConfig, type Restart, readText } from "./config-changes.ts";
+import { reasonNotToRestart } from "./config-restart.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
 import { observationOf } from "./observation.ts";
@@ -191,7 +192,7 @@ export class Running {
     const { configFile, complete, configChanges, log: opened } = this.#options;
     const { settings, node, families, prepare } = this.#parts;
     if (configFile === null) return;
-    if (configChanges !== "apply") {
+    if (configChanges === undefined || configChanges === "restart") {
       configFile.changed().then(
         (reason) => this.#fail(`${reason}: ending, to be started again with the new configuration`),
         (error: unknown) => this.#fail(`Cannot watch the configuration file: ${String(error)}`),
@@ -217,7 +218,11 @@ export class Running {
       wake();
     };
     const running = () => settings.config;
-    const world = { clock: systemClock, log, read: readText, complete, running, apply };
+    const restart: Restart | null =
+      configChanges === "apply-live-only"
+        ? null
+        : { refusal: (next) => reasonNotToRestart(next, this.#parts), exit: () => this.#end(1) };
+    const world = { clock: systemClock, log, read: readText, complete, running, apply, restart };
     followConfig(configFile.path, configFile.text, world, signal);
   }
 

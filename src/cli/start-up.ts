@@ -1,7 +1,7 @@
 // What must be settled before the loop can start: this Node, the kernel's settings, the families to serve.
 import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
-import { conntrackTargets, countCpus } from "../config/conntrack.ts";
+import { conntrackTargets, countCpus, type SysctlTarget } from "../config/conntrack.ts";
 import { isNodeIPUnknown } from "../config/node-ips.ts";
 import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
 import { applySysctls, setOomScore, systemFiles } from "../host/sysctl.ts";
@@ -48,9 +48,13 @@ export async function findNode(
 
 /** Largest number of connections and their time-outs, as configured. */
 export function tuneConntrack(config: ValidConfig, log: Log): void {
+  for (const change of applySysctls(conntrackTargetsOf(config), systemFiles)) logSysctl(change, log);
+}
+
+/** Kernel settings that the section `conntrack` means on this machine. */
+export function conntrackTargetsOf({ conntrack }: ValidConfig): readonly SysctlTarget[] {
   const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
-  for (const change of applySysctls(conntrackTargets(config.conntrack, cpus), systemFiles))
-    logSysctl(change, log);
+  return conntrackTargets(conntrack, cpus);
 }
 
 /** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */
@@ -80,7 +84,7 @@ export async function servedFamilies(
 
 /** What is odd about the configuration in force, on this node. */
 export function doubtsOf(
-  { config, resolved }: NodeSettings,
+  { config, resolved }: Pick<NodeSettings, "config" | "resolved">,
   node: ClusterNode | null,
   isDualStack: boolean,
 ): readonly Doubt[] {

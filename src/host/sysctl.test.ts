@@ -1,7 +1,7 @@
 // Kernel settings are written only where they must be, in order, and a refusal says which file.
 import { describe, expect, it } from "vitest";
 import type { SysctlTarget } from "../config/conntrack.ts";
-import { applySysctls, setOomScore } from "./sysctl.ts";
+import { applySysctls, setOomScore, unwritableSysctls } from "./sysctl.ts";
 
 const max: SysctlTarget = { file: "/proc/max", value: 131_072, when: "differs" };
 const hashSize: SysctlTarget = { file: "/sys/hashsize", value: 32_768, when: "below" };
@@ -55,6 +55,14 @@ describe("sysctls", () => {
     expect(() => applySysctls([max, { ...max, file: "/proc/other" }], files)).toThrow("/proc/max");
     expect(written).toEqual([]);
   });
+});
+
+it("behaviour/3: finds what differs and may not be written, and writes nothing", () => {
+  const { files, written } = machine({ "/proc/max": "1\n", "/sys/hashsize": "65536\n", "/proc/set": "7" });
+  const set: SysctlTarget = { file: "/proc/set", value: 7, when: "differs" };
+  expect(unwritableSysctls([max, hashSize, set], files.read, () => false)).toEqual([max]);
+  expect(unwritableSysctls([max, hashSize, set], files.read, () => true)).toEqual([]);
+  expect(written).toEqual([]);
 });
 
 describe("the OOM score", () => {

@@ -1,5 +1,5 @@
 // Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
-import { readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
 import type { SysctlTarget } from "../config/conntrack.ts";
 import { HostError } from "./error.ts";
 
@@ -32,6 +32,29 @@ export function applySysctls(targets: readonly SysctlTarget[], files: SettingFil
     if (from !== "no") changes.push(write(target, from, files));
   }
   return changes;
+}
+
+/** Targets that differ and may not be written, as in a container with a read-only /proc/sys. Changes nothing. */
+export function unwritableSysctls(
+  targets: readonly SysctlTarget[],
+  read: SettingFiles["read"] = systemFiles.read,
+  mayWrite: (file: string) => boolean = mayWriteFile,
+): readonly SysctlTarget[] {
+  return targets.filter(({ file, value, when }) => {
+    const current = currentValue(() => read(file));
+    const isMet = current !== null && (when === "differs" ? current === value : current >= value);
+    return !isMet && !mayWrite(file);
+  });
+}
+
+/** A file that does not exist may come with its kernel module: it counts as writable. */
+function mayWriteFile(file: string): boolean {
+  try {
+    accessSync(file, constants.W_OK);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT";
+  }
 }
 
 /** The current value if the target must be written (null: unreadable), else "no". */

@@ -1,5 +1,7 @@
 // The modes that can be at work: how each is checked, opened, paced and cleaned up. A new mode is a line here.
+import { release } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
+import type { SysctlTarget } from "../config/conntrack.ts";
 import type { Mode } from "../config/modes.ts";
 import type { FamilySettings } from "../config/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
@@ -8,8 +10,10 @@ import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nfta
 import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
+import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
 import { optionsOf } from "../modes/ipvs/compile.ts";
 import { jumps, ownChains } from "../modes/ipvs/foundation.ts";
+import { ipvsSysctls } from "../modes/ipvs/sysctls.ts";
 import type { Spared } from "../plan/iptables/types.ts";
 import { nftFamilyOf } from "../plan/nftables/types.ts";
 import type { Driver } from "./driver.ts";
@@ -50,6 +54,8 @@ export type ModeAtWork = {
   readonly lacks?: (read: ReadFile) => string[];
   /** What it leaves behind on this machine besides rules, in sentences. */
   readonly leaves?: (read: ReadFile) => string[];
+  /** Kernel settings that `prepare` brings about. */
+  readonly sysctls?: (options: Pick<ModeOptions, "config" | "settings">) => readonly SysctlTarget[];
   /** Checks and privileged preparations; throws HostError when the mode cannot work here. */
   readonly prepare: (options: ModeOptions) => Promise<void>;
   readonly open: (family: Family, options: ModeOptions) => Promise<Driver>;
@@ -87,6 +93,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
     families: () => iptablesFamilies("iptables"),
     requires: requireIptables,
     leaves: iptablesLeaves,
+    sysctls: ({ settings }) => iptablesSysctls(settings.ipv4),
     prepare: (options) => prepareIptables(options.settings.ipv4, options),
     open: (family, { syncPeriodMs, clock, netns }) =>
       openIptables({
@@ -105,6 +112,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
     requires: requireIptables,
     lacks: ipvsLacks,
     leaves: ipvsLeaves,
+    sysctls: ({ config }) => ipvsSysctls(config.ipvs.strictARP, release()),
     prepare: ({ config, ...options }) => prepareIpvs(config, options),
     open: (family, { config, clock, netns }) =>
       openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),

@@ -38,6 +38,41 @@ describe("a changed configuration file", () => {
     expect(daemon.running()).toBe(true);
   });
 
+  it("behaviour/3: a changed mode is in force after an exit with 1 and the supervisor's restart", async () => {
+    const args = ["--config-changes=apply"];
+    const daemon = place.site.start({ program: "turnout run", args });
+    await daemon.ready();
+    place.site.configure({ mode: "iptables" });
+    expect(await daemon.ended()).toBe(1);
+    expect(daemon.log()).toMatch(/^I.*"Changed setting requires a restart" field="mode" from="nftables"/m);
+    expect(daemon.log()).toMatch(/^I.*"Exiting to restart with the changed configuration"$/m);
+    expect(rules()).toContain("kube-proxy");
+    const next = place.site.start({ program: "turnout run", args, config: { mode: "iptables" } });
+    await next.ready();
+    expect(place.site.netns.run("iptables-save")).toContain("KUBE-SERVICES");
+  });
+
+  it("behaviour/3: a change with which this node cannot start changes nothing", async () => {
+    const args = ["--config-changes=apply"];
+    const PATH = place.site.pathWithout(/iptables|ip6tables/);
+    const daemon = place.site.start({ program: "turnout run", args, env: { PATH } });
+    await daemon.ready();
+    place.site.configure({ mode: "iptables" });
+    await eventually(() => daemon.log().includes("Changed setting is not in force"), "a refusal");
+    expect(daemon.log()).toMatch(
+      /^E.*"Changed setting is not in force" err=".*Cannot use iptables.*field="mode"/m,
+    );
+    expect(daemon.running()).toBe(true);
+  });
+
+  it("behaviour/3: apply-live-only leaves a changed mode for later", async () => {
+    const daemon = place.site.start({ program: "turnout run", args: ["--config-changes=apply-live-only"] });
+    await daemon.ready();
+    place.site.configure({ mode: "iptables" });
+    await eventually(() => daemon.log().includes("Changed setting is not in force"), "a line about it");
+    expect(daemon.running()).toBe(true);
+  });
+
   it("does not put in force what this node could not start with", async () => {
     place.site.netns.sysctl({ "net.ipv6.conf.all.disable_ipv6": 1 });
     const daemon = place.site.start({ program: "turnout run", args: ["--config-changes=apply"] });

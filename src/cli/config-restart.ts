@@ -1,0 +1,47 @@
+// Whether this node could start with a changed configuration: checked before the daemon exits to be restarted with it.
+import type { ValidConfig } from "../config/config.ts";
+import type { SysctlTarget } from "../config/conntrack.ts";
+import type { Resolved } from "../config/resolve.ts";
+import { HostError } from "../host/error.ts";
+import { unwritableSysctls } from "../host/sysctl.ts";
+import type { Family } from "../model/address.ts";
+import type { ClusterNode } from "../model/snapshot.ts";
+import { modesAtWork } from "../sync/modes.ts";
+import type { NodeSettings } from "./node-settings.ts";
+import { conntrackTargetsOf, doubtsOf } from "./start-up.ts";
+
+export type NodeToday = {
+  readonly settings: NodeSettings;
+  readonly node: ClusterNode | null;
+  readonly families: readonly Family[];
+};
+
+/** null: it can start. Otherwise the daemon would only exit again and again, and the node would miss every change. */
+export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): Promise<string | null> {
+  const { settings, node, families } = today;
+  const resolved = settings.resolvedWith(next);
+  const fatal = doubtsOf({ config: next, resolved }, node, families.length === 2).find((each) => each.fatal);
+  if (fatal !== undefined) return fatal.message;
+  if (next.detectLocalMode === "NodeCIDR" && (node?.podCIDRs.length ?? 0) === 0)
+    return "detectLocalMode NodeCIDR requires podCIDRs, and the Node has none";
+  const inForce = new Set(targetsOf(settings.config, settings.resolved).map(printTarget));
+  const changed = targetsOf(next, resolved).filter((target) => !inForce.has(printTarget(target)));
+  const [locked] = unwritableSysctls(changed);
+  if (locked !== undefined)
+    return `cannot set ${locked.file} to ${locked.value}: not permitted here; recreate the pod, so that its init container sets it`;
+  try {
+    await modesAtWork[next.mode].requires({});
+    return null;
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    return error.message;
+  }
+}
+
+function targetsOf(config: ValidConfig, { settings }: Resolved): readonly SysctlTarget[] {
+  return [...conntrackTargetsOf(config), ...(modesAtWork[config.mode].sysctls?.({ config, settings }) ?? [])];
+}
+
+function printTarget({ file, value }: SysctlTarget): string {
+  return `${file}=${value}`;
+}
