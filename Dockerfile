@@ -1,10 +1,12 @@
 # The image: the two bundled programs, the one native library they need, and iptables. Build: docker build -t turnout .
+# A release pins its base image: --build-arg NODE_DIGEST=sha256:…
 ARG NODE=24-bookworm-slim
+ARG NODE_DIGEST
 
-FROM node:${NODE} AS build
+FROM node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
-RUN npm install --no-save --no-audit --no-fund --ignore-scripts
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts/build.mjs scripts/bundle.mjs scripts/compile-ahead.mjs scripts/
 COPY src src
 COPY examples/shop examples/shop
@@ -13,7 +15,7 @@ RUN node scripts/build.mjs \
  && npm prune --omit=dev --no-audit --no-fund --ignore-scripts \
  && find node_modules -type d -empty -delete
 
-FROM node:${NODE}
+FROM node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}}
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends iptables ipset \
  && rm -rf /var/lib/apt/lists/* /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn*

@@ -37,16 +37,16 @@ function installNpmPackages() {
   )
     return;
   console.log("setup: installing npm packages");
-  // Not `npm ci`: npm 11 writes lock files without the packages of other platforms, and then refuses them.
+  // Exactly the locked packages; none of their scripts runs, since this may be root.
   const { status } = spawnSync(
     "npm",
-    ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"],
+    ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
     {
       cwd: root,
       stdio: ["ignore", 2, 2],
     },
   );
-  if (status !== 0) fail("npm install failed; see above. Is the npm registry reachable?");
+  if (status !== 0) fail("cannot install npm packages; see above. Is the npm registry reachable?");
   writeFileSync(stamp, String(statSync(lock).size));
   const later = new Date();
   utimesSync(stamp, later, later);

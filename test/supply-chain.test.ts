@@ -1,0 +1,96 @@
+// What is installed, built and released: locked packages without their scripts, a pinned base image, a bill of materials.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const text = (name: string) => readFileSync(join(root, name), "utf8");
+
+type Package = {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+};
+const { packages } = JSON.parse(text("package-lock.json")) as { packages: Record<string, Package> };
+
+describe("security/11: the lock file", () => {
+  it("lists the packages of every platform, which npm ci requires", () => {
+    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies)
+        .filter((name) => found(path, name) === undefined)
+        .map((name) => `${name} of ${path}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("names no registry, and has a checksum for every package", () => {
+    const installed = Object.entries(packages).filter(([path]) => path !== "");
+    expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
+    expect(installed.filter(([, { integrity }]) => integrity === undefined)).toEqual([]);
+  });
+});
+
+describe("security/11: installing", () => {
+  it.each(["Dockerfile", "scripts/setup.mjs"])(
+    "%s installs the lock file without running scripts",
+    (file) => {
+      const commands = text(file).match(/\bnpm["\s,[]+(?:ci|i|install|prune)\b[^\n]*/g) ?? [];
+      expect(commands.length).toBeGreaterThan(0);
+      for (const command of commands) {
+        expect(command).toMatch(/npm["\s,[]+(ci|prune)\b/);
+        expect(command).toContain("--ignore-scripts");
+      }
+    },
+  );
+
+  it("the base image of every stage can be pinned by digest", () => {
+    const stages = text("Dockerfile").match(/^FROM .*$/gm) ?? [];
+    expect(stages).toHaveLength(2);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the Dockerfile
+    for (const stage of stages) expect(stage).toContain("node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}}");
+  });
+});
+
+describe("security/11: a release", () => {
+  let folder = "";
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("has a bill of materials of what runs, and checksums", { timeout: 120_000 }, () => {
+    folder = mkdtempSync(join(tmpdir(), "turnout-release-"));
+    for (const path of [
+      "package.json",
+      "package-lock.json",
+      "tsconfig.json",
+      "scripts",
+      "src",
+      "examples/shop",
+    ])
+      cpSync(join(root, path), join(folder, path), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+    const release = spawnSync(process.execPath, ["scripts/release.mjs"], { cwd: folder, encoding: "utf8" });
+    expect(release).toMatchObject({ stderr: "", status: 0 });
+    const dist = join(folder, "dist");
+    const bill = readFileSync(join(dist, "turnout.cdx.json"), "utf8");
+    const { bomFormat, components, metadata } = JSON.parse(bill);
+    const names = components.map(({ name }: { name: string }) => name);
+    expect([bomFormat, metadata.component.name]).toEqual(["CycloneDX", "turnout"]);
+    const { dependencies } = JSON.parse(text("package.json"));
+    expect(names).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+    expect(names).not.toContain("vitest");
+    expect(bill).not.toContain(folder);
+    const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: dist, encoding: "utf8" });
+    expect(checked).toMatchObject({ status: 0 });
+    expect(checked.stdout.match(/: OK$/gm)).toHaveLength(5);
+  });
+});
+
+/** Where Node.js would find the package from there: beside it, or in any folder above. */
+function found(path: string, name: string): Package | undefined {
+  const here = packages[`${path === "" ? "" : `${path}/`}node_modules/${name}`];
+  if (here !== undefined || path === "") return here;
+  const above = path.lastIndexOf("/node_modules/");
+  return found(above < 0 ? "" : path.slice(0, above), name);
+}
