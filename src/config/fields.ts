@@ -32,11 +32,9 @@ export const fields = {
   "clientConnection.kubeconfig": text(
     "Path of the kubeconfig file; empty means the service account of the pod.",
   ),
-  "clientConnection.acceptContentTypes": text(
-    "`Accept` header of requests to the API; empty means `contentType`.",
-  ),
+  "clientConnection.acceptContentTypes": text("Accepted, no effect: Turnout requests JSON."),
   "clientConnection.contentType": text(
-    "Encoding of requests to the API.",
+    "Accepted, no effect: requests and answers are JSON.",
     "application/vnd.kubernetes.protobuf",
     orDefault,
   ),
@@ -124,14 +122,22 @@ export const fields = {
   "iptables.masqueradeAll": bool("Source-NAT everything that goes to a cluster IP; also for ipvs."),
   "iptables.localhostNodePorts": bool("Let NodePorts answer on 127.0.0.0/8 (IPv4 only).", true),
   "iptables.syncPeriod": period(
-    "Longest time between two syncs; a failed one is repeated after it.",
+    "How soon a failed Sync is retried, and how often the canary chain is checked. Rules are compared with the kernel once an hour. Also for userspace, which compares every period.",
     seconds(30),
     orDefault,
   ),
-  "iptables.minSyncPeriod": period("Shortest time between two syncs.", seconds(1), orDefault),
+  "iptables.minSyncPeriod": period(
+    "Shortest time between two Syncs; also for userspace.",
+    seconds(1),
+    orDefault,
+  ),
 
-  "ipvs.syncPeriod": period("Longest time between two syncs.", seconds(30), orDefault),
-  "ipvs.minSyncPeriod": period("Shortest time between two syncs."),
+  "ipvs.syncPeriod": period(
+    "How soon a failed Sync is retried, and how often everything is compared with the kernel.",
+    seconds(30),
+    orDefault,
+  ),
+  "ipvs.minSyncPeriod": period("Shortest time between two Syncs."),
   "ipvs.scheduler": text("IPVS scheduler; empty means `rr`."),
   "ipvs.excludeCIDRs": field(
     "strings",
@@ -146,17 +152,17 @@ export const fields = {
   "nftables.masqueradeBit": field("int32", 14, "Bit of the packet mark that asks for source NAT, 0 to 31."),
   "nftables.masqueradeAll": bool("Source-NAT everything that goes to a cluster IP."),
   "nftables.syncPeriod": period(
-    "Longest time between two syncs; a failed one is repeated after it.",
+    "How soon a failed Sync is retried. Rules are compared with the kernel once an hour, and when another program changes them.",
     seconds(30),
     orDefault,
   ),
-  "nftables.minSyncPeriod": period("Shortest time between two syncs.", seconds(1), orDefault),
+  "nftables.minSyncPeriod": period("Shortest time between two Syncs.", seconds(1), orDefault),
 
-  "winkernel.networkName": text("Windows only; kept, not used."),
-  "winkernel.sourceVip": text("Windows only; kept, not used."),
-  "winkernel.enableDSR": bool("Windows only; kept, not used."),
-  "winkernel.rootHnsEndpointName": text("Windows only; kept, not used."),
-  "winkernel.forwardHealthCheckVip": bool("Windows only; kept, not used."),
+  "winkernel.networkName": text("Accepted, no effect: Windows only."),
+  "winkernel.sourceVip": text("Accepted, no effect: Windows only."),
+  "winkernel.enableDSR": bool("Accepted, no effect: Windows only."),
+  "winkernel.rootHnsEndpointName": text("Accepted, no effect: Windows only."),
+  "winkernel.forwardHealthCheckVip": bool("Accepted, no effect: Windows only."),
 
   detectLocalMode: text("How traffic of pods on this node is recognised.", "", {
     defaultText: "empty, which means `ClusterCIDR`",
@@ -200,14 +206,14 @@ export const fields = {
   "conntrack.udpStreamTimeout": period("How long an answered UDP flow is tracked; 0 leaves the kernel's."),
 
   configSyncPeriod: period(
-    "How often known objects are looked at again without a change.",
+    "Accepted, no effect: unchanged objects are not delivered again.",
     seconds(900),
     orDefault,
   ),
   portRange: text(
     "Host ports the sockets of the userspace mode may use: `min-max`, `min+offset` or one port.",
   ),
-  windowsRunAsService: bool("Windows only; kept, not used.", false, { omitEmpty: true }),
+  windowsRunAsService: bool("Accepted, no effect: Windows only.", false, { omitEmpty: true }),
 };
 
 export type Path = keyof typeof fields;

@@ -1,6 +1,8 @@
 // Feature gates: groups, explicit settings, locks.
 import { describe, expect, it } from "vitest";
+import { gates } from "./gate-table.ts";
 import { resolveGates } from "./gates.ts";
+import { removedGates } from "./removed-gates.ts";
 
 describe("gates", () => {
   it("have their defaults", () => {
@@ -22,6 +24,17 @@ describe("gates", () => {
   it("report every unknown and locked gate", () => {
     expect(resolveGates({ Nope: true, WinDSR: false, toString: true }).errors).toHaveLength(3);
     expect(resolveGates({ WinDSR: false }).enabled("WinDSR")).toBe(true);
+  });
+
+  it("behaviour/5: gates of earlier releases are accepted with a notice, whatever their value", () => {
+    const { errors, notices, all } = resolveGates({ EndpointSliceProxying: true, TopologyAwareHints: false });
+    expect(errors).toEqual([]);
+    expect(notices).toEqual([
+      "feature gate EndpointSliceProxying was removed from Kubernetes and has no effect: do not set it",
+      "feature gate TopologyAwareHints was removed from Kubernetes and has no effect: do not set it",
+    ]);
+    expect(all.has("EndpointSliceProxying")).toBe(false);
+    expect([...removedGates].filter((name) => gates.has(name))).toEqual([]);
   });
 
   it("accept the gates of other programs", () => {

@@ -1,6 +1,7 @@
 // Feature gates: what was asked for, checked against the table, gives the state of every gate.
 import { closest } from "./closest.ts";
 import { type GateName, gates } from "./gate-table.ts";
+import { removedGates } from "./removed-gates.ts";
 
 export type Gates = (name: GateName) => boolean;
 
@@ -21,7 +22,9 @@ export function resolveGates(wanted: Readonly<Record<string, boolean>>): Resolve
   const names = Object.keys(wanted).sort();
   for (const name of names) {
     const gate = gates.get(name);
-    if (gate === undefined) errors.push(unrecognized(name));
+    if (gate === undefined && removedGates.has(name))
+      notices.push(`feature gate ${name} was removed from Kubernetes and has no effect: do not set it`);
+    else if (gate === undefined) errors.push(unrecognized(name));
     else if (gate.locked && gate.on !== wanted[name]) {
       errors.push(`cannot set feature gate ${name} to ${wanted[name]}, feature is locked to ${gate.on}`);
     } else if (gate.stage === "deprecated" || gate.stage === "ga") {

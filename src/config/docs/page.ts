@@ -12,7 +12,7 @@ export function configurationPage(): string {
 
 const introduction = `# Configuration
 
-<!-- Made from the tables in src/config; \`npx vitest run --project unit src/config/docs -u\` writes it anew. -->
+<!-- Made from the tables in src/config; \`npx vitest run --project unit src/config/docs -u\` writes it again. -->
 
 Turnout takes the flags and the configuration file of kube-proxy v1.37. It adds one mode, \`userspace\`, in which
 \`portRange\` has a meaning again.
@@ -109,8 +109,8 @@ function gateSection(): string {
   ]);
   return `## Feature gates
 
-The gates of other Kubernetes programs are accepted without effect. Unknown names, and locked gates set to the other
-value, are errors.
+The gates of other Kubernetes programs are accepted without effect; those of earlier releases too, with a remark in the
+log. Unknown names, and locked gates set to the other value, are errors.
 
 ${table(["Gate", "Stage", "Default", "Effect"], rows)}`;
 }

@@ -39,6 +39,27 @@ describe("reading", () => {
     expect(read("--cleanup", "false")).toMatchObject({ given: { cleanup: true }, positional: ["false"] });
   });
 
+  it("behaviour/5: accepts flags of earlier releases, with a notice for each, and does not show them", () => {
+    const argv = [
+      "--proxy-port-range=300-400",
+      "--boot-id-file=/a",
+      "--machine-id-file",
+      "/b",
+      "--logtostderr",
+    ];
+    const { given, notices } = read(...argv);
+    expect(given).toMatchObject({
+      "proxy-port-range": "300-400",
+      "machine-id-file": "/b",
+      logtostderr: true,
+    });
+    expect(notices).toHaveLength(4);
+    expect(notices[1]).toBe("Flag --boot-id-file has been deprecated, it has no effect; remove it");
+    expect(helpText(100)).not.toMatch(/boot-id-file|Earlier releases/);
+    expect(new Map(printedFlags({})).has("boot-id-file")).toBe(false);
+    expect(new Map(printedFlags(given)).get("boot-id-file")).toBe("/a");
+  });
+
   it("turns underscores into dashes", () => {
     expect(read("--proxy_mode=ipvs", "--masquerade_all").given).toEqual({
       "proxy-mode": "ipvs",
@@ -169,10 +190,9 @@ describe("help", () => {
   it("lists every flag of kube-proxy and nothing else", () => {
     const listed = [...helpText(100).matchAll(/^ {2}(?:-\w, | {4})--([\w-]+)/gm)].map((match) => match[1]!);
     expect(listed.toSorted()).toEqual(upstream.toSorted());
-    expect(flagNames.filter((name) => flagAt(name).deprecated !== undefined)).toEqual([
-      "healthz-port",
-      "metrics-port",
-    ]);
+    expect(
+      flagNames.filter((name) => flagAt(name).deprecated !== undefined && !flagAt(name).removed),
+    ).toEqual(["healthz-port", "metrics-port"]);
   });
 
   it("keeps to the width", () => {

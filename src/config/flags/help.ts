@@ -18,13 +18,15 @@ export function usageText(width: number): string {
 
 /** Every flag with its effective text, sorted: for the log and for /flagz. */
 export function printedFlags(given: Given): readonly (readonly [FlagName, string])[] {
-  return flagNames.toSorted().map((name) => [name, printedValue(flagAt(name), given[name])] as const);
+  const shown = flagNames.filter((name) => flagAt(name).removed !== true || given[name] !== undefined);
+  return shown.toSorted().map((name) => [name, printedValue(flagAt(name), given[name])] as const);
 }
 
 function section(group: string, width: number): string[] {
   const names = flagNames.filter(
     (name) => flagAt(name).group === group && flagAt(name).deprecated === undefined,
   );
+  if (names.length === 0) return [];
   return ["", `${group}:`, ...names.flatMap((name) => describe(name, width))];
 }
 

@@ -90,7 +90,7 @@ function setFlag(given: Record<string, unknown>, { name, value }: Use, notices: 
 }
 
 function unknownFlag(name: string, others: readonly string[]): string {
-  const guess = closest(name, [...others, ...flagNames]);
+  const guess = closest(name, [...others, ...flagNames.filter((each) => flagAt(each).removed !== true)]);
   return `unknown flag: --${name}${guess === null ? "" : ` (did you mean --${guess}?)`}`;
 }
 

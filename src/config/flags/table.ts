@@ -13,6 +13,7 @@ export const groups = [
   "Local traffic",
   "Connection tracking",
   "Logging",
+  "Earlier releases",
 ] as const;
 
 export type Group = (typeof groups)[number];
@@ -28,6 +29,8 @@ export type Flag<T extends FlagType = FlagType> = {
   readonly short?: string;
   /** Instead of it. */
   readonly deprecated?: string;
+  /** Of earlier releases: accepted, and reported only where it is used. */
+  readonly removed?: true;
 };
 
 export const flags = {
@@ -61,7 +64,7 @@ export const flags = {
     "clientConnection.contentType",
     "string",
     "Cluster",
-    "Encoding of requests to the API.",
+    "Accepted, no effect: requests and answers are JSON.",
   ),
   "kube-api-qps": of("clientConnection.qps", "float32", "Cluster", "Requests per second to the API."),
   "kube-api-burst": of(
@@ -74,7 +77,7 @@ export const flags = {
     "configSyncPeriod",
     "duration",
     "Cluster",
-    "How often known objects are looked at again without a change.",
+    "Accepted, no effect: unchanged objects are not delivered again.",
   ),
   "feature-gates": of(
     "featureGates",
@@ -160,21 +163,26 @@ export const flags = {
     "iptables.syncPeriod",
     "duration",
     "iptables mode",
-    "Longest time between two syncs; also for nftables and userspace.",
+    "How soon a failed Sync is retried; also for nftables and userspace.",
   ),
   "iptables-min-sync-period": of(
     "iptables.minSyncPeriod",
     "duration",
     "iptables mode",
-    "Shortest time between two syncs; also for nftables and userspace.",
+    "Shortest time between two Syncs; also for nftables and userspace.",
   ),
 
-  "ipvs-sync-period": of("ipvs.syncPeriod", "duration", "ipvs mode", "Longest time between two syncs."),
+  "ipvs-sync-period": of(
+    "ipvs.syncPeriod",
+    "duration",
+    "ipvs mode",
+    "How soon a failed Sync is retried, and how often all is compared with the kernel.",
+  ),
   "ipvs-min-sync-period": of(
     "ipvs.minSyncPeriod",
     "duration",
     "ipvs mode",
-    "Shortest time between two syncs.",
+    "Shortest time between two Syncs.",
     { default: 1_000_000_000n },
   ),
   "ipvs-scheduler": of("ipvs.scheduler", "string", "ipvs mode", "IPVS scheduler; without it rr."),
@@ -308,6 +316,29 @@ export const flags = {
     "Logging",
     "JSON: size of the buffer in front of stdout (alpha).",
   ),
+
+  "proxy-port-range": of(
+    "portRange",
+    "string",
+    "Earlier releases",
+    "Host ports that userspace mode may use: `min-max`, `min+offset` or one port.",
+    { deprecated: "it has an effect in userspace mode only; use portRange in a file", removed: true },
+  ),
+  "boot-id-file": earlier("string"),
+  "machine-id-file": earlier("string"),
+  "cleanup-ipvs": earlier("bool"),
+  "udp-timeout": earlier("duration"),
+  logtostderr: earlier("bool"),
+  alsologtostderr: earlier("bool"),
+  stderrthreshold: earlier("string"),
+  "log-dir": earlier("string"),
+  "log-file": earlier("string"),
+  "log-file-max-size": earlier("string"),
+  "log-backtrace-at": earlier("string"),
+  "add-dir-header": earlier("bool"),
+  "one-output": earlier("bool"),
+  "skip-headers": earlier("bool"),
+  "skip-log-headers": earlier("bool"),
 };
 
 export type FlagName = keyof typeof flags;
@@ -326,6 +357,12 @@ type Extra<T extends FlagType> = Omit<Flag<T>, "type" | "group" | "about">;
 
 function flag<T extends FlagType>(type: T, group: Group, about: string, extra: Extra<T> = {}): Flag<T> {
   return { type, group, about, ...extra };
+}
+
+/** A flag that kube-proxy had and v1.37 has no more. */
+function earlier<T extends FlagType>(type: T): Flag<T> {
+  const deprecated = "it has no effect; remove it";
+  return flag(type, "Earlier releases", "Accepted, no effect.", { deprecated, removed: true });
 }
 
 /** A flag for a field of the file; its default is the field's. */
