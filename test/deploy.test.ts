@@ -1,9 +1,10 @@
 // The manifests that users apply: well-formed, equal in kustomize and Helm, and with no more rights than needed.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { completeConfig } from "../src/config/complete.ts";
+import { defaultStatusSocket } from "../src/observe/status.ts";
 import { parseKubeconfig } from "../src/sources/api/kubeconfig.ts";
 import { findAssets } from "./assets.ts";
 import { objectsIn, renderChart } from "./support/helm.ts";
@@ -20,13 +21,33 @@ const [container] = daemonSet.spec.template.spec.containers;
 const kubectl = findAssets("kubectl");
 
 describe("the kustomize base", () => {
-  it("runs the daemon with the least rights that it works with", () => {
+  it("security/12: runs the daemon with the least rights that nftables mode works with", () => {
     expect(container.securityContext).toEqual({
       readOnlyRootFilesystem: true,
       allowPrivilegeEscalation: false,
-      capabilities: { drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] },
+      capabilities: { drop: ["ALL"], add: ["NET_ADMIN"] },
       seccompProfile: { type: "RuntimeDefault" },
     });
+  });
+
+  it("security/12: the component for other modes adds NET_RAW where the capabilities are", () => {
+    const [component] = objectsIn(text("deploy/other-modes/kustomization.yaml")) as Tree[];
+    const [{ target, patch }] = component.patches;
+    expect(target).toEqual({ kind: daemonSet.kind, name: daemonSet.metadata.name });
+    const [{ op, path, value }] = objectsIn(patch)[0] as Tree;
+    expect([op, value]).toEqual(["add", "NET_RAW"]);
+    const steps = path.split("/").slice(1);
+    expect(steps.pop()).toBe("-");
+    expect(steps.reduce((tree: Tree, step: string) => tree[step], daemonSet)).toEqual(["NET_ADMIN"]);
+  });
+
+  it("security/12: limits memory, and has a writable directory for the status socket", () => {
+    expect(container.resources.limits).toEqual({ memory: "1Gi" });
+    const { name } = container.volumeMounts.find(
+      ({ mountPath, readOnly }: Tree) => mountPath === dirname(defaultStatusSocket) && !readOnly,
+    );
+    const volume = daemonSet.spec.template.spec.volumes.find((each: Tree) => each.name === name);
+    expect(volume.emptyDir).toEqual({ medium: "Memory", sizeLimit: "1Mi" });
   });
 
   it("probes the health endpoints", () => {
@@ -66,6 +87,15 @@ describe("the Helm chart", () => {
     });
     const rendered = byKind(renderChart(chart, "kube-system"));
     expect(withoutTexts(rendered)).toEqual(withoutTexts(byKind(objectsIn(built))));
+  });
+
+  it("security/12: has the rights, the limit and the volumes of the kustomize base", () => {
+    const pod = byKind(renderChart(chart, "kube-system")).DaemonSet.spec.template.spec;
+    const { securityContext, resources, volumeMounts } = container;
+    expect(pod.containers[0]).toMatchObject({ securityContext, resources, volumeMounts });
+    expect(pod.volumes).toEqual(daemonSet.spec.template.spec.volumes);
+    const other = byKind(renderChart(chart, "kube-system", { netRaw: true })).DaemonSet.spec.template.spec;
+    expect(other.containers[0].securityContext.capabilities.add).toEqual(["NET_ADMIN", "NET_RAW"]);
   });
 
   it("follows its values", () => {

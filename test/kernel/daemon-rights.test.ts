@@ -1,4 +1,5 @@
 // The rights that our manifests give: all that the daemon needs, nothing that it does not use.
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -36,6 +37,18 @@ function contained(...capabilities: readonly string[]): readonly string[] {
     "-all",
   ];
 }
+
+const turnout = join(import.meta.dirname, "..", "..", "bin", "turnout");
+
+/** A root file system that is read-only but for the volume of the status socket. */
+const readOnly = [
+  "unshare",
+  "--mount",
+  "sh",
+  "-c",
+  'mkdir -p /run/turnout && mount -t tmpfs tmpfs /run/turnout && mount -o remount,ro,bind / && exec "$@"',
+  "sh",
+] as const;
 
 describe("the daemon's rights", () => {
   let site: Site;
@@ -91,6 +104,19 @@ describe("the daemon's rights", () => {
       expect(capabilitiesOf(daemon.pid)).toBe(mode === "nftables" ? 1n << 12n : (1n << 12n) | (1n << 13n));
     },
   );
+
+  it("security/12: turnout status works with a read-only root and the volume for its socket", async () => {
+    site = await openSite();
+    await site.openApi();
+    for (const object of [nodeObject(), ...shop()]) site.api.put(object);
+    const daemon = site.start({ program: "turnout run", by: [...readOnly, ...contained("net_admin")] });
+    await daemon.ready();
+    const status = execFileSync("nsenter", ["-m", "-n", "-t", `${daemon.pid}`, turnout, "status"], {
+      encoding: "utf8",
+    });
+    expect(status).toContain("nftables");
+    expect(daemon.log()).not.toContain("Cannot serve the status socket");
+  });
 
   it("SIGTERM ends it also as the first process of a container", async () => {
     site = await openSite();
