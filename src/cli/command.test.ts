@@ -30,6 +30,7 @@ async function run(
     clock: manualClock(),
     stdout: (text) => void stdout.push(text),
     stderr: (text) => void stderr.push(text),
+    missingRights: () => null,
     openConfigFile: async (path) => {
       const text = files[path];
       if (text === undefined) throw Object.assign(new Error("nothing there"), { code: "ENOENT" });

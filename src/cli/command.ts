@@ -22,6 +22,8 @@ export type CommandWorld = LogWorld & {
   readonly openConfigFile: (path: string) => Promise<WatchedFile>;
   readonly writeFile: (path: string, text: string) => Promise<void>;
   readonly runDaemon: (options: DaemonOptions, signal: AbortSignal) => Promise<number>;
+  /** Why this process cannot work with the kernel's network rules; null: it can. */
+  readonly missingRights: () => string | null;
 };
 
 /** Resolves with the exit code. */
@@ -46,6 +48,8 @@ export async function runCommand(
   if (world.platform.os === "win32") {
     return refuse(world, "this program runs on Linux: on Windows use the kube-proxy of Kubernetes");
   }
+  const missing = given["write-config-to"] ? null : world.missingRights();
+  if (missing !== null) return refuse(world, `cannot start: ${missing}`);
   return runWith(given, world, signal);
 }
 

@@ -10,12 +10,24 @@ export function dispatch(
   signal: () => AbortSignal,
 ): Promise<number> {
   const command = commandOf(name);
-  if (command !== undefined) return command.run(argv, world, signal());
+  if (command !== undefined) {
+    const missing = readsKernel(argv) ? world.missingRights() : null;
+    if (missing === null) return command.run(argv, world, signal());
+    world.stderr(`turnout ${name}: cannot use --live: ${missing}\n`);
+    return Promise.resolve(1);
+  }
   if (name === undefined || ["help", "--help", "-h"].includes(name))
     return Promise.resolve(help(argv[0], world));
   if (name === "version" || name === "--version")
     return Promise.resolve(print(world, `turnout ${world.version}\n`));
   return Promise.resolve(unknown(name, world));
+}
+
+/** `--live`, unless help is requested or it is a word after `--`. */
+function readsKernel(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  const flags = end < 0 ? argv : argv.slice(0, end);
+  return flags.includes("--live") && !flags.includes("--help") && !flags.includes("-h");
 }
 
 function help(subject: string | undefined, world: CommandWorld): number {

@@ -4,6 +4,7 @@ import { systemClock } from "../observe/clock.ts";
 import type { CommandWorld } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
 import { runDaemon } from "./daemon.ts";
+import { missingRights } from "./rights.ts";
 
 /** Set by the build. */
 declare const TURNOUT_VERSION: string;
@@ -28,5 +29,6 @@ export function commandWorld(): CommandWorld {
     openConfigFile,
     writeFile,
     runDaemon,
+    missingRights,
   };
 }

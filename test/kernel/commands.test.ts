@@ -31,18 +31,33 @@ it.each([
 });
 
 it.for([
-  ["explain", "node", "svc/shop/web", "--live"],
-  ["diff", "--live"],
-])("turnout %s … --live: only root may read the kernel", (argv, { skip }) => {
-  const isOpen = isRoot && spawnSync("setpriv", [...nobody, "test", "-r", turnout]).status === 0;
-  skip(!isOpen, "nobody else may come here");
-  const line = [...argv, `--source=files:${join(root, "examples/shop")}`, "--node=node-a"];
-  const { status, stderr } = spawnSync("setpriv", [...nobody, turnout, ...line], { encoding: "utf8" });
-  expect({ status, stderr }).toEqual({
-    status: 1,
-    stderr: expect.stringMatching(/^turnout (explain|diff): Cannot read .*: EPERM; only root may do that\n$/),
-  });
+  ["turnout", "explain", "node", "svc/shop/web", "--live", "--node=node-a"],
+  ["turnout", "diff", "--live", "--node=node-a"],
+  ["turnout", "doctor", "migrate", "--from=ipvs", "--to=nftables", "--live", "--node=node-a"],
+  ["turnout", "run", "--mode=nftables"],
+])("user/5: %j of a user who is not root says so in one line, before anything else", (line, { skip }) => {
+  expectRefusal([...line, `--source=files:${join(root, "examples/shop")}`], skip);
 });
+
+it.for([[], ["--config=/nonexistent"], ["--cleanup"], ["--init-only"]])(
+  "user/5: kube-proxy %j of a user who is not root says so in one line, before anything else",
+  (args, { skip }) => expectRefusal(["kube-proxy", ...args], skip),
+);
+
+function expectRefusal(
+  [program, ...args]: readonly string[],
+  skip: (condition: boolean, why: string) => void,
+) {
+  const isOpen = isRoot && spawnSync("setpriv", [...nobody, "test", "-r", turnout]).status === 0;
+  skip(!isOpen, "another user may not read this folder");
+  const line = [...nobody, join(root, "bin", program!), ...args];
+  const { status, stdout, stderr } = spawnSync("setpriv", line, { encoding: "utf8" });
+  expect({ status, stdout, stderr }).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^(turnout \w+|Error): cannot .* it requires root; run it with sudo\n$/),
+  });
+}
 
 it("a playground's script goes on behind a mistake, and ends with 1", ({ skip }) => {
   skip(!isRoot, "needs root on Linux");
