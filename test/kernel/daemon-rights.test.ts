@@ -118,6 +118,22 @@ describe("the daemon's rights", () => {
     expect(daemon.log()).not.toContain("Cannot serve the status socket");
   });
 
+  it("behaviour/3: does not exit for a change whose kernel settings only the init container may write", async () => {
+    site = await openSite();
+    await site.openApi();
+    for (const object of [nodeObject(), ...shop()]) site.api.put(object);
+    const args = ["--config-changes=apply", `--status-socket=${join(site.folder, "status.sock")}`];
+    const by = contained("net_admin", "net_raw");
+    const daemon = site.start({ program: "turnout run", args, by });
+    await daemon.ready();
+    site.configure({ mode: "iptables" });
+    await eventually(() => daemon.log().includes("Changed setting is not in force"), "a refusal");
+    expect(daemon.log()).toMatch(
+      /err="cannot set \/proc\/sys\/.*route_localnet to 1: .*recreate the pod.*field="mode"/,
+    );
+    expect(daemon.running()).toBe(true);
+  });
+
   it("SIGTERM ends it also as the first process of a container", async () => {
     site = await openSite();
     await site.openApi();
