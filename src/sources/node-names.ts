@@ -1,7 +1,6 @@
 // The names of all Nodes of a cluster: for somebody who asked for one that is not there.
 import { hastyDisk } from "./files/disk.ts";
 import { parseManifests } from "./files/parse.ts";
-import { onePiece } from "./files/pieces.ts";
 import { scan } from "./files/scan.ts";
 import { openApi, type SourceSpec } from "./index.ts";
 import type { World } from "./world.ts";
@@ -25,9 +24,9 @@ async function inFiles(paths: readonly string[]): Promise<string[]> {
   for (const { path, bytes: size } of (await scan(paths, hastyDisk)).files) {
     // What has no size may be a pipe, which gives what it has only once.
     if (size === 0) continue;
-    const bytes = await hastyDisk.read(path);
-    if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(bytes.toString("latin1"))) continue;
-    const parsed = await parseManifests(path, onePiece(bytes));
+    const text = (await hastyDisk.read(path)).toString("utf8");
+    if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(text)) continue;
+    const parsed = parseManifests(path, text);
     if (parsed.kind !== "good") continue;
     for (const { reading } of parsed.objects) if (reading.kind === "Node") names.push(reading.who.name);
   }

@@ -3,7 +3,7 @@
 import type { Problem } from "../../model/problem.ts";
 import { same } from "../../model/same.ts";
 import type { ParsedFile } from "./parse.ts";
-import type { FoundObject } from "./unfold.ts";
+import { type FoundObject, placeIn } from "./unfold.ts";
 
 type Content = { readonly objects: readonly FoundObject[]; readonly problems: readonly Problem[] };
 
@@ -53,7 +53,7 @@ export class Collection {
           continue;
         }
         firsts ??= this.#places(paths);
-        problems.push(repeated(found.key, firsts.get(found.key)!, placeIn(path, found)));
+        problems.push(repeated(found.key, firsts.get(found.key)!, placeIn(path, found.place)));
       }
     }
     const before = this.#objects;
@@ -70,13 +70,9 @@ export class Collection {
     const places = new Map<string, string>();
     for (const path of [...paths].reverse())
       for (const found of (this.#contents.get(path) ?? empty).objects.toReversed())
-        places.set(found.key, placeIn(path, found));
+        places.set(found.key, placeIn(path, found.place));
     return places;
   }
-}
-
-function placeIn(path: string, { line }: FoundObject): string {
-  return `${path}:${line}`;
 }
 
 function repeated(key: string, first: string, second: string): Problem {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
-import { withPieces } from "./pieces.ts";
+import { parseFile } from "./parse.ts";
 import { scan } from "./scan.ts";
 
 let folder: string;
@@ -47,15 +47,13 @@ it("find the same files", async () => {
   ]);
 });
 
-it("what has no size may be a pipe, and keeps nobody waiting", async () => {
-  const never: Disk = { ...hastyDisk, read: () => Promise.reject(new Error("waits")) };
+it("a file of size 0 may be a pipe, and is read without blocking", async () => {
+  const blocks: Disk = { ...hastyDisk, read: () => Promise.reject(new Error("blocks")) };
   const read = (name: string, bytes: number) =>
-    withPieces({ path: join(folder, name), bytes, isLasting: false, disk: never }, (pieces) =>
-      pieces.whole(),
-    );
-  expect(String(await read("empty.json", 0))).toBe("");
-  expect(String(await read("file.yaml", 0))).toBe("kind: Node\n");
-  await expect(read("file.yaml", 11)).rejects.toThrow("waits");
+    parseFile({ path: join(folder, name), stamp: "", changedAt: 0, bytes }, blocks);
+  expect(await read("empty.json", 0)).toMatchObject({ kind: "good", objects: [] });
+  expect(await read("file.yaml", 0)).toMatchObject({ kind: "good", objects: [{ place: { line: 1 } }] });
+  expect(await read("file.yaml", 11)).toMatchObject({ problem: { message: "cannot be read: blocks" } });
 });
 
 function codeOf(error: NodeJS.ErrnoException): string | undefined {

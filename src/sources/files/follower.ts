@@ -7,7 +7,7 @@ import { type Clock, sleep } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import type { Disk } from "./disk.ts";
 import { FolderWatch } from "./folder-watch.ts";
-import { parseFile, type Reader } from "./parse.ts";
+import { parseFile } from "./parse.ts";
 import { type FoundFile, isUnder, type Scan, scan } from "./scan.ts";
 
 /** A file is read when it has not changed for this long, so that we do not see one half written. */
@@ -22,7 +22,6 @@ export class FileFollower {
   readonly #clock: Clock;
   readonly #disk: Disk;
   readonly #collection: Collection;
-  readonly #reader: Reader | undefined;
   /** The stamp of each file as it was last read. */
   readonly #read = new Map<string, string>();
   /** The stamps at the last look: only what did not change since is read. */
@@ -30,18 +29,11 @@ export class FileFollower {
   #missing = "";
 
   /** What the collection holds of other files is gone with the first change. */
-  constructor(
-    paths: readonly string[],
-    clock: Clock,
-    disk: Disk,
-    collection = new Collection(),
-    reader?: Reader,
-  ) {
+  constructor(paths: readonly string[], clock: Clock, disk: Disk, collection = new Collection()) {
     this.#paths = paths;
     this.#clock = clock;
     this.#disk = disk;
     this.#collection = collection;
-    this.#reader = reader;
   }
 
   get problems(): readonly Problem[] {
@@ -78,7 +70,7 @@ export class FileFollower {
     this.#missing = missing.join();
     const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
     const resting = fresh.filter((file) => this.#rests(file));
-    const parsed = await atOnce(resting, (file) => parseFile(file, this.#disk, this.#reader));
+    const parsed = await atOnce(resting, (file) => parseFile(file, this.#disk));
     for (const [i, { path, stamp }] of resting.entries()) {
       this.#collection.load(path, parsed[i]!);
       this.#read.set(path, stamp);

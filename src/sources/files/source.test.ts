@@ -150,7 +150,7 @@ it("22/17 a broken file keeps the old state and is reported with its line, until
   await soon(() => expect(services()).toEqual(["shop/a", "shop/c"]));
   await soon(() =>
     expect(problems()).toEqual([
-      `${folder}/a.yaml:4 cannot be read: Map keys must be unique; its last good state is kept`,
+      `${folder}/a.yaml:4 cannot be read: duplicated mapping key; its last good state is kept`,
     ]),
   );
   expect(source.status().resources.Service!.lastError!.message).toContain("a.yaml:4");
@@ -220,7 +220,7 @@ it("reports an object that two files define, and things that are no objects", as
     `${folder}/b.yaml:4 is not an object and is ignored`,
     `${folder}/b.yaml:6 has no kind and is ignored`,
     `${folder}/c.yaml:1 is of version "v1beta1" of EndpointSlice, which is not read`,
-    `Service shop/web is defined in ${folder}/a.yaml:1 and again in ${folder}/b.yaml:2; the first counts`,
+    `Service shop/web is defined in ${folder}/a.yaml, item 1 and again in ${folder}/b.yaml:2; the first counts`,
   ]);
 });
 

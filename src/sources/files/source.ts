@@ -11,7 +11,6 @@ import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
 import { FileFollower } from "./follower.ts";
-import { ListReader } from "./list-reader.ts";
 import { missingAmong } from "./scan.ts";
 import type { FoundObject } from "./unfold.ts";
 
@@ -91,14 +90,12 @@ export async function* filesInTurn(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
-  lists = new ListReader(),
 ): AsyncGenerator<Snapshot> {
   const cluster = new Cluster(nodeName);
   const collection = new Collection();
   for (const paths of sets) {
     await checkThere(paths);
-    const isLasting = paths !== sets.at(-1);
-    const follower = new FileFollower(paths, clock, hastyDisk, collection, { lists, isLasting });
+    const follower = new FileFollower(paths, clock, hastyDisk, collection);
     for await (const change of follower.changes(signal)) {
       apply(change, cluster);
       yield take(cluster, follower);

@@ -3,7 +3,7 @@ import { type Identity, identify, identity, isNamespaced } from "../../manifests
 import type { Kind } from "../../manifests/objects.ts";
 import { type Reading, readObject } from "../../manifests/reading.ts";
 import { quoted } from "../../model/problem.ts";
-import type { Located } from "./any-yaml.ts";
+import type { Located, Place } from "./documents.ts";
 
 export type Found = { readonly objects: readonly FoundObject[]; readonly ignored: readonly Ignored[] };
 
@@ -11,39 +11,49 @@ export type FoundObject = {
   /** Identity across files: kind, namespace, name. */
   readonly key: string;
   readonly reading: Reading;
-  readonly line: number;
+  readonly place: Place;
 };
 
 /** Something that should be one of our objects, and is not. */
-export type Ignored = { readonly line: number; readonly message: string };
+export type Ignored = { readonly place: Place; readonly message: string };
 
-/** `assumed`: the kind of whatever does not tell its own, as the items of a `ServiceList` do not; empty when unknown. */
-export function unfold(values: readonly Located[], assumed: string): Found {
-  const found = { objects: [], ignored: [] };
-  for (const value of values) add(value, assumed, found);
+/** Lists in Lists are unfolded as far as this; kubectl writes none. */
+const deepestList = 10;
+
+export function unfold(values: readonly Located[]): Found {
+  const found: Findings = { objects: [], ignored: [] };
+  for (const value of values) add(value, "", found, deepestList);
   return found;
 }
 
-/** What kind the items of a List are of; empty when each tells its own, null when it is no List. */
-export function kindOfItems(value: unknown, assumed = ""): string | null {
-  if (!isFields(value) || !Array.isArray(value.items)) return null;
-  const kind = value.kind ?? assumed;
-  return typeof kind === "string" && kind.endsWith("List") ? kind.slice(0, -"List".length) : null;
+/** `a.yaml:12`, or `a.json, item 3`. */
+export function placeIn(path: string, place: Place): string {
+  return "line" in place ? `${path}:${place.line}` : `${path}, item ${place.item + 1}`;
 }
 
 type Findings = { readonly objects: FoundObject[]; readonly ignored: Ignored[] };
 
-function add({ value, line, items }: Located, assumed: string, found: Findings): void {
+/** `assumed`: the kind of what has none of its own, as the items of a `ServiceList` have not; empty when unknown. */
+function add({ value, place, items }: Located, assumed: string, found: Findings, levels: number): void {
   const ofItems = kindOfItems(value, assumed);
   if (ofItems !== null) {
+    if (levels === 0)
+      return void found.ignored.push({ place, message: "is nested too deeply and is ignored" });
     const values = (value as { readonly items: readonly unknown[] }).items;
-    if (items !== undefined) for (const item of items) add(item, ofItems, found);
-    else for (const item of values) add({ value: item, line }, ofItems, found);
+    for (const item of items ?? values.map((each) => ({ value: each, place })))
+      add(item, ofItems, found, levels - 1);
     return;
   }
   const read = objectIn(value, assumed);
-  if (typeof read === "string") found.ignored.push({ line, message: read });
-  else if (read !== null) found.objects.push({ key: `${read.kind} ${read.who.key}`, reading: read, line });
+  if (typeof read === "string") found.ignored.push({ place, message: read });
+  else if (read !== null) found.objects.push({ key: `${read.kind} ${read.who.key}`, reading: read, place });
+}
+
+/** What kind the items of a List are of; empty when each has its own, null when it is no List. */
+function kindOfItems(value: unknown, assumed: string): string | null {
+  if (!isFields(value) || !Array.isArray(value.items)) return null;
+  const kind = value.kind ?? assumed;
+  return typeof kind === "string" && kind.endsWith("List") ? kind.slice(0, -"List".length) : null;
 }
 
 /** Or why it is ignored; null when it is none of ours. */
