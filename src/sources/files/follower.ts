@@ -15,6 +15,8 @@ const settleMs = 100;
 /** And at once when nobody wrote it for this long, by our clock and that of its file system. */
 const longRestMs = 2_000;
 const pollMs = 500;
+/** A file that is gone counts as removed after this long: `rm` and `cp`, or `mv` and `cp`, replace it. */
+const removedMs = 500;
 
 /** Looks at the files again and again, and tells what changed in what they say. */
 export class FileFollower {
@@ -26,7 +28,10 @@ export class FileFollower {
   readonly #read = new Map<string, string>();
   /** The stamps at the last look: only what did not change since is read. */
   #seen = new Map<string, string>();
-  #missing = "";
+  /** When each path was first found gone, on the steady clock. */
+  #goneSince: ReadonlyMap<string, number> = new Map();
+  /** The named paths that are gone. */
+  #lost: readonly string[] = [];
 
   /** What the collection holds of other files is gone with the first change. */
   constructor(paths: readonly string[], clock: Clock, disk: Disk, collection = new Collection()) {
@@ -54,7 +59,7 @@ export class FileFollower {
           told = true;
           yield this.#collection.settle(
             found.files.map(({ path }) => path),
-            missingProblems(found.missing),
+            missingProblems(this.#lost),
           );
         }
         await this.#pause(bell, settled ? pollMs : settleMs, settled, signal);
@@ -64,10 +69,8 @@ export class FileFollower {
     }
   }
 
-  /** Reads what has changed and has come to rest. */
+  /** Reads what has changed and has come to rest, and forgets what is removed. */
   async #look({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
-    const changed = this.#missing !== missing.join();
-    this.#missing = missing.join();
     const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
     const resting = fresh.filter((file) => this.#rests(file));
     const parsed = await atOnce(resting, (file) => parseFile(file, this.#disk));
@@ -75,23 +78,35 @@ export class FileFollower {
       this.#collection.load(path, parsed[i]!);
       this.#read.set(path, stamp);
     }
-    const settled = resting.length === fresh.length;
     this.#seen = new Map(files.map(({ path, stamp }) => [path, stamp]));
-    return { changed: this.#forgetGone(missing) || changed || resting.length > 0, settled };
+    const gone = this.#collection.paths().filter((path) => !this.#seen.has(path) && !isUnder(path, missing));
+    const removed = this.#removedAmong([...gone, ...missing]);
+    for (const path of gone.filter((each) => removed.has(each))) this.#forget(path);
+    const lost = missing.filter((path) => removed.has(path));
+    const changed =
+      resting.length > 0 || gone.some((path) => removed.has(path)) || lost.join() !== this.#lost.join();
+    this.#lost = lost;
+    return { changed, settled: resting.length === fresh.length && removed.size === this.#goneSince.size };
   }
 
   #rests({ path, stamp, changedAt }: FoundFile): boolean {
     return this.#seen.get(path) === stamp || this.#clock.wall() - changedAt >= longRestMs;
   }
 
-  /** A file that left its folder is gone; what was below a path that is gone itself is kept. */
-  #forgetGone(missing: readonly string[]): boolean {
-    const gone = this.#collection.paths().filter((path) => !this.#seen.has(path) && !isUnder(path, missing));
-    for (const path of gone) {
-      this.#collection.forget(path);
-      this.#read.delete(path);
-    }
-    return gone.length > 0;
+  #forget(path: string): void {
+    this.#collection.forget(path);
+    this.#read.delete(path);
+  }
+
+  /** Those that have been gone for so long that they are not being replaced. */
+  #removedAmong(gone: readonly string[]): ReadonlySet<string> {
+    const now = this.#clock.steady();
+    // What another follower read into the collection is not ours to wait for.
+    const sinceOf = (path: string) =>
+      this.#goneSince.get(path) ??
+      (this.#read.has(path) || this.#paths.includes(path) ? now : Number.NEGATIVE_INFINITY);
+    this.#goneSince = new Map(gone.map((path) => [path, sinceOf(path)]));
+    return new Set(gone.filter((path) => now - sinceOf(path) >= removedMs));
   }
 
   async #pause(bell: Bell, ms: number, wakeable: boolean, signal: AbortSignal): Promise<void> {

@@ -19,6 +19,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { systemClock } from "../../observe/clock.ts";
 import type { Source } from "../source.ts";
 import type { Clock } from "../world.ts";
+import { type Disk, patientDisk } from "./disk.ts";
 import { filesSource } from "./source.ts";
 
 let folder: string;
@@ -46,8 +47,8 @@ const replace = async (name: string, text: string) => {
   await rename(join(folder, `.${name}.new`), join(folder, name));
 };
 
-async function open(paths: readonly string[] = [folder], clock: Clock = systemClock) {
-  source = await filesSource({ paths, nodeName, clock }, life.signal);
+async function open(paths: readonly string[] = [folder], clock: Clock = systemClock, disk = patientDisk) {
+  source = await filesSource({ paths, nodeName, clock, disk }, life.signal);
   consumed = (async () => {
     for await (const snapshot of source.snapshots(life.signal)) snapshots.push(snapshot);
   })();
@@ -224,7 +225,7 @@ it("reports an object that two files define, and things that are no objects", as
   ]);
 });
 
-it("tells what happens to this Node", async () => {
+it("user/2: a Node that is gone from the files is a Problem, keeps its state and is not deleted", async () => {
   await put("a.yaml", json(service("a")));
   await open();
   const kinds: string[] = [];
@@ -234,10 +235,44 @@ it("tells what happens to this Node", async () => {
   await soon(() => expect(kinds).toEqual(["absent"]));
   await put("node.yaml", json(node()));
   await soon(() => expect(kinds).toEqual(["absent", "present"]));
+  const before = latest().node;
   await rm(join(folder, "node.yaml"));
-  await soon(() => expect(kinds).toEqual(["absent", "present", "deleted"]));
+  await soon(() =>
+    expect(problems()).toEqual([`Node ${nodeName} is in none of the files any more; its last state is kept`]),
+  );
+  expect(latest().node).toEqual(before);
+  expect(source.status().resources.Node!.lastError!.message).toContain("in none of the files");
+  await put("node.yaml", json(node()));
+  await soon(() => expect(kinds).toEqual(["absent", "present", "present"]));
+  await soon(() => expect(latest().problems).toEqual([]));
   life.abort();
   await followed;
+});
+
+it.each([
+  ["rm and cp", (path: string) => rm(path)],
+  ["mv aside and cp", (path: string) => rename(path, join(folder, "aside.bak"))],
+])("user/2: %s replaces a file in one step: what it holds is never gone", async (_, takeAway) => {
+  await put("a.yaml", json(service("a"), node()));
+  let scans = 0;
+  const disk: Disk = {
+    ...patientDisk,
+    stat(path) {
+      if (path === folder) scans++;
+      return patientDisk.stat(path);
+    },
+  };
+  // Slow enough that a busy machine does not stretch the pause beyond the wait.
+  await open([folder], fastClock(0.1), disk);
+  await soon(() => expect(services()).toEqual(["shop/a"]));
+  await takeAway(join(folder, "a.yaml"));
+  // Each scan asks twice; the second that starts from now on is complete when the third begins.
+  const before = scans;
+  await soon(() => expect(scans).toBeGreaterThan(before + 4));
+  await put("a.yaml", json(service("a"), service("b", "172.30.0.2"), node()));
+  await soon(() => expect(services()).toEqual(["shop/a", "shop/b"]));
+  expect(snapshots.map(({ ipv4 }) => ipv4.ports.size)).toEqual([1, 2]);
+  expect(snapshots.flatMap((snapshot) => snapshot.problems)).toEqual([]);
 });
 
 it("refuses a path that is not there", async () => {

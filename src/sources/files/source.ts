@@ -35,6 +35,8 @@ export async function filesSource(
   let status: ResourceStatus = nothingYet;
   let bug: unknown;
   let untold = true;
+  /** Non-empty while this Node, which was there, is in none of the files. */
+  let nodeProblems: readonly Problem[] = [];
   follow().catch((error: unknown) => {
     bug = error;
     news.ring();
@@ -47,7 +49,7 @@ export async function filesSource(
         if (status.synced && (first || untold || cluster.pending)) {
           first = false;
           untold = false;
-          yield take(cluster, follower);
+          yield take(cluster, [...follower.problems, ...nodeProblems]);
         }
         await news.heard(signal).catch(() => {});
         if (bug !== undefined) throw bug;
@@ -67,21 +69,33 @@ export async function filesSource(
 
   async function follow(): Promise<void> {
     for await (const change of follower.changes(life)) {
-      apply(change, cluster);
+      // Its last state stays: an edited file is no reason to stop or to lose the node's zone and addresses.
+      apply({ ...change, gone: change.gone.filter((found) => !isOurNode(found)) }, cluster);
       seeNode(change);
-      status = statusAfter(status, follower.problems, clock.wall());
+      status = statusAfter(status, [...follower.problems, ...nodeProblems], clock.wall());
       untold = true;
       news.ring();
     }
   }
 
+  /** Unlike in the API, a Node that is gone from the files was not deleted: somebody is editing them. */
   function seeNode({ set, gone }: Change): void {
-    const isOurs = ({ reading: { kind, who } }: FoundObject) => kind === "Node" && who.name === nodeName;
-    const present = set.find(isOurs)?.reading;
+    const present = set.find(isOurNode)?.reading;
     if (present?.kind === "Node") {
+      nodeProblems = [];
       if (present.parsed.value !== null) nodes.see(present.parsed.value, "");
-    } else if (gone.some(isOurs) || !status.synced) nodes.see(null, "");
+    } else if (gone.some(isOurNode)) nodeProblems = [nodeGone(nodeName)];
+    else if (!status.synced) nodes.see(null, "");
   }
+
+  function isOurNode({ reading: { kind, who } }: FoundObject): boolean {
+    return kind === "Node" && who.name === nodeName;
+  }
+}
+
+function nodeGone(nodeName: string): Problem {
+  const message = "is in none of the files any more; its last state is kept";
+  return { kind: "unreadable", object: `Node ${nodeName}`, field: "", message };
 }
 
 /** Snapshots of several sets of files, each as a change of the one before. Rejects when a path is not there. */
@@ -98,7 +112,7 @@ export async function* filesInTurn(
     const follower = new FileFollower(paths, clock, hastyDisk, collection);
     for await (const change of follower.changes(signal)) {
       apply(change, cluster);
-      yield take(cluster, follower);
+      yield take(cluster, follower.problems);
       break;
     }
   }
@@ -121,7 +135,7 @@ function apply({ set, gone }: Change, cluster: Cluster): void {
   for (const { reading } of gone) cluster.remove(reading.kind, reading.who.namespace, reading.who.name);
 }
 
-function take(cluster: Cluster, { problems }: FileFollower): Snapshot {
+function take(cluster: Cluster, problems: readonly Problem[]): Snapshot {
   const snapshot = cluster.take();
   return { ...snapshot, problems: [...problems, ...snapshot.problems] };
 }
