@@ -1,9 +1,7 @@
 // The daemon behind kube-proxy and `turnout run`: starts everything in order, and ends it with the right exit code.
-import { hostname } from "node:os";
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { ResolvedGates } from "../config/gates.ts";
-import { nodeNameOf } from "../config/resolve.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { SysctlChange } from "../host/sysctl.ts";
@@ -14,10 +12,12 @@ import { followSource } from "../observe/source-log.ts";
 import { StatusSocket } from "../observe/status-socket.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { CannotReach } from "../sources/source.ts";
+import { kubeProxyPatience, noPatience } from "../sources/wait-for-node.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
 import { type ModeAtWork, modesAtWork } from "../sync/modes.ts";
 import type { WatchedFile } from "./config-file.ts";
+import { ownNodeName } from "./node-name.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
 import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start-up.ts";
@@ -87,12 +87,11 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   const mode = modesAtWork[config.mode];
   logStart(options, log);
 
-  const nodeName = nodeNameOf(config, hostname());
-  if (nodeName === "") throw new StartError("Cannot start: this node has no name; set hostnameOverride");
   // Requests are made before there is anybody to tell of them: the search for this Node comes first.
   let running: Running | null = null;
   const world: World = { ...realWorld(systemClock), onRequest: (facts) => running?.requested(facts) };
   const spec = options.source ?? apiSpec(options);
+  const nodeName = await ownNodeName(config, spec, world, log);
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
   const startLog = log.in("cli/start-up.ts");
@@ -107,7 +106,9 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     startUp.opened(source);
     if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
     const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows, life.signal);
-    const node = await findNode(source, config, nodeName, startLog, life.signal, startUp.waitsForNode);
+    const patience = spec.kind === "files" ? noPatience : kubeProxyPatience;
+    const waits = startUp.waitsForNode;
+    const node = await findNode(source, config, nodeName, startLog, life.signal, waits, patience);
     startUp.foundNode();
     const localAddresses = await readLocalAddresses({});
     const settings = new NodeSettings(config, {

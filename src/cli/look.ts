@@ -24,7 +24,7 @@ import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import type { Arguments } from "./arguments.ts";
 import { lookConfig } from "./look-config.ts";
-import { Mistake } from "./mistake.ts";
+import { few, Mistake } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
 import type { OwnFlags } from "./own-flags.ts";
 import { isTcpLiberal } from "./start-up.ts";
@@ -216,13 +216,6 @@ export async function unknownNode({ look, snapshot }: Seen, where = ""): Promise
 /** Files that could not be read, in words. */
 export function unreadable({ snapshot }: Seen): string[] {
   return snapshot.problems.filter(({ kind }) => kind === "unreadable").map(printProblem);
-}
-
-/** The first of many. */
-function few(names: readonly string[]): string {
-  const most = 10;
-  const shown = names.slice(0, most).join(", ");
-  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
 /** Where the node's kernel is to be found. */

@@ -1,17 +1,23 @@
 // What must be settled before the loop can start: this Node, the kernel's settings, the families to serve.
 import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
-import { conntrackTargets, countCpus, type SysctlTarget } from "../config/conntrack.ts";
+import {
+  conntrackMaxFile,
+  conntrackTargets,
+  countCpus,
+  type SysctlTarget,
+  withoutLimits,
+} from "../config/conntrack.ts";
 import { isNodeIPUnknown } from "../config/node-ips.ts";
 import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
-import { applySysctls, setOomScore, systemFiles } from "../host/sysctl.ts";
+import { applySysctls, isReadOnly, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";
-import { type TellWait, waitForNode } from "../sources/wait-for-node.ts";
+import { type Patience, type TellWait, waitForNode } from "../sources/wait-for-node.ts";
 import type { ModeAtWork } from "../sync/modes.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import { logNode, logSettings, logSysctl } from "./start-up-log.ts";
@@ -27,9 +33,10 @@ export async function findNode(
   log: Log,
   signal: AbortSignal,
   tell: TellWait,
+  patience: Patience,
 ): Promise<ClusterNode | null> {
   const needs = { podCIDRs: config.detectLocalMode === "NodeCIDR" };
-  const { node, missing } = await waitForNode(source, needs, systemClock, signal, tell);
+  const { node, missing } = await waitForNode(source, needs, systemClock, signal, tell, patience);
   if (missing === "podCIDRs" || (needs.podCIDRs && missing === "node")) {
     const why = missing === "node" ? "does not exist" : "has no podCIDRs";
     throw new StartError(
@@ -48,13 +55,31 @@ export async function findNode(
 
 /** Largest number of connections and their time-outs, as configured. */
 export function tuneConntrack(config: ValidConfig, log: Log): void {
-  for (const change of applySysctls(conntrackTargetsOf(config), systemFiles)) logSysctl(change, log);
+  const targets = settableHere(conntrackTargetsOf(config), log);
+  for (const change of applySysctls(targets, systemFiles)) logSysctl(change, log);
 }
 
 /** Kernel settings that the section `conntrack` means on this machine. */
 export function conntrackTargetsOf({ conntrack }: ValidConfig): readonly SysctlTarget[] {
   const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
   return conntrackTargets(conntrack, cpus);
+}
+
+/** Without the limit on connections where only the machine's first network namespace can set it. */
+function settableHere(targets: readonly SysctlTarget[], log: Log): readonly SysctlTarget[] {
+  const limit = targets.find(({ file }) => file === conntrackMaxFile);
+  if (limit === undefined || !isReadOnly(conntrackMaxFile)) return targets;
+  const current = readSysctl(conntrackMaxFile);
+  if (current !== String(limit.value))
+    log.info(
+      "Warning: cannot set the limit on tracked connections outside the first network namespace; keeping it",
+      {
+        current,
+        wanted: limit.value,
+        hint: "set --conntrack-max-per-core=0 and --conntrack-min=0",
+      },
+    );
+  return withoutLimits(targets);
 }
 
 /** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */

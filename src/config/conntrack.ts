@@ -21,6 +21,8 @@ export type SysctlTarget = {
 };
 
 const netfilter = "/proc/sys/net/netfilter";
+/** One for the whole machine: outside its first network namespace the kernel shows it as read-only. */
+export const conntrackMaxFile = `${netfilter}/nf_conntrack_max`;
 const hashSizeFile = "/sys/module/nf_conntrack/parameters/hashsize";
 
 /** Beyond this the hash table alone would take a great part of the memory. */
@@ -36,6 +38,11 @@ export function conntrackTargets(settings: ConntrackSettings, cpus: number): rea
     ...seconds("nf_conntrack_udp_timeout", settings.udpTimeout),
     ...seconds("nf_conntrack_udp_timeout_stream", settings.udpStreamTimeout),
   ];
+}
+
+/** Those that each network namespace has for itself. */
+export function withoutLimits(targets: readonly SysctlTarget[]): readonly SysctlTarget[] {
+  return targets.filter(({ file }) => file !== conntrackMaxFile && file !== hashSizeFile);
 }
 
 /** How many CPUs a list such as `0-3,8-11` names; null when it is not such a list. */

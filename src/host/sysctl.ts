@@ -1,5 +1,5 @@
 // Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
-import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { SysctlTarget } from "../config/conntrack.ts";
 import { HostError } from "./error.ts";
 
@@ -13,6 +13,11 @@ export const systemFiles: SettingFiles = {
   read: (file) => readFileSync(file, "utf8"),
   write: (file, text) => writeFileSync(file, text),
 };
+
+/** Whether the kernel lets nobody write it, root included. */
+export function isReadOnly(file: string): boolean {
+  return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0o200) & 0o222) === 0;
+}
 
 /** What was changed, for the log. */
 export type SysctlChange = {

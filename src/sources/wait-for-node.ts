@@ -3,8 +3,12 @@ import type { ClusterNode } from "../model/snapshot.ts";
 import type { NodeEvent, Source } from "./source.ts";
 import type { Clock } from "./world.ts";
 
-export const addressesWithinMs = 30_000;
-export const podCIDRsWithinMs = 300_000;
+/** How long each is waited for, in milliseconds. */
+export type Patience = { readonly addresses: number; readonly podCIDRs: number };
+
+export const kubeProxyPatience: Patience = { addresses: 30_000, podCIDRs: 300_000 };
+/** For files: what they say is known when they are read. */
+export const noPatience: Patience = { addresses: 0, podCIDRs: 0 };
 
 export type FoundNode = {
   /** null: the cluster does not know it. */
@@ -23,6 +27,7 @@ export async function waitForNode(
   clock: Clock,
   signal: AbortSignal,
   tell: TellWait,
+  patience = kubeProxyPatience,
 ): Promise<FoundNode> {
   const stop = new AbortController();
   const abort = () => stop.abort();
@@ -34,7 +39,7 @@ export async function waitForNode(
   // A Source that fails ends the wait.
   const ended = followed.then(() => Promise.reject(new Error("Cannot wait for the Node: aborted")));
   try {
-    return await Promise.race([found(watching, needs.podCIDRs, tell), ended]);
+    return await Promise.race([found(watching, needs.podCIDRs, tell, patience), ended]);
   } finally {
     signal.removeEventListener("abort", abort);
     stop.abort();
@@ -43,16 +48,21 @@ export async function waitForNode(
   }
 }
 
-async function found(watching: Watching, needPodCIDRs: boolean, tell: TellWait): Promise<FoundNode> {
+async function found(
+  watching: Watching,
+  needPodCIDRs: boolean,
+  tell: TellWait,
+  patience: Patience,
+): Promise<FoundNode> {
   tell("any word", null);
   await watching.until(() => watching.seen);
   const hasAddresses = () => (watching.node?.addresses.length ?? 0) > 0;
   const hasPodCIDRs = () => (watching.node?.podCIDRs.length ?? 0) > 0;
-  if (!hasAddresses()) tell("addresses", addressesWithinMs);
-  await watching.until(hasAddresses, addressesWithinMs);
+  if (!hasAddresses()) tell("addresses", patience.addresses);
+  await watching.until(hasAddresses, patience.addresses);
   if (needPodCIDRs) {
-    if (!hasPodCIDRs()) tell("podCIDRs", podCIDRsWithinMs);
-    await watching.until(hasPodCIDRs, podCIDRsWithinMs);
+    if (!hasPodCIDRs()) tell("podCIDRs", patience.podCIDRs);
+    await watching.until(hasPodCIDRs, patience.podCIDRs);
   }
   const { node } = watching;
   if (node === null) return { node, missing: "node" };
