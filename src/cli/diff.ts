@@ -26,8 +26,8 @@ Usage: turnout diff --source=A --against=B --node=NAME [-o json]     A now, B th
        turnout diff --live [--source=…] [-o json]                    what is wanted, and what the kernel holds
 
 ${lookHelp}  --against   another source, to compare with
-  --live      compares with the kernel of this machine, or of the playground's node; in userspace mode also with
-              the relays of the daemon there
+  --live      compares with the kernel, in the network namespace of the daemon or of the playground's node; in
+              userspace mode also with the relays of the daemon there
   -o          text (default) or json
 
 Ends with 0 when nothing differs, with 3 when something does.

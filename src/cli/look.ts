@@ -9,6 +9,7 @@ import { senderText, type To } from "../explain/ask.ts";
 import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
 import { snapshotOf, type View, viewFor } from "../explain/view.ts";
+import { run, starter } from "../host/iptables/command.ts";
 import { type Family, families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -23,11 +24,12 @@ import { nodeNames } from "../sources/node-names.ts";
 import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import type { Arguments } from "./arguments.ts";
+import { daemonNetns } from "./daemon-netns.ts";
 import { lookConfig } from "./look-config.ts";
 import { few, Mistake } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
 import type { OwnFlags } from "./own-flags.ts";
-import { isTcpLiberal } from "./start-up.ts";
+import { isTcpLiberal, tcpLiberalFile } from "./start-up.ts";
 
 /** Flags of every command that looks. */
 export const lookFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;
@@ -88,6 +90,7 @@ export async function lookFrom(
       socket,
       config,
       families: servedBy(status),
+      ...(on.has("live") ? daemonNetns(status) : {}),
     };
   }
   const spec = specOf(source, version);
@@ -150,8 +153,15 @@ async function factsOf(look: Look, live: boolean): Promise<HostFacts> {
   if (!live) return {};
   return {
     localAddresses: await readLocalAddresses(placeOf(look)),
-    tcpBeLiberal: look.netns === undefined && isTcpLiberal(),
+    tcpBeLiberal: await isTcpLiberalAt(look),
   };
+}
+
+/** Only a program that starts in another network namespace sees the settings there. */
+async function isTcpLiberalAt(look: Look): Promise<boolean> {
+  if (look.netns === undefined) return isTcpLiberal();
+  const { stdout } = await run(starter(placeOf(look)), "cat", [tcpLiberalFile]);
+  return isTcpLiberal(() => stdout.trim());
 }
 
 /** Two clusters as a daemon on that node would route them: first one, then the other. */

@@ -3,7 +3,7 @@ import { writeConfig } from "../config/write.ts";
 import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
-import { keepStatus, type StatusFacts, type Wait } from "../observe/status.ts";
+import { keepStatus, networkNamespace, type StatusFacts, type Wait } from "../observe/status.ts";
 import type { Answering } from "../observe/status-socket.ts";
 import { type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
@@ -20,6 +20,7 @@ export class StartUpStatus {
 
   constructor({ config, version }: DaemonOptions, spec: SourceSpec, node: string, log: Log) {
     this.#log = log;
+    const namespace = networkNamespace();
     this.facts = {
       pid: process.pid,
       version,
@@ -29,6 +30,7 @@ export class StartUpStatus {
       source: sourceText(spec),
       ownership: "plain",
       startedAt: systemClock.wall(),
+      ...(namespace === undefined ? {} : { networkNamespace: namespace }),
     };
     const { status } = keepStatus(this.facts, {
       source: () => this.#source?.status() ?? { synced: false, resources: {} },

@@ -136,9 +136,11 @@ export async function raiseOomScore(score: number, log: Log): Promise<void> {
   if (refused !== null) log.v(2, "Cannot set the OOM score", { reason: refused.message });
 }
 
+export const tcpLiberalFile = "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal";
+
 /** Any value but 0 counts; what cannot be read, and is empty then, does not. */
 export function isTcpLiberal(read: (file: string) => string = readSysctl): boolean {
-  return !["", "0"].includes(read("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"));
+  return !["", "0"].includes(read(tcpLiberalFile));
 }
 
 function readSysctl(file: string): string {

@@ -1,4 +1,5 @@
 // What a daemon tells of itself, from start-up on; kept up to date by the sync loop.
+import { readlinkSync } from "node:fs";
 import type { View } from "../explain/view.ts";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
@@ -23,7 +24,18 @@ export type StatusFacts = {
   readonly ownership: "plain" | "owned";
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** `net:[4026531833]`: commands that read the kernel enter it. Absent without /proc, and in answers of older daemons. */
+  readonly networkNamespace?: string;
 };
+
+/** That of this process, as the kernel names it. */
+export function networkNamespace(): string | undefined {
+  try {
+    return readlinkSync("/proc/self/ns/net");
+  } catch {
+    return undefined;
+  }
+}
 
 /** What start-up waits for, in words that go on from "waits for"; times are milliseconds since 1970. */
 export type Wait = {

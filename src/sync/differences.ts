@@ -109,10 +109,16 @@ async function nftablesDifferences({ family, routes, place, signal }: Search): P
   try {
     const compiled = routes().then((made) => compileTable(made));
     const [have, want] = await Promise.all([host.read(compiled, signal), compiled]);
-    return diff(have, want).flatMap(operationLines);
+    return differenceLines(diff(have, want));
   } finally {
     await host.close();
   }
+}
+
+/** A table that is missing or must be recreated is one difference: everything in it follows from that. */
+function differenceLines(operations: readonly Operation[]): string[] {
+  const whole = operations.find(({ kind }) => kind === "delete table" || kind === "add table");
+  return whole === undefined ? operations.flatMap(operationLines) : operationLines(whole);
 }
 
 function operationLines(operation: Operation): string[] {
@@ -120,7 +126,7 @@ function operationLines(operation: Operation): string[] {
     case "add table":
       return ["the whole table is missing"];
     case "delete table":
-      return ["the table must be made anew"];
+      return ["the table must be recreated"];
     case "add set":
       return [`missing set ${operation.set.name}`];
     case "delete set":

@@ -1,7 +1,7 @@
 // Runs `turnout run` on files in a network namespace of its own, as README shows it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import type { Namespace } from "./netns.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -31,7 +31,7 @@ export async function untilServed(netns: Namespace, daemon: FilesDaemon, address
     if (daemon.code() !== null) throw new Error(`the daemon ended: ${daemon.log()}`);
     return netns.run("nft", "list", "ruleset");
   };
-  await expect.poll(table, { timeout: 20_000, interval: 100 }).toContain(address);
+  await vi.waitFor(() => expect(table()).toContain(address), { timeout: 20_000, interval: 100 });
 }
 
 async function stopped(child: ChildProcess): Promise<number | null> {
