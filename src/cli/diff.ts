@@ -6,12 +6,14 @@ import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import {
   askRelays,
+  fileProblems,
   lookAt,
   lookAtBoth,
   lookFlags,
   lookFrom,
   lookHelp,
   lookSwitches,
+  noServices,
   placeOf,
   type Seen,
   unknownNode,
@@ -82,6 +84,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     const [seen, then] = await lookAtBoth(look, other, signal);
     const [broken] = [...unreadable(seen), ...unreadable(then)];
     if (broken !== undefined) throw new Mistake(`cannot compare: ${broken}`);
+    world.stderr(`${noServices(seen)}${noServices(then)}${fileProblems(seen)}${fileProblems(then)}`);
     world.stderr(await unknownNode(seen));
     world.stderr(await unknownNode(then, ` in ${given.against}`));
     const changes = compareRoutes(seen.routes, then.routes);

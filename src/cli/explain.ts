@@ -12,6 +12,7 @@ import type { CommandWorld } from "./command.ts";
 import { lookAtKernel, printKernel } from "./kernel-view.ts";
 import {
   askApi,
+  fileProblems,
   type Look,
   lookFlags,
   lookFor,
@@ -19,7 +20,6 @@ import {
   lookHelp,
   lookSwitches,
   unknownNode,
-  unreadable,
 } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
@@ -68,7 +68,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     const { seen, whole } = await lookFor(look, asked, signal, live);
     const { routes } = seen;
     world.stderr(await unknownNode(seen));
-    for (const broken of unreadable(seen)) world.stderr(`! ${broken}\n`);
+    world.stderr(fileProblems(seen));
     const question = questionOf(asked.from, asked.to, routes);
     if (!question.ok) throw new Mistake(await betterReason(question.reason));
     const { family, packet } = question.value;

@@ -10,6 +10,7 @@ import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
 import { snapshotOf, type View, viewFor } from "../explain/view.ts";
 import { run, starter } from "../host/iptables/command.ts";
+import { kinds } from "../manifests/objects.ts";
 import { type Family, families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -19,7 +20,7 @@ import { type Answers, defaultStatusSocket, type Status } from "../observe/statu
 import { nodePlaces } from "../playground/net/layout.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
-import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
+import { openApi, parseSourceSpec, type SourceSpec, sourceText, userAgentOf } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
 import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
@@ -221,6 +222,19 @@ export async function unknownNode({ look, snapshot }: Seen, where = ""): Promise
         ? `; there ${names.length === 1 ? "is" : "are"} ${few(names)}`
         : "";
   return `! there is no Node ${JSON.stringify(node)}${where}: its addresses, pod networks and zone are not known${hint}\n`;
+}
+
+/** What is wrong with the files themselves rather than with an object, a line for each. */
+export function fileProblems({ snapshot }: Seen): string {
+  const ofObject = (object: string) => kinds.some((kind) => object.startsWith(`${kind} `));
+  const found = snapshot.problems.filter(({ object }) => !ofObject(object));
+  return found.map((problem) => `! ${printProblem(problem)}\n`).join("");
+}
+
+/** A line when there is nothing to serve; empty when there is. */
+export function noServices({ snapshot, look }: Seen): string {
+  if (snapshot.ipv4.ports.size + snapshot.ipv6.ports.size > 0) return "";
+  return `! no Services found in ${sourceText(look.spec)} (headless and ExternalName Services do not count)\n`;
 }
 
 /** Files that could not be read, in words. */

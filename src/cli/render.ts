@@ -6,7 +6,17 @@ import { printRoutes } from "../routing/print.ts";
 import type { Routes } from "../routing/routes.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { lookAt, lookFlags, lookFrom, lookHelp, lookSwitches, type Seen, unknownNode } from "./look.ts";
+import {
+  lookAt,
+  lookFlags,
+  lookFrom,
+  lookHelp,
+  lookSwitches,
+  noServices,
+  type Seen,
+  unknownNode,
+  unreadable,
+} from "./look.ts";
 import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { renderedBy } from "./rendered.ts";
 
@@ -45,7 +55,9 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
       world.version,
     );
     const seen = await lookAt(look, signal);
-    world.stderr(await unknownNode(seen));
+    const [broken] = unreadable(seen);
+    if (broken !== undefined) throw new Mistake(`cannot render: ${broken}`);
+    world.stderr(`${noServices(seen)}${await unknownNode(seen)}`);
     world.stdout(printAs(wanted, seen, given.mode !== undefined));
     for (const problem of seen.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
     return 0;

@@ -7,7 +7,7 @@ import { type Located, readDocuments } from "./documents.ts";
 function read(text: string): readonly Located[] {
   const found = readDocuments(text);
   if ("message" in found) throw new Error(`line ${found.line}: ${found.message}`);
-  return found;
+  return found.roots;
 }
 
 const values = (text: string) => read(text).map(({ value }) => value);
@@ -69,9 +69,10 @@ describe("lines", () => {
       {
         value: { items: [{ a: 1 }, 2] },
         place: { line: 2 },
+        path: [0],
         items: [
-          { value: { a: 1 }, place: { item: 0 } },
-          { value: 2, place: { item: 1 } },
+          { value: { a: 1 }, place: { item: 0 }, path: [0, "items", 0] },
+          { value: 2, place: { item: 1 }, path: [0, "items", 1] },
         ],
       },
     ]);

@@ -8,14 +8,27 @@ import {
   parseEvents,
   YAMLException,
 } from "js-yaml";
+import type { FieldPath } from "./check.ts";
 import { expandedSize } from "./expanded-size.ts";
-import { objectStarts } from "./places.ts";
+import { fieldLine, objectStarts } from "./places.ts";
 
 /** Where an object is in its file: JSON.parse reports no lines, so an item of a JSON List has its index. */
 export type Place = { readonly line: number } | { readonly item: number };
 
-/** A document or an item of a List, with its place. `items`: those of a List; absent: they have its place. */
-export type Located = { readonly value: unknown; readonly place: Place; readonly items?: readonly Located[] };
+/** A document or an item of a List. `items`: those of a List; absent: they have its place. */
+export type Located = {
+  readonly value: unknown;
+  readonly place: Place;
+  /** From the number of the document on. */
+  readonly path: FieldPath;
+  readonly items?: readonly Located[];
+};
+
+export type Documents = {
+  readonly roots: readonly Located[];
+  /** The line of a field, or of the nearest one around it. */
+  readonly lineOf: (path: FieldPath) => number;
+};
 
 export type Flaw = { readonly line: number; readonly message: string };
 
@@ -26,22 +39,36 @@ const maxAliases = 1_000;
 const maxExpandedNodes = 1_000_000;
 
 /** The documents that are not empty, or what is wrong with the text as a whole. */
-export function readDocuments(text: string): readonly Located[] | Flaw {
+export function readDocuments(text: string): Documents | Flaw {
   return readJson(text) ?? readYaml(text);
 }
 
 /** Null when it is not JSON; the YAML parser then reads it, or reports the line of the error. */
-function readJson(text: string): readonly Located[] | null {
+function readJson(text: string): Documents | null {
   const start = text.search(/\S/);
   if (text[start] !== "{") return null;
   try {
-    return [located(JSON.parse(text), { line: lineAt(text, start) }, (item) => ({ item }))];
+    const root = located(JSON.parse(text), 0, { line: lineAt(text, start) }, (item) => ({ item }));
+    return { roots: [root], lineOf: linesInJson(text) };
   } catch {
     return null;
   }
 }
 
-function readYaml(text: string): readonly Located[] | Flaw {
+/** JSON is YAML: it is parsed again when the first line is asked for. */
+function linesInJson(text: string): Documents["lineOf"] {
+  let events: readonly Event[] | null = null;
+  return (path) => {
+    try {
+      events ??= parseEvents(text, {});
+      return fieldLine(text, events, path);
+    } catch {
+      return 1;
+    }
+  };
+}
+
+function readYaml(text: string): Documents | Flaw {
   try {
     const events = parseEvents(text, {});
     const values = constructFromEvents(events, { source: text, schema, maxAliases });
@@ -49,24 +76,27 @@ function readYaml(text: string): readonly Located[] | Flaw {
     if (hasAliases && expandedSize(values, maxExpandedNodes) > maxExpandedNodes)
       return { line: lineOfFirstAlias(text, events), message: "its aliases expand to too many values" };
     const starts = objectStarts(text, events);
-    return values.flatMap((value, i) => {
+    const roots = values.flatMap((value, i) => {
       if (value === null || value === undefined) return [];
       const { line, items } = starts[i]!;
-      return [located(detached(value), { line }, (item) => ({ line: items[item] ?? line }))];
+      return [located(detached(value), i, { line }, (item) => ({ line: items[item] ?? line }))];
     });
+    return { roots, lineOf: (path) => fieldLine(text, events, path) };
   } catch (error) {
     return flawOf(error);
   }
 }
 
-function located(value: unknown, place: Place, placeOf: (item: number) => Place): Located {
+function located(value: unknown, document: number, place: Place, placeOf: (item: number) => Place): Located {
   const items = (value as { readonly items?: unknown } | null)?.items;
-  if (!Array.isArray(items)) return { value, place };
-  return {
-    value,
-    place,
-    items: items.map((item: unknown, i) => ({ value: item, place: placeOf(i) })),
-  };
+  const root = { value, place, path: [document] };
+  if (!Array.isArray(items)) return root;
+  const found = items.map((item: unknown, i) => ({
+    value: item,
+    place: placeOf(i),
+    path: [document, "items", i],
+  }));
+  return { ...root, items: found };
 }
 
 /** js-yaml's strings are slices, each of which keeps the whole text in memory for as long as the daemon holds it. */

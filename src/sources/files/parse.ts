@@ -1,5 +1,6 @@
 // Reads one file: YAML with many documents or JSON, Lists unfolded, each object with its place.
 import type { Problem } from "../../model/problem.ts";
+import type { Finding } from "./check.ts";
 import { type Disk, patientDisk } from "./disk.ts";
 import { type Flaw, readDocuments } from "./documents.ts";
 import type { FoundFile } from "./scan.ts";
@@ -24,14 +25,39 @@ export async function parseFile({ path, bytes }: FoundFile, disk: Disk): Promise
 export function parseManifests(path: string, text: string): ParsedFile {
   const documents = readDocuments(text);
   if ("message" in documents) return { kind: "broken", problem: broken(path, documents) };
-  const { objects, ignored } = unfold(documents);
+  const { objects, ignored, doubtful } = unfold(documents.roots);
   return {
     kind: "good",
     objects,
-    problems: ignored.map(({ place, message }) => {
-      return { kind: "ignored", object: placeIn(path, place), field: "", message };
-    }),
+    problems: [
+      ...ignored.map(({ place, message }) => ignoredAt(placeIn(path, place), message)),
+      ...grouped(doubtful).map(({ first, more }) =>
+        ignoredAt(`${path}:${documents.lineOf(first.path)}`, `${first.message}${more}`),
+      ),
+    ],
   };
+}
+
+/** Of those that many objects have in common, one is reported, and how many more there are. */
+function grouped(
+  findings: readonly Finding[],
+): readonly { readonly first: Finding; readonly more: string }[] {
+  const groups = new Map<string, { readonly first: Finding; count: number }>();
+  for (const first of findings) {
+    const known = groups.get(first.kind);
+    if (known === undefined) groups.set(first.kind, { first, count: 1 });
+    else known.count++;
+  }
+  return [...groups.values()].slice(0, mostGroups).map(({ first, count }) => {
+    return { first, more: count === 1 ? "" : ` (and ${count - 1} more)` };
+  });
+}
+
+/** Finding the line of each takes a while in a large file. */
+const mostGroups = 20;
+
+function ignoredAt(object: string, message: string): Problem {
+  return { kind: "ignored", object, field: "", message };
 }
 
 function broken(path: string, { line, message }: Flaw): Problem {

@@ -1,5 +1,6 @@
-// The lines at which the documents of a YAML text and the items of its Lists start, from js-yaml's events.
-import { EVENT_ID, type Event } from "js-yaml";
+// The lines of documents, of items of Lists and of single fields in a YAML text, from js-yaml's events.
+import { EVENT_ID, type Event, getScalarValue } from "js-yaml";
+import type { FieldPath } from "./check.ts";
 
 /** Lines count from 1. `items`: of the sequence under the key `items`; empty without one. */
 export type Start = { readonly line: number; readonly items: readonly number[] };
@@ -21,16 +22,35 @@ export function objectStarts(text: string, events: readonly Event[]): readonly S
   return starts;
 }
 
+/** The line of the field that is reached by these keys and indices, the first of which is that of the document. */
+export function fieldLine(text: string, events: readonly Event[], [document, ...path]: FieldPath): number {
+  let at = 0;
+  for (let i = 0; i < Number(document); i++) at = endOf(events, at);
+  at += 1;
+  let offset = offsetOf(events[at]!);
+  for (const part of path) {
+    const key = typeof part === "number" ? childrenOf(events, at)[part] : keyIn(text, events, at, part);
+    // In an alias, or merged from one.
+    if (key === undefined) break;
+    offset = offsetOf(events[key]!);
+    at = typeof part === "number" ? key : endOf(events, key);
+  }
+  return new LineCounter(text).at(offset);
+}
+
 /** The offsets of the items of the root mapping. */
 function itemsOf(text: string, events: readonly Event[], root: number): readonly number[] {
-  if (events[root]?.type !== EVENT_ID.MAPPING) return [];
-  for (let key = root + 1; events[key]!.type !== EVENT_ID.POP; ) {
-    const value = endOf(events, key);
-    if (isText(text, events[key]!, "items"))
-      return childrenOf(events, value).map((i) => offsetOf(events[i]!));
-    key = endOf(events, value);
-  }
-  return [];
+  const key = keyIn(text, events, root, "items");
+  if (key === undefined) return [];
+  return childrenOf(events, endOf(events, key)).map((i) => offsetOf(events[i]!));
+}
+
+/** The index of a key in a mapping. */
+function keyIn(text: string, events: readonly Event[], mapping: number, wanted: string): number | undefined {
+  if (events[mapping]?.type !== EVENT_ID.MAPPING) return undefined;
+  for (let key = mapping + 1; events[key]!.type !== EVENT_ID.POP; key = endOf(events, endOf(events, key)))
+    if (isText(text, events[key]!, wanted)) return key;
+  return undefined;
 }
 
 /** The indices of a sequence's items. */
@@ -54,7 +74,7 @@ function endOf(events: readonly Event[], start: number): number {
 }
 
 function isText(text: string, event: Event, wanted: string): boolean {
-  return event.type === EVENT_ID.SCALAR && text.slice(event.valueStart, event.valueEnd) === wanted;
+  return event.type === EVENT_ID.SCALAR && getScalarValue(text, event) === wanted;
 }
 
 function offsetOf(event: Event): number {

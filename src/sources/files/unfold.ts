@@ -1,11 +1,19 @@
 // The objects in what a file says: those of Lists one by one, each in the words of the model.
+import { closest } from "../../config/closest.ts";
 import { type Identity, identify, identity, isNamespaced } from "../../manifests/identity.ts";
 import type { Kind } from "../../manifests/objects.ts";
 import { type Reading, readObject } from "../../manifests/reading.ts";
 import { quoted } from "../../model/problem.ts";
+import { checkFields, type Finding } from "./check.ts";
 import type { Located, Place } from "./documents.ts";
+import { isBuiltInGroup, isBuiltInKind } from "./known-kinds.ts";
 
-export type Found = { readonly objects: readonly FoundObject[]; readonly ignored: readonly Ignored[] };
+export type Found = {
+  readonly objects: readonly FoundObject[];
+  readonly ignored: readonly Ignored[];
+  /** Fields and values that Kubernetes does not know. */
+  readonly doubtful: readonly Finding[];
+};
 
 export type FoundObject = {
   /** Identity across files: kind, namespace, name. */
@@ -21,7 +29,7 @@ export type Ignored = { readonly place: Place; readonly message: string };
 const deepestList = 10;
 
 export function unfold(values: readonly Located[]): Found {
-  const found: Findings = { objects: [], ignored: [] };
+  const found: Findings = { objects: [], ignored: [], doubtful: [] };
   for (const value of values) add(value, "", found, deepestList);
   return found;
 }
@@ -31,22 +39,31 @@ export function placeIn(path: string, place: Place): string {
   return "line" in place ? `${path}:${place.line}` : `${path}, item ${place.item + 1}`;
 }
 
-type Findings = { readonly objects: FoundObject[]; readonly ignored: Ignored[] };
+type Findings = {
+  readonly objects: FoundObject[];
+  readonly ignored: Ignored[];
+  readonly doubtful: Finding[];
+};
 
 /** `assumed`: the kind of what has none of its own, as the items of a `ServiceList` have not; empty when unknown. */
-function add({ value, place, items }: Located, assumed: string, found: Findings, levels: number): void {
+function add({ value, place, path, items }: Located, assumed: string, found: Findings, levels: number): void {
   const ofItems = kindOfItems(value, assumed);
   if (ofItems !== null) {
     if (levels === 0)
       return void found.ignored.push({ place, message: "is nested too deeply and is ignored" });
     const values = (value as { readonly items: readonly unknown[] }).items;
-    for (const item of items ?? values.map((each) => ({ value: each, place })))
+    for (const item of items ??
+      values.map((each, i) => ({ value: each, place, path: [...path, "items", i] })))
       add(item, ofItems, found, levels - 1);
     return;
   }
   const read = objectIn(value, assumed);
   if (typeof read === "string") found.ignored.push({ place, message: read });
-  else if (read !== null) found.objects.push({ key: `${read.kind} ${read.who.key}`, reading: read, place });
+  else if (read !== null) {
+    found.objects.push({ key: `${read.kind} ${read.who.key}`, reading: read, place });
+    for (const each of checkFields(read.who, value))
+      found.doubtful.push({ ...each, path: [...path, ...each.path] });
+  }
 }
 
 /** What kind the items of a List are of; empty when each has its own, null when it is no List. */
@@ -61,15 +78,22 @@ function objectIn(value: unknown, assumed: string): Reading | string | null {
   if (!isFields(value)) return "is not an object and is ignored";
   const kind = value.kind ?? assumed;
   if (typeof kind !== "string" || kind === "") return "has no kind and is ignored";
-  if (!isKind(kind)) return null;
-  const { apiVersion } = value;
-  if (typeof apiVersion === "string" && apiVersion !== "" && !apiVersions[kind].includes(apiVersion)) {
-    const { group, version } = partsOf(apiVersion);
-    // Others may have kinds of the same name: a Service of another group is not ours.
-    const isOurs = group === partsOf(apiVersions[kind][0]!).group;
-    return isOurs ? `is of version ${quoted(version)} of ${kind}, which is not read` : null;
+  const apiVersion = typeof value.apiVersion === "string" ? value.apiVersion : "";
+  const { group, version } = partsOf(apiVersion);
+  if (!isKind(kind)) return isBuiltInKind(kind) || !isBuiltInGroup(group) ? null : unknownKind(kind);
+  if (apiVersion !== "" && !apiVersions[kind].includes(apiVersion)) {
+    if (group === partsOf(apiVersions[kind][0]!).group)
+      return `is of version ${quoted(version)} of ${kind}, which is not read`;
+    // Custom resources may have kinds of the same name: a Service of Knative is not ours.
+    if (!isBuiltInGroup(group)) return null;
+    return `is of ${quoted(apiVersion)}, which has no ${kind}, and is ignored; did you mean ${apiVersions[kind][0]}?`;
   }
   return readObject(identityOf(kind, value), value);
+}
+
+function unknownKind(kind: string): string {
+  const near = closest(kind, Object.keys(apiVersions));
+  return `is of unknown kind ${quoted(kind)} and is ignored${near === null ? "" : `; did you mean ${near}?`}`;
 }
 
 const apiVersions: Readonly<Record<Kind, readonly string[]>> = {
