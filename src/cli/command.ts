@@ -19,6 +19,8 @@ export type CommandWorld = LogWorld & {
   readonly platform: { readonly os: string; readonly arch: string; readonly runtime: string };
   /** Columns of the terminal. */
   readonly width: number;
+  /** Whether stderr is a terminal. */
+  readonly isTerminal?: boolean;
   readonly openConfigFile: (path: string) => Promise<WatchedFile>;
   readonly writeFile: (path: string, text: string) => Promise<void>;
   readonly runDaemon: (options: DaemonOptions, signal: AbortSignal) => Promise<number>;

@@ -62,7 +62,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
           : "say with what to compare: --against=files:new.yaml, or --live for the kernel",
       );
     const output = outputOf(given);
-    const look = await lookFrom({ given, on }, world.version);
+    const look = await lookFrom({ given, on }, world);
     if (live) {
       let seen: Promise<Seen> | undefined;
       const see = () => (seen ??= lookAt(look, signal, live));
@@ -77,10 +77,7 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       else world.stdout(lines.length === 0 ? "The kernel holds what it should.\n" : `${lines.join("\n")}\n`);
       return lines.length === 0 ? 0 : 3;
     }
-    const other = await lookFrom(
-      { given: { ...given, source: given.against, node: look.node }, on },
-      world.version,
-    );
+    const other = await lookFrom({ given: { ...given, source: given.against, node: look.node }, on }, world);
     const [seen, then] = await lookAtBoth(look, other, signal);
     const [broken] = [...unreadable(seen), ...unreadable(then)];
     if (broken !== undefined) throw new Mistake(`cannot compare: ${broken}`);

@@ -59,7 +59,7 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
       );
     const [live, output] = [on.has("live"), outputOf(given)];
     const to = knownMode("to", given.to ?? "nftables");
-    const look = await lookFrom({ given, on }, world.version);
+    const look = await lookFrom({ given, on }, world);
     const migration = {
       from: fromOf(given, look),
       to,

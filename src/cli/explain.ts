@@ -60,10 +60,10 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     if (!from.ok) throw new Mistake(from.reason);
     if (!to.ok) throw new Mistake(to.reason);
 
-    const first = await lookFrom({ given, on }, world.version);
+    const first = await lookFrom({ given, on }, world);
     const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
-      given.node === undefined && node !== null ? await lookFrom({ given, on }, world.version, node) : first;
+      given.node === undefined && node !== null ? await lookFrom({ given, on }, world, node) : first;
     const asked = { from: sender, to: to.value, toText };
     const { seen, whole } = await lookFor(look, asked, signal, live);
     const { routes } = seen;

@@ -19,6 +19,7 @@ import { systemClock } from "../observe/clock.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status.ts";
 import { nodePlaces } from "../playground/net/layout.ts";
 import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
+import { hastyDisk } from "../sources/files/disk.ts";
 import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, sourceText, userAgentOf } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
@@ -30,6 +31,7 @@ import { lookConfig } from "./look-config.ts";
 import { few, Mistake } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
 import type { OwnFlags } from "./own-flags.ts";
+import { type ProgressWorld, type ReportingDisk, withProgress } from "./read-progress.ts";
 import { isTcpLiberal, tcpLiberalFile } from "./start-up.ts";
 
 /** Flags of every command that looks. */
@@ -59,15 +61,19 @@ export type Look = {
   readonly toldByDaemon: boolean;
   /** Network namespace of the node; ours when absent. */
   readonly netns?: string;
+  /** Reads files, and shows on stderr when that takes long. */
+  readonly disk: ReportingDisk;
 };
 
 export type Seen = { readonly look: Look; readonly snapshot: Snapshot; readonly routes: BothRoutes };
 
 export async function lookFrom(
   { given, on }: Pick<Arguments, "given" | "on">,
-  version: string,
+  world: ProgressWorld & { readonly version: string },
   preferredNode?: string,
 ): Promise<Look> {
+  const { version } = world;
+  const disk = withProgress(hastyDisk, world, systemClock);
   const source = given.source ?? "daemon";
   if (isPlayground(source)) {
     const pid = playgroundPid(source);
@@ -76,7 +82,7 @@ export async function lookFrom(
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
     const netns = namespacePath(namespaceName(node, pid));
     const socket = playgroundSocket(pid, node);
-    return { spec, node, socket, netns, toldByDaemon: false, ...(await asToldBy(socket, given)) };
+    return { spec, node, socket, netns, disk, toldByDaemon: false, ...(await asToldBy(socket, given)) };
   }
   if (/^daemon(:|$)/.test(source)) {
     const socket = source.slice("daemon:".length) || defaultStatusSocket;
@@ -90,6 +96,7 @@ export async function lookFrom(
       toldByDaemon: node === status.node && status.version === gitVersion(version) && !on.has("anew"),
       socket,
       config,
+      disk,
       families: servedBy(status),
       ...(on.has("live") ? daemonNetns(status) : {}),
     };
@@ -103,7 +110,7 @@ export async function lookFrom(
     const there = names.length > 1 ? `: there are ${few(names)}` : "";
     throw new Mistake(`say for which node, for example --node=${names[0] ?? "node-a"}${there}`);
   }
-  return { spec, node, config, families, toldByDaemon: false, socket: defaultStatusSocket };
+  return { spec, node, config, families, disk, toldByDaemon: false, socket: defaultStatusSocket };
 }
 
 /** A daemon of the playground may be away for a moment. */
@@ -126,7 +133,7 @@ export async function lookAt(look: Look, signal: AbortSignal, live = false): Pro
 
 /** All that the daemon knows, where it tells; else what the Source says. */
 async function snapshotFrom(look: Look, signal: AbortSignal): Promise<Snapshot> {
-  if (!look.toldByDaemon) return await firstSnapshot(look.spec, look.node, systemClock, signal);
+  if (!look.toldByDaemon) return readSource(look, signal);
   const views: View[] = [];
   try {
     for await (const view of listen(look.socket, "/cluster")) views.push(view ?? knowsNothing());
@@ -134,6 +141,14 @@ async function snapshotFrom(look: Look, signal: AbortSignal): Promise<Snapshot> 
     throw brokenOff(error, look);
   }
   return snapshotOf(views);
+}
+
+async function readSource({ spec, node, disk }: Look, signal: AbortSignal): Promise<Snapshot> {
+  try {
+    return await firstSnapshot(spec, node, systemClock, signal, disk);
+  } finally {
+    disk.done();
+  }
 }
 
 /** A daemon may end while it answers. */
@@ -172,7 +187,8 @@ export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal)
   const [old, young] = [filesOf(before), filesOf(after)];
   if (old === null || young === null || after.node !== node)
     return [await lookAt(before, signal), await lookAt(after, signal)];
-  const snapshots = await firstSnapshots([old, young], node, systemClock, signal);
+  const snapshots = await firstSnapshots([old, young], node, systemClock, signal, before.disk);
+  before.disk.done();
   const routes = nodeRoutes(snapshots[0], node, before.config);
   return [
     { look: before, snapshot: snapshots[0], routes },
@@ -199,7 +215,7 @@ export async function lookFor(
     const routes = nodeRoutes(snapshot, look.node, look.config, facts);
     return { seen: { look, snapshot, routes }, whole: () => lookAt(look, signal, live) };
   }
-  const snapshot = await firstSnapshot(look.spec, look.node, systemClock, signal);
+  const snapshot = await readSource(look, signal);
   const routesOf = (some: Snapshot) => nodeRoutes(some, look.node, look.config, facts);
   const { ipv4, ipv6 } = nodeSettings(snapshot, look.node, look.config, facts);
   const view = viewFor(snapshot, [ipv4.nodeIP, ipv6.nodeIP], from, to);

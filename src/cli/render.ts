@@ -50,10 +50,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
     checkOutput(wanted);
     const mode = wanted in renderedBy ? wanted : given.mode;
-    const look = await lookFrom(
-      { given: mode === undefined ? given : { ...given, mode }, on },
-      world.version,
-    );
+    const look = await lookFrom({ given: mode === undefined ? given : { ...given, mode }, on }, world);
     const seen = await lookAt(look, signal);
     const [broken] = unreadable(seen);
     if (broken !== undefined) throw new Mistake(`cannot render: ${broken}`);

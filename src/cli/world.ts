@@ -21,6 +21,7 @@ export function commandWorld(): CommandWorld {
       arch: goArchitectures[process.arch] ?? process.arch,
       runtime: `node ${process.version}`,
     },
+    isTerminal: process.stderr.isTTY === true,
     width: process.stdout.columns ?? 110,
     pid: process.pid,
     clock: systemClock,

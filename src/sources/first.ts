@@ -1,7 +1,7 @@
 // The first Snapshot of a Source: for commands that look once and go.
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { hastyDisk } from "./files/disk.ts";
+import { type Disk, hastyDisk } from "./files/disk.ts";
 import { filesInTurn } from "./files/source.ts";
 import { holdProcess } from "./hold.ts";
 import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
@@ -19,11 +19,12 @@ export async function firstSnapshot(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
+  disk: Disk = hastyDisk,
 ): Promise<Snapshot> {
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
   try {
-    const source = await openSource(spec, nodeName, { ...realWorld(clock), disk: hastyDisk }, life.signal);
+    const source = await openSource(spec, nodeName, { ...realWorld(clock), disk }, life.signal);
     clock.after(patienceMs, () => life.abort());
     clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort());
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;
@@ -39,10 +40,11 @@ export async function firstSnapshots(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
+  disk: Disk,
 ): Promise<readonly [Snapshot, Snapshot]> {
   const letGo = holdProcess();
   try {
-    const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal);
+    const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal, disk);
     const [first, second] = [await snapshots.next(), await snapshots.next()];
     if (first.done || second.done) throw new CannotReach("Cannot read the files: interrupted");
     await snapshots.return(undefined);

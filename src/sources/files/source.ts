@@ -104,12 +104,13 @@ export async function* filesInTurn(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
+  disk: Disk = hastyDisk,
 ): AsyncGenerator<Snapshot> {
   const cluster = new Cluster(nodeName);
   const collection = new Collection();
   for (const paths of sets) {
     await checkThere(paths);
-    const follower = new FileFollower(paths, clock, hastyDisk, collection);
+    const follower = new FileFollower(paths, clock, disk, collection);
     for await (const change of follower.changes(signal)) {
       apply(change, cluster);
       yield take(cluster, follower.problems);
