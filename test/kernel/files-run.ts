@@ -8,21 +8,23 @@ const root = join(import.meta.dirname, "..", "..");
 
 export type FilesDaemon = {
   readonly log: () => string;
+  readonly pid: () => number;
   /** null while it runs. */
   readonly code: () => number | null;
   readonly stop: () => Promise<number | null>;
 };
 
-/** A shell line, in the repository. `/run/turnout` is private, so that daemons of other tests are not in its way. */
-export function startLine(netns: Namespace, line: string): FilesDaemon {
+/** A shell line, in the repository or a copy of it. `/run/turnout` is private, so that daemons of other tests are not in its way. */
+export function startLine(netns: Namespace, line: string, cwd = root): FilesDaemon {
   const wrapped = `mkdir -p /run/turnout && mount -t tmpfs tmpfs /run/turnout && exec ${line}`;
   const child = spawn("ip", ["netns", "exec", netns.name, "unshare", "-m", "sh", "-c", wrapped], {
-    cwd: root,
+    cwd,
+    env: { ...process.env, PATH: `${join(cwd, "bin")}:${process.env.PATH}` },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (some) => (log += String(some)));
-  return { log: () => log, code: () => child.exitCode, stop: () => stopped(child) };
+  return { log: () => log, pid: () => child.pid!, code: () => child.exitCode, stop: () => stopped(child) };
 }
 
 /** Waits until the node's table serves this address. */
