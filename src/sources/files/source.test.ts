@@ -280,22 +280,33 @@ it("refuses a path that is not there", async () => {
   await expect(open([join(folder, "nothing")])).rejects.toThrow("there is no such file or directory");
 });
 
-it("survives hostile YAML", async () => {
-  const bomb = [
-    "a: &a [x]",
-    ...Array.from(
-      { length: 12 },
-      (_, i) =>
-        `b${i}: &b${i} [${Array(9)
-          .fill(i === 0 ? "*a" : `*b${i - 1}`)
-          .join()}]`,
-    ),
-  ];
-  await put("bomb.yaml", bomb.join("\n"));
-  await put("tags.yaml", "!!js/function 'x'\n---\n\u0000\n");
-  await put("deep.yaml", "[".repeat(5000));
-  await put("good.yaml", json(service("good")));
+it("hostile files are reported with their line, and the others in the folder keep working", async () => {
+  const row = (i: number) =>
+    `b${i}: &b${i} [${Array(9)
+      .fill(`*b${i - 1}`)
+      .join()}]`;
+  const prototype = '{"__proto__": {"kind": "Service"}, "constructor": {"prototype": {"kind": "Service"}}}';
+  await put("a-bomb.yaml", ["b0: &b0 [x]", ...Array.from({ length: 12 }, (_, i) => row(i + 1))].join("\n"));
+  await put("b-tags.yaml", "a: 1\n---\n!!js/function 'x'\n");
+  await put("c-null.yaml", "a: 1\n\u0000\n");
+  await put("d-deep.yaml", `\n${"[".repeat(5_000)}`);
+  await put("e-deep.json", `${'{"items":['.repeat(50_000)}`);
+  await put("f-prototype.json", prototype);
+  await put("g-prototype.yaml", `---\n${prototype}\n`);
+  await put("h-long.yaml", `kind: ConfigMap\ndata:\n  x: ${"y".repeat(3_000_000)}\n`);
+  await put("i-wide.json", JSON.stringify({ kind: "ConfigMap", data: Array(200_000).fill({ a: 1 }) }));
+  await put("z-good.yaml", json(service("good")));
   await open();
   await soon(() => expect(services()).toEqual(["shop/good"]));
-  expect(latest().problems.filter(({ kind }) => kind === "unreadable").length).toBeGreaterThanOrEqual(2);
+  const bad = latest().problems.map(({ kind, object }) => `${kind} ${object.slice(folder.length + 1)}`);
+  expect(bad).toEqual([
+    "unreadable a-bomb.yaml:2",
+    "unreadable b-tags.yaml:3",
+    "unreadable c-null.yaml:2",
+    "unreadable d-deep.yaml:2",
+    "unreadable e-deep.json:1",
+    "ignored f-prototype.json:1",
+    "ignored g-prototype.yaml:2",
+  ]);
+  expect(({} as { readonly kind?: unknown }).kind).toBeUndefined();
 });
