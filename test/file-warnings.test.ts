@@ -25,12 +25,18 @@ const web =
 type Run = (argv: readonly string[], world: CommandWorld, signal: AbortSignal) => Promise<number>;
 
 async function said(command: Run, ...argv: string[]) {
-  let [out, err] = ["", ""];
-  const stdout = (text: string) => void (out += text);
-  const stderr = (text: string) => void (err += text);
-  const world = { version: "0.0.0", stdout, stderr } as unknown as CommandWorld;
+  const said = { out: "", err: "" };
+  const world = {
+    version: "0.0.0",
+    stdout: (text: string) => {
+      said.out += text;
+    },
+    stderr: (text: string) => {
+      said.err += text;
+    },
+  } as unknown as CommandWorld;
   const code = await command(argv, world, new AbortController().signal);
-  return { code, out, err };
+  return { code, ...said };
 }
 
 describe("user/4: render", () => {

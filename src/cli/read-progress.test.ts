@@ -15,8 +15,11 @@ function diskOf(bytes: number, tookMs: number, isTerminal = false) {
     now += tookMs;
     return Buffer.alloc(bytes);
   };
+  const shown = (some: string) => {
+    text += some;
+  };
   const clock = { wall: () => now, steady: () => now, after: () => () => {} };
-  const disk = withProgress({ ...hastyDisk, read }, { stderr: (some) => (text += some), isTerminal }, clock);
+  const disk = withProgress({ ...hastyDisk, read }, { stderr: shown, isTerminal }, clock);
   return { disk, text: () => text };
 }
 
@@ -58,14 +61,20 @@ describe("user/7: progress", () => {
     const folder = mkdtempSync(join(tmpdir(), "turnout-progress-"));
     const node = "kind: Node\napiVersion: v1\nmetadata: {name: node-a}\n";
     writeFileSync(join(folder, "large.yaml"), `${node}# ${"x".repeat(8_000_000)}\n`);
-    let [out, err] = ["", ""];
-    const stdout = (text: string) => void (out += text);
-    const stderr = (text: string) => void (err += text);
-    const world = { version: "0.0.0", stdout, stderr } as unknown as CommandWorld;
+    const said = { out: "", err: "" };
+    const world = {
+      version: "0.0.0",
+      stdout: (text: string) => {
+        said.out += text;
+      },
+      stderr: (text: string) => {
+        said.err += text;
+      },
+    } as unknown as CommandWorld;
     const argv = [`--source=files:${folder}`, "--node=node-a"];
     await render(argv, world, new AbortController().signal);
     rmSync(folder, { recursive: true });
-    expect(err).toMatch(/^reading "large.yaml" \(8\.0 MB\)\n! no Services found/);
-    expect(out).not.toContain("reading");
+    expect(said.err).toMatch(/^reading "large.yaml" \(8\.0 MB\)\n! no Services found/);
+    expect(said.out).not.toContain("reading");
   });
 });
