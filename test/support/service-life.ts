@@ -1,5 +1,5 @@
 // A story of Services that change their type, families and ports, told to an API server; and what is kept of its answers.
-import type { Tell } from "./field-owners.ts";
+import type { Tell } from "./small-api.ts";
 
 type Step =
   | { readonly kind: "create"; readonly name: string; readonly spec: object; readonly labels?: object }

@@ -1,7 +1,11 @@
 // The playground's API without a playground, to tell stories to.
 import { ApiServer } from "../../src/playground/api/server.ts";
 import { admission } from "../../src/playground/cluster/admission.ts";
-import type { Tell } from "./field-owners.ts";
+
+type Answer = { readonly code: number; readonly body: unknown };
+
+/** Sends one request to an API server. */
+export type Tell = (method: string, path: string, body: unknown, contentType: string) => Promise<Answer>;
 
 /** What the story comes to; the server is gone afterwards. */
 export async function toldToSmallApi<T>(story: (tell: Tell) => Promise<T>): Promise<T> {

@@ -35,7 +35,7 @@ function groupOf(name: string) {
 
 function describe({ plural, kind, namespaced, hasStatus, hasScale, shortNames }: Resource) {
   // What `kubectl get all` shows.
-  const categories = ["Service", "Pod", "Deployment", "ReplicaSet"].includes(kind) ? ["all"] : [];
+  const categories = ["Service", "Pod", "Deployment"].includes(kind) ? ["all"] : [];
   const main = {
     name: plural,
     singularName: kind.toLowerCase(),

@@ -14,13 +14,7 @@ export type Field = {
   readonly values: readonly string[];
   /** The fields of an object. */
   readonly fields: Fields;
-  /** Of a list that is merged entry by entry: what tells entries apart, and what counts where an entry does not say. */
-  readonly keys: Keys | null;
-  /** Whether a map or object has one owner and is only replaced as a whole; lists without keys always are. */
-  readonly whole: boolean;
 };
-
-export type Keys = Readonly<Record<string, string | undefined>>;
 
 export type Fields = Readonly<Record<string, Field>>;
 
@@ -31,8 +25,6 @@ const field = (type: Type, says: string, rest: Partial<Field> = {}): Field => ({
   required: false,
   values: [],
   fields: {},
-  keys: null,
-  whole: false,
   ...rest,
 });
 
@@ -46,8 +38,6 @@ export const map = (says: string) => field("map", says);
 export const anything = (says: string) => field("anything", says);
 export const object = (says: string, fields: Fields) => field("object", says, { fields });
 export const objects = (says: string, fields: Fields) => field("object", says, { fields, list: true });
-export const keyed = (one: Field, keys: Keys): Field => ({ ...one, keys });
-export const whole = (one: Field): Field => ({ ...one, whole: true });
 export const required = (one: Field): Field => ({ ...one, required: true });
 
 /** Fields that may be there and are passed over. */

@@ -13,8 +13,6 @@ export type ApiRequest = {
   readonly name: string;
   readonly subresource: "" | "status" | "scale";
   readonly query: URLSearchParams;
-  /** Who asks, by its own account. */
-  readonly manager: string;
 };
 
 /** Throws Failure 404 for a path that is served by nobody. */
@@ -45,7 +43,6 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
     name,
     subresource,
     query,
-    manager: query.get("fieldManager") || (message.headers["user-agent"] ?? "").split("/")[0]!,
   };
 }
 

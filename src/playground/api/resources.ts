@@ -79,16 +79,6 @@ export const resources: readonly Resource[] = [
   },
   {
     ...plain,
-    group: "apps",
-    plural: "replicasets",
-    kind: "ReplicaSet",
-    hasStatus: true,
-    hasScale: true,
-    shortNames: ["rs"],
-    mergeKeys: { ...commonKeys, containers: "name", ports: "containerPort", env: "name" },
-  },
-  {
-    ...plain,
     group: "discovery.k8s.io",
     plural: "endpointslices",
     kind: "EndpointSlice",

@@ -6,14 +6,12 @@ import {
   ignored,
   integer,
   integerOrText,
-  keyed,
   map,
   object,
   objects,
   required,
   text,
   texts,
-  whole,
 } from "./fields.ts";
 
 const noContainers = "Taken and passed over: pods of the playground are small servers without containers.";
@@ -34,20 +32,18 @@ const listMetadata = { apiVersion: text("The version of its kind."), kind: text(
 
 const status = anything("How it is; written by the server.");
 
-const selector = whole(
-  object("Finds Pods by their labels.", {
-    matchLabels: map("Labels that a Pod must have."),
-    matchExpressions: objects("Not used here: say matchLabels.", {
-      key: text("A label."),
-      operator: text("In, NotIn, Exists or DoesNotExist."),
-      values: texts("Its values."),
-    }),
+const selector = object("Finds Pods by their labels.", {
+  matchLabels: map("Labels that a Pod must have."),
+  matchExpressions: objects("Not used here: say matchLabels.", {
+    key: text("A label."),
+    operator: text("In, NotIn, Exists or DoesNotExist."),
+    values: texts("Its values."),
   }),
-);
+});
 
 const podSpec = object("Where it runs, and what it listens on.", {
   nodeName: text("The node it is on; without it, one is chosen."),
-  nodeSelector: whole(map("Labels of the nodes it may be on.")),
+  nodeSelector: map("Labels of the nodes it may be on."),
   tolerations: objects("Taints of nodes that do not keep it away.", {
     key: text("The key of the taint; empty: every key."),
     operator: text("Whether the value counts.", "Equal", "Exists"),
@@ -61,26 +57,20 @@ const podSpec = object("Where it runs, and what it listens on.", {
     tolerationSeconds: integer("Passed over."),
   }),
   terminationGracePeriodSeconds: integer("How long it serves on after it was told to end (5)."),
-  containers: keyed(
-    objects("Their ports count: an echo server listens on each. Without any, on 8080.", {
-      name: required(text("Its name.")),
-      image: text("Passed over: every container is the same echo server."),
-      ports: keyed(
-        objects("What it listens on.", {
-          name: text("A name that the targetPort of a Service may say."),
-          containerPort: required(integer("The port.")),
-          protocol: text("TCP (default) or UDP.", "TCP", "UDP", "SCTP"),
-          ...ignored("hostPort hostIP", noContainers),
-        }),
-        { containerPort: undefined, protocol: "TCP" },
-      ),
-      ...ignored(
-        "args command env envFrom imagePullPolicy lifecycle livenessProbe readinessProbe resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir",
-        noContainers,
-      ),
+  containers: objects("Their ports count: an echo server listens on each. Without any, on 8080.", {
+    name: required(text("Its name.")),
+    image: text("Passed over: every container is the same echo server."),
+    ports: objects("What it listens on.", {
+      name: text("A name that the targetPort of a Service may say."),
+      containerPort: required(integer("The port.")),
+      protocol: text("TCP (default) or UDP.", "TCP", "UDP", "SCTP"),
+      ...ignored("hostPort hostIP", noContainers),
     }),
-    { name: undefined },
-  ),
+    ...ignored(
+      "args command env envFrom imagePullPolicy lifecycle livenessProbe readinessProbe resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir",
+      noContainers,
+    ),
+  }),
   ...ignored(
     "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride imagePullSecrets initContainers os overhead preemptionPolicy priority priorityClassName readinessGates resourceClaims resources restartPolicy runtimeClassName schedulerName schedulingGates securityContext serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain topologySpreadConstraints volumes workloadRef",
     noContainers,
@@ -121,8 +111,8 @@ const serviceSpec = object("What it offers, to whom, and who answers.", {
     "LoadBalancer",
     "ExternalName",
   ),
-  selector: whole(map("Labels of the Pods that answer. Without it, write EndpointSlices yourself.")),
-  ports: keyed(objects("Where it listens.", servicePort), { port: undefined, protocol: "TCP" }),
+  selector: map("Labels of the Pods that answer. Without it, write EndpointSlices yourself."),
+  ports: objects("Where it listens.", servicePort),
   clusterIP: text("Its address inside; one is chosen. None: it has none, and nothing is proxied."),
   clusterIPs: texts("One address for each family."),
   ipFamilies: texts("IPv4, IPv6 or both."),
@@ -179,19 +169,11 @@ export const schemas: Readonly<Record<string, Field>> = {
       replicas,
       selector: required(selector),
       template: required(podTemplate),
-      paused: flag("Whether a new template waits."),
-      revisionHistoryLimit: integer("How many old templates are remembered (10)."),
-      ...ignored("minReadySeconds progressDeadlineSeconds strategy", "Taken and passed over."),
-    }),
-    status,
-  }),
-  ReplicaSet: object("A template that a Deployment has or had; its Deployment looks after it.", {
-    ...listMetadata,
-    spec: object("How many, and what they look like.", {
-      replicas,
-      selector,
-      template: podTemplate,
-      ...ignored("minReadySeconds", "Taken and passed over."),
+      paused: flag("Must be false: rollouts are not paused here."),
+      ...ignored(
+        "minReadySeconds progressDeadlineSeconds revisionHistoryLimit strategy",
+        "Taken and passed over.",
+      ),
     }),
     status,
   }),

@@ -37,8 +37,8 @@ export class Store {
     return this.#version;
   }
 
-  /** The time now, as objects tell it. */
-  time(): string {
+  /** The current time in the format of object metadata. */
+  #time(): string {
     return new Date(this.#world.now()).toISOString().replace(/\.\d+Z$/, "Z");
   }
 
@@ -90,7 +90,7 @@ export class Store {
       ...(namespace === undefined ? {} : { namespace }),
       uid: this.#world.uid(),
       ...(dry ? {} : { resourceVersion: this.#next() }),
-      creationTimestamp: this.time(),
+      creationTimestamp: this.#time(),
     } as Metadata;
     const object = typed(resource, draft, created);
     return dry ? object : this.#commit(resource, null, object)!;

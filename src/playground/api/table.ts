@@ -108,12 +108,6 @@ const own: Readonly<Record<string, readonly Column[]>> = {
     { name: "Available", cell: (object) => textOf(dig(object, "status.readyReplicas"), "0") },
     { name: "Selector", wide: true, cell: (object) => labels(dig(object, "spec.selector.matchLabels")) },
   ],
-  ReplicaSet: [
-    field("Desired", "spec.replicas"),
-    field("Current", "status.replicas"),
-    field("Ready", "status.readyReplicas"),
-    { name: "Selector", wide: true, cell: (object) => labels(dig(object, "spec.selector.matchLabels")) },
-  ],
   EndpointSlice: [
     field("AddressType", "addressType"),
     { name: "Ports", cell: (object) => listOf(object.ports, "port") },

@@ -1,16 +1,13 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
 import { decoded, unknownFormat, type WriteBody } from "./body.ts";
 import type { Admit, Customs } from "./customs.ts";
-import { badRequest, Failure, invalid } from "./failure.ts";
-import { recorded } from "./last-applied.ts";
+import { badRequest, Failure } from "./failure.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
-import { applied, ownedAfter, type Writer, withOwnersOf } from "./owners.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { deleted, deletedAll } from "./remove.ts";
-import { type ApiRequest, isDryRun, isOn, isStrict } from "./request.ts";
+import { type ApiRequest, isDryRun, isStrict } from "./request.ts";
 import { apiVersionOf } from "./resources.ts";
 import { scaled, scaleOf } from "./scale.ts";
-import { schemas } from "./schemas.ts";
 import type { Store } from "./store.ts";
 
 export type Answer = { readonly code: number; readonly body: unknown };
@@ -72,65 +69,34 @@ function withoutStatus({ resource }: ApiRequest, draft: Draft): Draft {
   return rest;
 }
 
-/** Notes who owns which field after a write. `said`: as it was handed in; `next`: with what the server filled in. */
-type Claim = (old: ApiObject | null, said: Draft, next: Draft) => Draft;
-
-function claimOf(store: Store, request: ApiRequest): Claim {
-  const writer = writerOf(store, request, "Update");
-  return (old, said, next) => ownedAfter(schemas[request.resource.kind]!, old, said, next, writer);
-}
-
-function writerOf(
-  store: Store,
-  { resource, subresource, manager }: ApiRequest,
-  operation: Writer["operation"],
-): Writer {
-  return { manager, operation, apiVersion: apiVersionOf(resource), subresource, time: store.time() };
-}
-
 /** With `dryRun` everything is checked and nothing is stored. */
-function created(
-  store: Store,
-  request: ApiRequest,
-  draft: Draft,
-  admit: Admit,
-  claim = claimOf(store, request),
-): ApiObject {
-  const said = withoutStatus(request, draft);
-  const next = claim(null, said, admit(request.resource, said, null, isStrict(request)));
+function created(store: Store, request: ApiRequest, draft: Draft, admit: Admit): ApiObject {
+  const next = admit(request.resource, withoutStatus(request, draft), null, isStrict(request));
   return store.create(request.resource, next, isDryRun(request));
 }
 
 /** A write to the object leaves its status alone, one to `/status` leaves the rest alone. */
-function replaced(
-  store: Store,
-  request: ApiRequest,
-  body: unknown,
-  admit: Admit,
-  claim = claimOf(store, request),
-): unknown {
+function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit): unknown {
   const { resource, namespace, name, subresource } = request;
   const old = store.get(resource, namespace, name);
   if (subresource === "scale") {
-    const next = claim(old, old, admit(resource, scaled(old, body), old, false));
+    const next = admit(resource, scaled(old, body), old, false);
     return scaleOf(store.update(resource, next, isDryRun(request)));
   }
   const draft = named(request, body);
   if (subresource === "status") {
     const metadata = { ...old.metadata, resourceVersion: draft.metadata?.resourceVersion ?? "" };
-    const next = claim(old, old, { ...old, metadata, status: draft.status });
-    return store.update(resource, next, isDryRun(request));
+    return store.update(resource, { ...old, metadata, status: draft.status }, isDryRun(request));
   }
   const admitted = admit(resource, withoutStatus(request, draft), old, isStrict(request));
   const kept = resource.hasStatus && old.status !== undefined;
-  const next = claim(old, draft, kept ? { ...admitted, status: old.status } : admitted);
+  const next = kept ? { ...admitted, status: old.status } : admitted;
   return store.update(resource, next, isDryRun(request));
 }
 
 function patched(store: Store, request: ApiRequest, body: WriteBody, admit: Admit): Answer {
   const { resource, namespace, name } = request;
-  if (body.contentType.startsWith("application/apply-patch"))
-    return appliedObject(store, request, body, admit);
+  if (body.contentType.startsWith("application/apply-patch")) throw noServerSideApply();
   const old = store.get(resource, namespace, name);
   const patch = decoded(body);
   const whole = request.subresource === "scale" ? scaleOf(old) : old;
@@ -152,26 +118,11 @@ function patched(store: Store, request: ApiRequest, body: WriteBody, admit: Admi
   }
 }
 
-function appliedObject(store: Store, request: ApiRequest, body: WriteBody, admit: Admit): Answer {
-  const { resource, namespace, name, subresource, query } = request;
-  if (!query.get("fieldManager"))
-    throw invalid(
-      "PatchOptions.meta.k8s.io",
-      "",
-      "Required value: is required for apply patch",
-      "fieldManager",
-    );
-  const sent = decoded(body);
-  const draft = named(request, sent);
-  if (draft.metadata?.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
-  const asked = subresource === "" ? withoutStatus(request, draft) : draft;
-  const old = store.has(resource, namespace, name) ? store.get(resource, namespace, name) : null;
-  const base = old && { ...old, metadata: { ...old.metadata, resourceVersion: "" } };
-  const writer = writerOf(store, request, "Apply");
-  const whole = applied(schemas[resource.kind]!, base, asked, writer, isOn(query, "force"));
-  const next = recorded(whole, sent as Draft, writer.manager);
-  const claim: Claim = (_old, _said, admitted) => withOwnersOf(next, admitted);
-  return old === null
-    ? { code: 201, body: created(store, request, next, admit, claim) }
-    : { code: 200, body: replaced(store, request, next, admit, claim) };
+/** 415 is what kubectl reports as "Server-side apply not available on the server". */
+function noServerSideApply(): Failure {
+  return new Failure(
+    415,
+    "UnsupportedMediaType",
+    "the playground has no server-side apply; use kubectl apply without --server-side",
+  );
 }

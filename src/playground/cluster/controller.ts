@@ -73,17 +73,13 @@ export class Controller {
   }
 
   #reconcileSet(set: ApiObject): void {
-    const plan = () => planSet(set, this.#api.list("Pod"), this.#api.list("ReplicaSet"));
+    const plan = () => planSet(set, this.#api.list("Pod"));
     const { start, end } = plan();
     for (const pod of end) this.#api.end(pod);
     for (const pod of start) this.#api.put(pod);
     if (start.length > 0) this.#tell(set, "ScalingUp", `starts ${namesOf(start)}`);
     if (end.length > 0) this.#tell(set, "ScalingDown", `ends ${namesOf(end)}`);
-    const { status, revisions } = plan();
-    for (const replicaSet of revisions.keep) this.#api.put(replicaSet);
-    for (const replicaSet of revisions.forget) this.#remove(replicaSet);
-    const metadata = { ...set.metadata, annotations: revisions.annotations };
-    this.#setStatus({ ...set, metadata }, status);
+    this.#setStatus(set, plan().status);
   }
 
   /** What belonged to a set or a namespace that is gone goes with it. */
@@ -99,8 +95,6 @@ export class Controller {
       const owner = ownerOf(pod);
       if (owner !== null && !sets.has(owner) && !isEnding(pod)) this.#api.end(pod);
     }
-    for (const replicaSet of this.#api.list("ReplicaSet"))
-      if (!sets.has(ownerOf(replicaSet) ?? "")) this.#remove(replicaSet);
   }
 
   /** Pods whose time is over go; for the next one an alarm is set. */

@@ -1,24 +1,21 @@
 // What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
+import { createHash } from "node:crypto";
 import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
 import { isEnding } from "./farewell.ts";
-import { hashLabel, type Revisions, revisionsOf, templateHash, templateOf } from "./revisions.ts";
 
 export type SetPlan = {
   readonly start: readonly (Draft & { readonly kind: string })[];
   readonly end: readonly ApiObject[];
   readonly status: object;
-  readonly revisions: Revisions;
 };
 
-/** `pods`, `replicaSets`: all there are. Pods of an older template go when enough new ones are ready. */
-export function planSet(
-  set: ApiObject,
-  pods: readonly ApiObject[],
-  replicaSets: readonly ApiObject[] = [],
-): SetPlan {
+/** Names the template that a Pod was made from. */
+const hashLabel = "pod-template-hash";
+
+/** `pods`: all there are. Pods of an older template go when enough new ones are ready. */
+export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
   const replicas = Number(dig(set, "spec.replicas") ?? 1);
-  const known = replicaSets.filter((each) => ownerOf(each) === set.metadata.uid);
-  const template = templateOf(set, known);
+  const template = dig(set, "spec.template");
   const hash = templateHash(template);
   const alive = pods
     .filter((pod) => ownerOf(pod) === set.metadata.uid && !isEnding(pod))
@@ -43,11 +40,10 @@ export function planSet(
         },
       ],
     },
-    revisions: revisionsOf(set, known, alive),
   };
 }
 
-/** The set a Pod or a ReplicaSet belongs to, by its uid. */
+/** The set a Pod belongs to, by its uid. */
 export function ownerOf(pod: ApiObject): string | null {
   const owners = dig(pod, "metadata.ownerReferences");
   const owner = Array.isArray(owners)
@@ -100,4 +96,26 @@ function podOf(
 
 function numberOf({ metadata }: ApiObject): number {
   return Number(/-(\d+)$/.exec(metadata.name)?.[1] ?? 0);
+}
+
+/** Equal for equal templates: the order of fields, empty fields and the hash label do not count. */
+function templateHash(template: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(canonical(template)) ?? "")
+    .digest("hex")
+    .slice(0, 10);
+}
+
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (!isMap(value)) return value;
+  const kept = Object.entries(value)
+    .map(([name, each]) => [name, canonical(each)] as const)
+    .filter(([name, each]) => name !== hashLabel && each !== null && !isEmpty(each))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(kept);
+}
+
+function isEmpty(value: unknown): boolean {
+  return isMap(value) && Object.keys(value).length === 0;
 }

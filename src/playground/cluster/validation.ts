@@ -80,6 +80,7 @@ const own: Readonly<Record<string, Own>> = {
   Node: nodeObjections,
   Deployment: (draft, old) => [
     ...replicaObjections(draft),
+    ...pauseObjections(draft),
     ...selectorObjections(draft, old),
     ...containerObjections(draft, "spec.template.spec"),
   ],
@@ -124,6 +125,11 @@ function replicaObjections(draft: Draft): Objection[] {
       "must be from 0 to 100: every pod is a network namespace of this machine",
     ),
   ];
+}
+
+function pauseObjections(draft: Draft): Objection[] {
+  if (dig(draft, "spec.paused") !== true) return [];
+  return [value("spec.paused", "Forbidden: the playground does not pause rollouts")];
 }
 
 function selectorObjections(draft: Draft, old: ApiObject | null): Objection[] {
