@@ -111,8 +111,8 @@ export const commands: Readonly<Record<string, Command>> = {
   flush: {
     usage: "flush NODE",
     summary: "all rules there go, and see them repaired",
-    run: changing(async (playground, [name]) => {
-      await playground.flush(named(name, "flush node-a"));
+    run: changing((playground, [name]) => {
+      playground.flush(named(name, "flush node-a"));
       return `the rules of ${name} were flushed by somebody else`;
     }),
   },

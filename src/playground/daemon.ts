@@ -1,6 +1,7 @@
 // The proxy of one node: `turnout run` as a program of its own in the node's namespace, read through its log.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
+import { environmentOf } from "../model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
 import type { Inside } from "./net/echo.ts";
 import { namespaceName } from "./net/namespaces.ts";
@@ -97,6 +98,7 @@ export class NodeDaemon {
     ];
     const child = spawn("ip", ["netns", "exec", namespaceName(node), ...command], {
       stdio: ["ignore", "pipe", "pipe"],
+      env: environmentOf(process.env),
       // Ctrl-C is for us alone: we then end the daemons in order.
       detached: true,
     });

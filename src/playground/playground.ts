@@ -25,7 +25,7 @@ import { foundation, type Machine } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
-import { namespaceName, startGuardian, statePath, sweep } from "./net/namespaces.ts";
+import { namespaceName, runScriptIn, startGuardian, statePath, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type Fate, send } from "./net/send.ts";
 
@@ -185,10 +185,9 @@ export class Playground {
   }
 
   /** What an unfriendly script would do. */
-  async flush(node: string): Promise<void> {
+  flush(node: string): void {
     this.#find("Node", node);
-    const { execFileSync } = await import("node:child_process");
-    execFileSync("ip", ["netns", "exec", namespaceName(node), "sh", "-c", flushScript]);
+    runScriptIn(namespaceName(node), flushScript);
   }
 
   apply(object: Manifest): void {

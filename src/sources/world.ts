@@ -1,6 +1,7 @@
 // What a Source takes from the outside besides sockets and files: time, chance, environment, other programs.
 import { execFile } from "node:child_process";
 import type { Clock } from "../model/clock.ts";
+import { environmentOf } from "../model/environment.ts";
 import type { Disk } from "./files/disk.ts";
 
 export type { Clock };
@@ -69,7 +70,7 @@ export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
 
 function runCommand({ command, args, env }: Command, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { env: env as NodeJS.ProcessEnv, signal, timeout: 120_000, maxBuffer: 4 << 20 };
+    const options = { env: environmentOf(env), signal, timeout: 120_000, maxBuffer: 4 << 20 };
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
       const said = stderr.trim().split("\n").at(-1) ?? "";

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import type { Family } from "../../model/address.ts";
+import { environmentOf } from "../../model/environment.ts";
 import { HostError } from "../error.ts";
 
 /** What a program left behind. */
@@ -60,7 +61,7 @@ function start(
   signal?: AbortSignal,
 ): Running {
   // Messages are read by us too, so they must come in English.
-  const env = { ...process.env, LC_ALL: "C" };
+  const env = environmentOf(process.env, { LC_ALL: "C" });
   const stdin = input === "" ? "ignore" : "pipe";
   const child = spawn(program, args, {
     env,

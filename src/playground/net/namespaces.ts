@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { environmentOf } from "../../model/environment.ts";
 import { CannotStart } from "../cannot-start.ts";
 
 const folder = "/run/netns";
@@ -60,7 +61,8 @@ function batch(options: readonly string[], lines: readonly string[]): void {
 
 /** In a session of its own: Ctrl-C is for us alone, and must not leave a network half made. */
 function runIp(args: readonly string[], input = ""): string {
-  const options = { input, stdio: "pipe", encoding: "utf8", detached: true } as const;
+  const env = environmentOf(process.env);
+  const options = { input, stdio: "pipe", encoding: "utf8", detached: true, env } as const;
   return execFileSync("ip", args, options);
 }
 
@@ -90,6 +92,11 @@ export function sweep(): number {
   return stale.length;
 }
 
+/** Runs a shell script in a namespace. */
+export function runScriptIn(name: string, script: string): void {
+  runIp(["netns", "exec", name, "sh", "-c", script]);
+}
+
 /** Ends the processes inside and removes the namespace. */
 export function removeNamespace(name: string): void {
   if (!existsSync(join(folder, name))) return;
@@ -110,7 +117,11 @@ export function startGuardian(pid = process.pid): void {
         ip netns pids "$name" | xargs -r kill -9; ip netns delete "$name"; done
       rm -rf ${statePath(pid)}; rmdir ${stateFolder} 2>/dev/null
       [ $look = second ] || sleep 0.5; done`;
-  const guardian = spawn("sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+  const guardian = spawn("sh", ["-c", script], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    env: environmentOf(process.env),
+  });
   guardian.unref();
   (guardian.stdin as unknown as { unref?: () => void } | null)?.unref?.();
 }
