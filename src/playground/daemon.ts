@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
 import { environmentOf } from "../model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
-import type { Inside } from "./net/echo.ts";
 import { namespaceName } from "./net/namespaces.ts";
 
 /** One Sync, as the daemon's log tells it. */
@@ -22,7 +21,10 @@ export type DaemonOptions = {
   /** The command line of this program: `node`, its options, `turnout.cjs`. */
   readonly program: readonly string[];
   readonly statusSocket: string;
-  readonly inside: Inside;
+  /** For the API server as the node reaches it. */
+  readonly kubeconfig: string;
+  /** A socket that listens inside the node, where its kubeconfig says. */
+  readonly listening: number;
   /** Connections to the API server from inside the node. */
   readonly connected: (connection: Socket) => void;
   readonly synced: (news: SyncNews) => void;
@@ -30,7 +32,6 @@ export type DaemonOptions = {
   readonly died: (words: string) => void;
 };
 
-const apiPort = 6443;
 /** As a cluster would, only sooner. */
 const restartMs = 1_000;
 
@@ -53,7 +54,7 @@ export class NodeDaemon {
     });
     this.#ready.catch(() => {});
     this.#door = createServer(options.connected);
-    options.inside(() => this.#door.listen(apiPort));
+    this.#door.listen({ fd: options.listening });
     this.#child = this.#start();
   }
 
@@ -76,11 +77,11 @@ export class NodeDaemon {
   }
 
   #start(): ChildProcess {
-    const { node, mode, program, statusSocket } = this.#options;
+    const { node, mode, program, statusSocket, kubeconfig } = this.#options;
     const command = [
       ...program,
       "run",
-      `--master=http://127.0.0.1:${apiPort}`,
+      `--kubeconfig=${kubeconfig}`,
       `--hostname-override=${node}`,
       `--mode=${mode}`,
       `--status-socket=${statusSocket}`,

@@ -1,5 +1,5 @@
 // A cluster on this machine, in network namespaces of its own: what can be seen of it, and what can be done to it.
-import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmdirSync, rmSync } from "node:fs";
 import { arch, cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,6 +14,15 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { firstSnapshot } from "../sources/first.ts";
 import { parseSourceSpec } from "../sources/index.ts";
+import {
+  type Access,
+  kubeconfigPath,
+  makeAccess,
+  makeStateFolder,
+  nodeApiPort,
+  nodeKubeconfigPath,
+  writeKubeconfigs,
+} from "./access.ts";
 import type { Admit, Customs } from "./api/customs.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
@@ -77,15 +86,15 @@ export class Playground {
     sweep();
     // Before anything is made that somebody would have to remove.
     startGuardian();
-    mkdirSync(dirname(statePath()), { recursive: true, mode: 0o700 });
-    mkdirSync(statePath(), { mode: 0o700 });
+    makeStateFolder();
     const network = await Network.open();
-    const api = await listen(options.port);
+    const access = makeAccess(Date.now());
+    const api = await listen(options.port, access);
     let playground: Playground | null = null;
     try {
       const manifests = options.manifests ?? parseManifests(exampleManifests);
+      writeKubeconfigs(access, api.url);
       playground = new Playground(options, api, network, manifests);
-      writeFileSync(playground.kubeconfig, kubeconfigText(api.url), { mode: 0o600 });
       await Promise.all([...playground.#daemons.values()].map((daemon) => daemon.ready()));
       await playground.settled();
       return playground;
@@ -99,7 +108,7 @@ export class Playground {
   }
 
   get kubeconfig(): string {
-    return join(statePath(), "kubeconfig");
+    return kubeconfigPath();
   }
 
   /** Name of a node's network namespace. */
@@ -145,7 +154,7 @@ export class Playground {
   }
 
   snapshot(node: string): Promise<Snapshot> {
-    const spec = parseSourceSpec(this.api.url, "turnout-playground");
+    const spec = parseSourceSpec(`kubeconfig:${this.kubeconfig}`, "turnout-playground");
     return firstSnapshot(spec, node, systemClock, new AbortController().signal);
   }
 
@@ -214,7 +223,8 @@ export class Playground {
       mode: options.mode,
       program: options.program,
       statusSocket: this.statusSocketOf(node),
-      inside: this.#network.inside(node),
+      kubeconfig: nodeKubeconfigPath(),
+      listening: this.#network.listenOnLoopback(node, nodeApiPort),
       connected: (connection) => this.api.adopt(connection),
       synced: (news) => options.synced?.(news),
       died: (words) =>
@@ -300,14 +310,14 @@ function addressesOf(pod: ApiObject): string[] {
 }
 
 /** The port that was asked for, or any. */
-async function listen(port: number): Promise<ApiServer> {
+async function listen(port: number, { identity, token }: Access): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
     const customs: Customs = {
       admit: (...asked) => admissionTo(api)(...asked),
       linger: farewell(Date.now),
       release: mayGo,
     };
-    const api = new ApiServer({ port: wanted, customs });
+    const api = new ApiServer({ port: wanted, customs, tls: identity, token: () => token });
     try {
       await api.listen();
       return api;
@@ -344,14 +354,4 @@ function admitted(api: ApiServer, object: Manifest): Manifest {
 
 function thisMachine(): Machine {
   return { kernel: release(), architecture: arch(), cpus: cpus().length, memoryBytes: totalmem() };
-}
-
-function kubeconfigText(server: string): string {
-  return `apiVersion: v1
-kind: Config
-current-context: playground
-clusters: [{ name: playground, cluster: { server: "${server}" } }]
-users: [{ name: playground, user: {} }]
-contexts: [{ name: playground, context: { cluster: playground, user: playground, namespace: shop } }]
-`;
 }

@@ -1,5 +1,5 @@
 // What Enter alone sends: a request to some of the Services there are, from somebody who is there. Pure.
-import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
+import { type ApiObject, dig, hasLabels, isMap, scalar } from "./api/object.ts";
 import { isEnding } from "./cluster/farewell.ts";
 
 const most = 6;
@@ -30,8 +30,7 @@ function sampleOf(service: ApiObject, port: Port, pods: readonly ApiObject[]): s
 /** A Pod that does not belong to the Service, where there is one. */
 function callerOf(service: ApiObject, pods: readonly ApiObject[]): string {
   const selector = dig(service, "spec.selector");
-  const belongs = ({ metadata }: ApiObject) =>
-    isMap(selector) && Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value);
+  const belongs = ({ metadata }: ApiObject) => isMap(selector) && hasLabels(metadata.labels, selector);
   const caller = pods.find((pod) => !belongs(pod)) ?? pods[0];
   return caller?.metadata.name ?? "node-a";
 }

@@ -22,6 +22,8 @@ export type Native = {
   receiveMany(fd: number, into: Datagrams): Promise<number>;
   /** Calls back in the event loop whenever there is something to read; does not keep the process alive. */
   watch(fd: number, readable: () => void): Watch;
+  /** A TCP socket that listens on 127.0.0.1, made before this returns: `net.Server` makes one for a host later, elsewhere. */
+  listenOnLoopback(port: number): number;
   /** Runs code in another network namespace. It must be synchronous: only this thread moves, and it moves back. */
   inside<T>(netns: string, action: () => T): T;
 };
@@ -47,7 +49,9 @@ export function errnoName(errno: number): string {
   return errnoNames.get(errno) ?? `errno ${errno}`;
 }
 
+const AF_INET = 2;
 const AF_NETLINK = 16;
+const SOCK_STREAM = 1;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
 const SOCK_NONBLOCK = 0o4000;
@@ -73,6 +77,7 @@ async function load(): Promise<Native> {
   const libc = koffi.load(null);
   const socket = libc.func("int socket(int, int, int)");
   const bind = libc.func("int bind(int, void *, uint32_t)");
+  const listen = libc.func("int listen(int, int)");
   const getsockname = libc.func("int getsockname(int, void *, void *)");
   const setsockopt = libc.func("int setsockopt(int, int, int, void *, uint32_t)");
   const recv = libc.func("intptr_t recv(int, void *, size_t, int)");
@@ -139,6 +144,18 @@ async function load(): Promise<Native> {
       const handle = koffi.node.poll(fd, { readable: true }, readable);
       handle.unref();
       return handle;
+    },
+    listenOnLoopback(port) {
+      const fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      if (fd < 0) fail("open a TCP socket");
+      const address = new DataView(new ArrayBuffer(16));
+      address.setUint16(0, AF_INET, littleEndian);
+      address.setUint16(2, port);
+      address.setUint32(4, 0x7f000001);
+      if (bind(fd, new Uint8Array(address.buffer), 16) === 0 && listen(fd, 128) === 0) return fd;
+      const errno = errnoName(koffi.errno());
+      closeSync(fd);
+      throw new HostError("unavailable", `Cannot listen on 127.0.0.1:${port}: ${errno}`, { errno });
     },
     inside: inNamespace,
   };

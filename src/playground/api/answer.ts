@@ -74,6 +74,8 @@ export function answerJson(
 }
 
 export function answerFailure(response: ServerResponse, error: unknown): void {
+  // Too late for a Status: the client sees a stream that breaks off.
+  if (response.headersSent) return void response.destroy();
   const failure = error instanceof Failure ? error : new Failure(500, "InternalError", String(error));
   const wait = failure.details.retryAfterSeconds;
   response.writeHead(failure.code, {

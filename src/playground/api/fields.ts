@@ -1,6 +1,6 @@
 // What the fields of an object hold, as data: told to `kubectl explain`, and compared with what a writer hands in.
 import { closest } from "../../config/closest.ts";
-import { isMap } from "./object.ts";
+import { isMap, own } from "./object.ts";
 
 type Type = "string" | "integer" | "boolean" | "integer or string" | "map" | "object" | "anything";
 
@@ -86,17 +86,21 @@ export function objections(value: unknown, one: Field, path: string, inList = fa
   }
 }
 
+/** For so many unknown fields of an object a similar name is searched. */
+const hintLimit = 10;
+
 function insideObject(value: Record<string, unknown>, { fields }: Field, path: string): Objection[] {
   const at = (name: string) => (path === "" ? name : `${path}.${name}`);
   const missing = Object.entries(fields).flatMap(([name, { required: needed }]): Objection[] =>
-    needed && (value[name] === undefined || value[name] === null)
+    needed && (own(value, name) ?? null) === null
       ? [{ kind: "value", path: at(name), message: "Required value" }]
       : [],
   );
+  let unknown = 0;
   const given = Object.entries(value).flatMap(([name, each]): Objection[] => {
-    const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    const known = own(fields, name);
     if (known !== undefined) return objections(each, known, at(name));
-    const near = closest(name, Object.keys(fields));
+    const near = ++unknown > hintLimit ? null : closest(name, Object.keys(fields));
     const hint = near === null ? "" : `; did you mean ${JSON.stringify(at(near))}?`;
     return [{ kind: "unknown", path: at(name), message: `unknown field ${JSON.stringify(at(name))}${hint}` }];
   });

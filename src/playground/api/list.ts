@@ -1,6 +1,6 @@
 // Answers a list: selectors, resourceVersion rules, and pages that all show the version of the first.
 import { badRequest, Failure, invalid, tooLarge } from "./failure.ts";
-import { keyOf } from "./object.ts";
+import { isMap, keyOf } from "./object.ts";
 import type { ApiRequest } from "./request.ts";
 import { apiVersionOf } from "./resources.ts";
 import { matcher } from "./selectors.ts";
@@ -96,7 +96,8 @@ function readToken(store: Store, text: string): { version: number; after: string
 
 function tokenFields(text: string): { rv?: unknown; start?: unknown } {
   try {
-    return JSON.parse(Buffer.from(text, "base64url").toString());
+    const fields: unknown = JSON.parse(Buffer.from(text, "base64url").toString());
+    return isMap(fields) ? fields : {};
   } catch {
     throw badRequest("continue key is not valid");
   }

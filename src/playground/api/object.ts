@@ -39,12 +39,27 @@ export function mapsIn(list: unknown): Record<string, unknown>[] {
   return Array.isArray(list) ? list.filter(isMap) : [];
 }
 
+/** The value of a map's own key: what every object inherits, such as `constructor`, is not in it. */
+export function own<T>(map: { readonly [key: string]: T } | undefined, key: string): T | undefined {
+  return map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+/** Sets a key whatever its name is: assigning to `__proto__` would change the prototype instead. */
+export function setOwn(map: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+/** Whether these labels have all that a selector wants. */
+export function hasLabels(labels: Metadata["labels"], wanted: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(wanted).every(([key, value]) => own(labels, key) === value);
+}
+
 /** The value at a dotted path; undefined when something on the way is missing. */
 export function dig(value: unknown, path: string): unknown {
   let at = value;
   for (const name of path.split(".")) {
     if (!isMap(at)) return undefined;
-    at = at[name];
+    at = own(at, name);
   }
   return at;
 }

@@ -1,6 +1,6 @@
 // Three ways to change part of an object: JSON patch, merge patch, strategic merge (lite).
 import { badRequest, Failure } from "./failure.ts";
-import { isMap } from "./object.ts";
+import { isMap, own, setOwn } from "./object.ts";
 import type { Resource } from "./resources.ts";
 
 /** Merge patch (RFC 7386): null removes, maps merge, everything else replaces. */
@@ -9,7 +9,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   const result: Record<string, unknown> = isMap(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) delete result[name];
-    else result[name] = mergePatch(result[name], value);
+    else setOwn(result, name, mergePatch(own(result, name), value));
   }
   return result;
 }
@@ -23,11 +23,11 @@ export function strategicPatch(resource: Resource, target: unknown, patch: unkno
   for (const [name, value] of Object.entries(fields)) {
     // Hints about the order of lists and about removals from lists of plain values are not needed here.
     if (name.startsWith("$setElementOrder/") || name.startsWith("$deleteFromPrimitiveList/")) continue;
-    const key = resource.mergeKeys[name];
+    const key = own(resource.mergeKeys, name);
     if (value === null) delete result[name];
     else if (Array.isArray(value) && key !== undefined)
-      result[name] = mergeList(resource, result[name], value, key);
-    else result[name] = strategicPatch(resource, result[name], value);
+      setOwn(result, name, mergeList(resource, own(result, name), value, key));
+    else setOwn(result, name, strategicPatch(resource, own(result, name), value));
   }
   return result;
 }
@@ -37,13 +37,19 @@ function mergeList(resource: Resource, target: unknown, patch: readonly unknown[
     return patch.filter((entry) => !(isMap(entry) && entry.$patch === "replace"));
   }
   const result: unknown[] = Array.isArray(target) ? [...target] : [];
+  // Of entries with the same key the first one counts.
+  const places = new Map<unknown, number>();
+  for (const [i, old] of [...result.entries()].reverse()) if (isMap(old)) places.set(old[key], i);
   for (const entry of patch) {
-    const at = result.findIndex((old) => isMap(old) && isMap(entry) && old[key] === entry[key]);
-    const merged = strategicPatch(resource, at < 0 ? undefined : result[at], entry);
-    if (at < 0 && merged !== undefined) result.push(merged);
-    else if (at >= 0) result.splice(at, 1, ...(merged === undefined ? [] : [merged]));
+    const at = isMap(entry) ? places.get(entry[key]) : undefined;
+    const merged = strategicPatch(resource, at === undefined ? undefined : result[at], entry);
+    if (at !== undefined) result[at] = merged;
+    else if (merged !== undefined) {
+      if (isMap(entry)) places.set(entry[key], result.length);
+      result.push(merged);
+    }
   }
-  return result;
+  return result.filter((entry) => entry !== undefined);
 }
 
 type Operation = {
@@ -53,11 +59,31 @@ type Operation = {
   readonly value?: unknown;
 };
 
+/** Both limits are those of the API server. */
+const operationLimit = 10_000;
+const copyLimit = 3 * 1024 * 1024;
+
 /** JSON patch (RFC 6902). A failed test or a missing path refuses the whole patch. */
 export function jsonPatch(target: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) throw badRequest("a JSON patch must be a list of operations");
-  return operations.map(readOperation).reduce(applyOperation, structuredClone(target));
+  if (operations.length > operationLimit)
+    throw tooLarge(
+      `the allowed maximum operations in a JSON patch is ${operationLimit}, got ${operations.length}`,
+    );
+  let copied = 0;
+  /** Copies of copies would grow without end. */
+  const copy: Copy = (value) => {
+    const text = JSON.stringify(value);
+    copied += text.length;
+    if (copied > copyLimit) throw tooLarge(`the copies of a JSON patch may have ${copyLimit} bytes in all`);
+    return JSON.parse(text) as unknown;
+  };
+  return operations
+    .map(readOperation)
+    .reduce((document, operation) => applyOperation(document, operation, copy), structuredClone(target));
 }
+
+type Copy = (value: unknown) => unknown;
 
 function readOperation(given: unknown): Operation {
   const { op, path, from, value } = isMap(given) ? given : {};
@@ -67,11 +93,11 @@ function readOperation(given: unknown): Operation {
   }
   const example = '{"op":"add","path":"/metadata/labels/app","value":"web"}';
   throw badRequest(
-    `an operation must have an op and a path, for example ${example}, not ${JSON.stringify(given)}`,
+    `an operation must have an op and a path, for example ${example}, not ${JSON.stringify(given)?.slice(0, 200)}`,
   );
 }
 
-function applyOperation(document: unknown, { op, path, from, value }: Operation): unknown {
+function applyOperation(document: unknown, { op, path, from, value }: Operation, copy: Copy): unknown {
   switch (op) {
     case "add":
       return write(document, pointer(path), value, "add");
@@ -85,7 +111,7 @@ function applyOperation(document: unknown, { op, path, from, value }: Operation)
       return write(remove(document, pointer(from ?? "")), pointer(path), moved, "add");
     }
     case "copy":
-      return write(document, pointer(path), structuredClone(read(document, pointer(from ?? ""))), "add");
+      return write(document, pointer(path), copy(read(document, pointer(from ?? ""))), "add");
     case "test":
       if (JSON.stringify(read(document, pointer(path))) !== JSON.stringify(value)) {
         throw unprocessable(`testing path ${path} failed`);
@@ -99,16 +125,18 @@ function applyOperation(document: unknown, { op, path, from, value }: Operation)
 function pointer(path: string): string[] {
   if (path === "") return [];
   if (!path.startsWith("/")) throw badRequest(`not a JSON pointer: ${JSON.stringify(path)}`);
-  return path
+  const parts = path
     .slice(1)
     .split("/")
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+  if (parts.includes("__proto__")) throw badRequest('the key "__proto__" is refused');
+  return parts;
 }
 
 function read(document: unknown, path: readonly string[]): unknown {
   let at = document;
   for (const part of path) {
-    const next = Array.isArray(at) ? at[indexIn(at, part)] : isMap(at) ? at[part] : undefined;
+    const next = Array.isArray(at) ? at[indexIn(at, part)] : isMap(at) ? own(at, part) : undefined;
     if (next === undefined) throw unprocessable(`missing path /${path.join("/")}`);
     at = next;
   }
@@ -122,7 +150,7 @@ function write(document: unknown, path: readonly string[], value: unknown, how: 
   if (Array.isArray(parent)) {
     const at = last === "-" ? parent.length : indexIn(parent, last);
     parent.splice(at, how === "replace" ? 1 : 0, value);
-  } else if (isMap(parent)) parent[last] = value;
+  } else if (isMap(parent)) setOwn(parent, last, value);
   else throw unprocessable(`missing path /${path.join("/")}`);
   return document;
 }
@@ -141,6 +169,10 @@ function indexIn(list: readonly unknown[], part: string): number {
   const index = /^(0|[1-9][0-9]*)$/.test(part) ? Number(part) : -1;
   if (index < 0 || index > list.length) throw unprocessable(`no index ${JSON.stringify(part)} in the list`);
   return index;
+}
+
+function tooLarge(message: string): Failure {
+  return new Failure(413, "RequestEntityTooLarge", message);
 }
 
 function unprocessable(message: string): Failure {

@@ -1,6 +1,6 @@
 // Reads objects in the binary format of Kubernetes, which parts of kubectl write and never fall back from.
 import { badRequest, Failure } from "./failure.ts";
-import { isMap } from "./object.ts";
+import { isMap, own, setOwn } from "./object.ts";
 import { type Field, kinds, type Message } from "./protobuf-kinds.ts";
 
 const magic = Buffer.from("k8s\0");
@@ -10,7 +10,7 @@ export function decodeProtobuf(bytes: Buffer): Record<string, unknown> {
   if (!bytes.subarray(0, 4).equals(magic)) throw badRequest("cannot read the body: it is not of Kubernetes");
   const { typeMeta, raw } = read(bytes.subarray(4), envelope);
   const { apiVersion, kind } = isMap(typeMeta) ? typeMeta : {};
-  const message = kinds[String(kind)];
+  const message = own(kinds, String(kind));
   if (message === undefined)
     throw new Failure(415, "UnsupportedMediaType", `the playground reads ${String(kind)} only as JSON`);
   return { apiVersion, kind, ...read(raw as Buffer, message) };
@@ -33,12 +33,15 @@ function read(bytes: Buffer, message: Message): Record<string, unknown> {
 function store(object: Record<string, unknown>, [name, kind, shape]: Field, value: number | Buffer): void {
   if (shape === "map") {
     const entry = read(value as Buffer, { 1: ["key", "text"], 2: ["value", kind] });
-    object[name] = {
-      ...(object[name] as object),
-      [(entry.key as string | undefined) ?? ""]: entry.value ?? "",
-    };
+    object[name] ??= {};
+    setOwn(
+      object[name] as Record<string, unknown>,
+      (entry.key as string | undefined) ?? "",
+      entry.value ?? "",
+    );
   } else if (shape === "list") {
-    object[name] = [...((object[name] as unknown[]) ?? []), plainValue(kind, value)];
+    object[name] ??= [];
+    (object[name] as unknown[]).push(plainValue(kind, value));
   } else {
     // An empty text is how Go writes one that was never set.
     const found = plainValue(kind, value);

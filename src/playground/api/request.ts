@@ -17,7 +17,7 @@ export type ApiRequest = {
 
 /** Throws Failure 404 for a path that is served by nobody. */
 export function parseRequest(message: IncomingMessage): ApiRequest {
-  const url = new URL(message.url ?? "/", "http://server");
+  const url = urlOf(message);
   const parts = url.pathname
     .split("/")
     .filter((part) => part !== "")
@@ -44,6 +44,15 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
     subresource,
     query,
   };
+}
+
+/** Throws Failure 400 for a path that is none. */
+export function urlOf(message: IncomingMessage): URL {
+  try {
+    return new URL(`http://server${message.url ?? "/"}`);
+  } catch {
+    throw badRequest("the path of the request cannot be read");
+  }
 }
 
 /** What somebody wants of a Pod that has no containers, and what to do instead. */

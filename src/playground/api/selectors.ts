@@ -1,6 +1,6 @@
 // Label and field selectors as the API writes them: `app=web,tier in (a,b),!legacy`, `spec.clusterIP!=None`.
 import { badRequest } from "./failure.ts";
-import type { ApiObject } from "./object.ts";
+import { type ApiObject, own } from "./object.ts";
 import { fieldValue, type Resource } from "./resources.ts";
 
 export type Matcher = (object: ApiObject) => boolean;
@@ -25,21 +25,25 @@ function labelTerm(term: string): LabelTest {
   const set = setTerm.exec(term);
   if (set) {
     const [, key, operator, list] = set as unknown as [string, string, string, string];
-    const values = new Set(list.split(",").map((value) => value.trim()));
+    const values: ReadonlySet<string | undefined> = new Set(list.split(",").map((value) => value.trim()));
     // `notin` and `!=` also match objects without the label.
     return operator === "in"
-      ? (labels) => labels[key] !== undefined && values.has(labels[key])
-      : (labels) => labels[key] === undefined || !values.has(labels[key]);
+      ? (labels) => values.has(own(labels, key))
+      : (labels) => !values.has(own(labels, key));
   }
   const equal = equalTerm.exec(term);
   if (equal) {
     const [, key, operator, value] = equal as unknown as [string, string, string, string];
-    return operator === "!=" ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
+    return operator === "!="
+      ? (labels) => own(labels, key) !== value
+      : (labels) => own(labels, key) === value;
   }
   const presence = presenceTerm.exec(term);
   if (presence) {
     const [, not, key] = presence as unknown as [string, string, string];
-    return not === "!" ? (labels) => labels[key] === undefined : (labels) => labels[key] !== undefined;
+    return not === "!"
+      ? (labels) => own(labels, key) === undefined
+      : (labels) => own(labels, key) !== undefined;
   }
   throw badRequest(`unable to parse requirement: ${JSON.stringify(term)}`);
 }

@@ -1,16 +1,18 @@
-// A small Kubernetes API over HTTP or HTTPS, in this process: for the playground, and to be told to misbehave in tests.
+// A small Kubernetes API over HTTP or HTTPS, in this process: for the playground, and with faults on demand for tests.
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server as Listener, Socket } from "node:net";
 import { acceptsGzip, answerFailure, answerJson, interrupts } from "./answer.ts";
+import { readBody } from "./body.ts";
 import { type Customs, plainCustoms } from "./customs.ts";
 import { discoveryAnswer, isHealthPath } from "./discovery.ts";
 import { Failure } from "./failure.ts";
 import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb } from "./faults.ts";
+import { type Guard, hasToken, mustBeAllowed } from "./guard.ts";
 import { listObjects } from "./list.ts";
 import type { ApiObject, Draft } from "./object.ts";
-import { type ApiRequest, parseRequest } from "./request.ts";
+import { type ApiRequest, parseRequest, urlOf } from "./request.ts";
 import { type Resource, resourceOfKind, resources } from "./resources.ts";
 import { reviewAnswer } from "./reviews.ts";
 import { scaleOf } from "./scale.ts";
@@ -22,11 +24,13 @@ import { writeObject } from "./write.ts";
 
 export type ApiServerOptions = {
   readonly host?: string;
+  /** Names and addresses that a request may name as its host, besides this one and loopback. */
+  readonly hosts?: readonly string[];
   /** 0: any free port; a restart keeps it. */
   readonly port?: number;
   /** PEM text; without it the server speaks plain HTTP. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly clientCA?: string };
-  /** The bearer token every request must carry; checked anew for each, so it can rotate. */
+  /** The bearer token every request must carry; read for each request, so it can rotate. */
   readonly token?: () => string;
   /** Whether a request is allowed; the others are answered with 403. */
   readonly allows?: (request: ApiRequest) => boolean;
@@ -54,6 +58,7 @@ export class ApiServer {
   /** The latest requests, oldest first. */
   readonly seen: Seen[] = [];
   readonly #options: ApiServerOptions;
+  readonly #guard: Guard;
   readonly #now: () => number;
   readonly #watches = new Set<OpenWatch>();
   readonly #sockets = new Set<Socket>();
@@ -62,6 +67,7 @@ export class ApiServer {
 
   constructor(options: ApiServerOptions = {}) {
     this.#options = options;
+    this.#guard = guardOf(options);
     this.#now = options.now ?? Date.now;
     this.#port = options.port ?? 0;
     this.store = new Store({ now: this.#now, uid: randomUUID });
@@ -165,10 +171,10 @@ export class ApiServer {
 
   async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      const path = new URL(message.url ?? "/", "http://server").pathname;
+      mustBeAllowed(message, this.#guard);
+      const path = urlOf(message).pathname;
       if (isHealthPath(path)) return void response.writeHead(200).end("ok");
       if (path === "/openapi/v2") return answerNoDefinitions(response);
-      this.#authenticate(message);
       const described = message.method === "GET" ? discoveryAnswer(path) : null;
       if (described !== null) return answerJson(message, response, 200, described);
       const review = message.method === "POST" ? reviewAnswer(path) : null;
@@ -182,6 +188,8 @@ export class ApiServer {
       const { code, body } = await this.#outcome(message, request);
       answerJson(message, response, code, body, fault);
     } catch (error) {
+      // What is left of a body is passed over, so that the client can read the answer.
+      message.resume();
       answerFailure(response, error);
     }
   }
@@ -193,10 +201,8 @@ export class ApiServer {
       const object = this.store.get(request.resource, request.namespace, request.name);
       return { code: 200, body: request.subresource === "scale" ? scaleOf(object) : shown(object) };
     }
-    const bytes = await bytesOf(message);
-    const contentType = message.headers["content-type"] ?? "application/json";
-    const customs = this.#options.customs ?? plainCustoms;
-    return writeObject(this.store, request, { contentType, bytes }, customs);
+    const body = await readBody(message, request.verb);
+    return writeObject(this.store, request, body, this.#options.customs ?? plainCustoms);
   }
 
   #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {
@@ -225,15 +231,6 @@ export class ApiServer {
     wire.onClose(() => this.#watches.delete(watch));
   }
 
-  #authenticate(message: IncomingMessage): void {
-    const { token, tls } = this.#options;
-    if (token && message.headers.authorization === `Bearer ${token()}`) return;
-    const certified =
-      tls?.clientCA !== undefined && (message.socket as Socket & { authorized?: boolean }).authorized;
-    if ((!token && !tls?.clientCA) || certified) return;
-    throw new Failure(401, "Unauthorized", "Unauthorized");
-  }
-
   #note(message: IncomingMessage, { verb, resource, query }: ApiRequest): void {
     this.seen.push({
       at: this.#now(),
@@ -245,6 +242,18 @@ export class ApiServer {
     });
     if (this.seen.length > seenLimit) this.seen.shift();
   }
+}
+
+/** Without a token and an authority for clients, every client is known. */
+function guardOf({ host = "127.0.0.1", hosts = [], token, tls }: ApiServerOptions): Guard {
+  const isCertified = ({ socket }: IncomingMessage) =>
+    tls?.clientCA !== undefined && (socket as Socket & { authorized?: boolean }).authorized === true;
+  const isOpen = token === undefined && tls?.clientCA === undefined;
+  return {
+    hosts: new Set([host, "127.0.0.1", "localhost", "::1", ...hosts]),
+    isKnown: (message) =>
+      isOpen || isCertified(message) || (token !== undefined && hasToken(message, token())),
+  };
 }
 
 /** Old OpenAPI in its binary form, empty: kubectl then says itself that it does not know a kind. */
@@ -264,10 +273,4 @@ function kindOf(kind: string, apiVersion?: string): Resource {
     throw new Failure(404, "NotFound", `this small API has no ${kind}; it has ${known}`);
   }
   return resource;
-}
-
-async function bytesOf(message: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
 }

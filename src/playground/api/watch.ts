@@ -28,7 +28,9 @@ export type OpenWatch = {
 type WatchEvent = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: ApiObject };
 
 /** Checks the options; what is wrong with them must be answered before the stream opens. */
-export function checkWatch(store: Store, { query }: ApiRequest, options: WatchOptions): void {
+export function checkWatch(store: Store, request: ApiRequest, options: WatchOptions): void {
+  const { query } = request;
+  selectionOf(request);
   if (!query.has("sendInitialEvents") || !options.knowsInitialEvents) return;
   const forbid = (why: string) => invalid("ListOptions", "", `Forbidden: ${why}`, "sendInitialEvents");
   if (options.refusesInitialEvents) {

@@ -1,7 +1,8 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
-import { decoded, unknownFormat, type WriteBody } from "./body.ts";
+import { applyPatch, decoded, type WriteBody } from "./body.ts";
 import type { Admit, Customs } from "./customs.ts";
 import { badRequest, Failure } from "./failure.ts";
+import { checkInput } from "./input.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { deleted, deletedAll } from "./remove.ts";
@@ -96,24 +97,25 @@ function replaced(store: Store, request: ApiRequest, body: unknown, admit: Admit
 
 function patched(store: Store, request: ApiRequest, body: WriteBody, admit: Admit): Answer {
   const { resource, namespace, name } = request;
-  if (body.contentType.startsWith("application/apply-patch")) throw noServerSideApply();
+  if (body.mediaType === applyPatch) throw noServerSideApply();
   const old = store.get(resource, namespace, name);
   const patch = decoded(body);
   const whole = request.subresource === "scale" ? scaleOf(old) : old;
   // Without a version of its own a patch meets whatever is there.
   const base = { ...whole, metadata: { ...whole.metadata, resourceVersion: "" } };
-  return { code: 200, body: replaced(store, request, patchedBase(), admit) };
+  const next = patchedBase();
+  // A patch may nest what it adds below what is there.
+  checkInput(next);
+  return { code: 200, body: replaced(store, request, next, admit) };
 
   function patchedBase(): unknown {
-    switch (body.contentType.split(";")[0] ?? "") {
+    switch (body.mediaType) {
       case "application/json-patch+json":
         return jsonPatch(base, patch);
       case "application/merge-patch+json":
         return mergePatch(base, patch);
-      case "application/strategic-merge-patch+json":
-        return strategicPatch(resource, base, patch);
       default:
-        throw unknownFormat(body.contentType);
+        return strategicPatch(resource, base, patch);
     }
   }
 }

@@ -87,7 +87,7 @@ function freeAddress(family: Family, taken: ReadonlyMap<string, string>, name: s
 
 function portsOf(given: Spec, before: Spec, others: readonly ApiObject[], name: string): Spec {
   const { nodePorts, healthCheck } = needsOf(given);
-  const pool = poolOf(others);
+  const pool = poolOf(others, name);
   const ports = portsIn(given);
   for (const [i, { nodePort }] of ports.entries()) {
     const holder = pool.holderOf(nodePort);
@@ -97,8 +97,9 @@ function portsOf(given: Spec, before: Spec, others: readonly ApiObject[], name: 
   }
   for (const { nodePort } of ports) if (nodePort !== undefined) pool.take(nodePort);
   const wanted = nodePorts && given.allocateLoadBalancerNodePorts !== false;
+  const had = new Map(portsIn(before).map((port) => [portId(port), port.nodePort]));
   const whole = (port: Spec) =>
-    wanted ? { ...port, nodePort: port.nodePort ?? pool.take(hadBefore(port, before)) } : port;
+    wanted ? { ...port, nodePort: port.nodePort ?? pool.take(had.get(portId(port))) } : port;
   return {
     ...(ports.length === 0 ? {} : { ports: ports.map(whole) }),
     ...(healthCheck
@@ -107,22 +108,26 @@ function portsOf(given: Spec, before: Spec, others: readonly ApiObject[], name: 
   };
 }
 
-function hadBefore({ port, protocol }: Spec, before: Spec): unknown {
-  return portsIn(before).find((each) => each.port === port && each.protocol === protocol)?.nodePort;
+function portId({ port, protocol }: Spec): string {
+  return `${scalar(port)}/${scalar(protocol)}`;
 }
 
+const lastNodePort = 32_767;
+
 /** The node ports of everybody: who asks for one that is taken, or for none, gets a free one. */
-function poolOf(others: readonly ApiObject[]) {
+function poolOf(others: readonly ApiObject[], name: string) {
   const taken = new Map<unknown, string>();
   for (const other of others) {
     const { healthCheckNodePort, ...spec } = specOf(other);
     for (const port of [healthCheckNodePort, ...portsIn(spec).map(({ nodePort }) => nodePort)])
       if (port !== undefined) taken.set(port, titleOf(other));
   }
+  let next = 30_100;
   const free = () => {
-    let port = 30_100;
-    while (taken.has(port)) port++;
-    return port;
+    while (taken.has(next)) next++;
+    if (next > lastNodePort)
+      throw invalid("Service", name, "Invalid value: no node port is left", "spec.ports");
+    return next;
   };
   return {
     holderOf: (port: unknown) => taken.get(port),

@@ -2,6 +2,7 @@
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
 import { resources } from "../api/resources.ts";
 import type { ApiServer } from "../api/server.ts";
+import { CannotStart } from "../cannot-start.ts";
 import { type NodePlace, nodePlaces } from "../net/layout.ts";
 import type { Attached } from "../net/network.ts";
 import { endOf, isEnding } from "./farewell.ts";
@@ -15,6 +16,9 @@ export type PodNetwork = {
   attach(label: string, pod: string, node: NodePlace, ports: ReturnType<typeof containerPorts>): Attached;
   detach(label: string): void;
 };
+
+/** A timer for more than 25 days would fire at once, again and again. */
+const longestAlarmMs = 60_000;
 
 /** As many Events are remembered. */
 const eventLimit = 200;
@@ -108,7 +112,7 @@ export class Controller {
     }
     const next = Math.min(...this.#api.list("Pod").map(endOf));
     if (next !== Number.POSITIVE_INFINITY)
-      this.#alarm = setTimeout(() => this.reconcile(), next - now).unref();
+      this.#alarm = setTimeout(() => this.reconcile(), Math.min(next - now, longestAlarmMs)).unref();
   }
 
   /** Schedules a Pod, connects it, and says so in its status. */
@@ -124,7 +128,9 @@ export class Controller {
     let place = this.#attached.get(label);
     if (place === undefined || place.node !== node) {
       this.#network.detach(label);
-      place = this.#network.attach(label, pod.metadata.name, node, containerPorts(pod));
+      this.#attached.delete(label);
+      place = this.#attach(label, pod, node);
+      if (place === undefined) return;
       this.#attached.set(label, place);
       this.#tell(pod, "Started", `runs on ${node.name} at ${place.addresses.ipv4}`);
     }
@@ -150,6 +156,18 @@ export class Controller {
     if (dig(pod, "spec.nodeName") === undefined)
       this.#api.put({ ...pod, spec: { ...(pod.spec as object), nodeName: node.name }, status: wanted });
     else this.#setStatus(pod, wanted);
+  }
+
+  /** A Pod that cannot be connected waits, and the next change tries again. */
+  #attach(label: string, pod: ApiObject, node: NodePlace): Attached | undefined {
+    try {
+      return this.#network.attach(label, pod.metadata.name, node, containerPorts(pod));
+    } catch (error) {
+      if (!(error instanceof CannotStart)) throw error;
+      if (dig(pod, "status.phase") !== "Pending") this.#tell(pod, "FailedScheduling", error.message);
+      this.#setStatus(pod, { phase: "Pending" });
+      return undefined;
+    }
   }
 
   /** Where it says, or on the node with the fewest Pods of its kind that takes any. */
@@ -231,8 +249,17 @@ export class Controller {
     const services = this.#api
       .list("Service")
       .filter((service) => dig(service, "spec.type") !== "ExternalName");
-    const slices = this.#api.list("EndpointSlice");
-    const wanted = services.map((service) => endpointsOf(service, slices));
+    const slices = new Map<string, ApiObject[]>();
+    for (const slice of this.#api.list("EndpointSlice")) {
+      const { namespace, labels } = slice.metadata;
+      const key = `${namespace}/${labels?.["kubernetes.io/service-name"] ?? ""}`;
+      const known = slices.get(key);
+      if (known === undefined) slices.set(key, [slice]);
+      else known.push(slice);
+    }
+    const wanted = services.map((service) =>
+      endpointsOf(service, slices.get(`${service.metadata.namespace}/${service.metadata.name}`) ?? []),
+    );
     const names = new Set(wanted.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`));
     for (const old of this.#api.list("Endpoints"))
       if (!names.has(`${old.metadata.namespace}/${old.metadata.name}`)) this.#remove(old);

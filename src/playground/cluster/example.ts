@@ -1,5 +1,6 @@
 // The cluster the playground starts with: a small shop; what each Service shows stands above it.
 import { parseAllDocuments } from "yaml";
+import { checkInput } from "../api/input.ts";
 import { type Draft, isMap } from "../api/object.ts";
 
 /** An object as somebody would apply it. */
@@ -14,6 +15,7 @@ export function parseManifests(text: string): Manifest[] {
     if (object === null) return [];
     if (!isMap(object) || typeof object.kind !== "string")
       throw new Error("this is no Kubernetes object: it has no kind");
+    checkInput(object);
     return [object as Manifest];
   });
 }

@@ -5,12 +5,16 @@ import { type ApiObject, dig } from "../api/object.ts";
 /** Shorter than in a real cluster: somebody is watching. */
 const defaultGraceSeconds = 5;
 
+/** A day: a period without limit would lead to a date that cannot be written. */
+const mostGraceSeconds = 86_400;
+
 /** Pods that run linger; everything else goes at once. */
 export function farewell(now: () => number): Linger {
   return (object, asked) => {
     if (object.kind !== "Pod" || dig(object, "spec.nodeName") === undefined) return null;
     const own = dig(object, "spec.terminationGracePeriodSeconds");
-    const seconds = asked ?? (typeof own === "number" ? own : defaultGraceSeconds);
+    const wanted = asked ?? (typeof own === "number" ? own : defaultGraceSeconds);
+    const seconds = Math.min(wanted, mostGraceSeconds);
     if (seconds <= 0) return null;
     const end = Math.ceil(now() / 1000 + seconds) * 1000;
     // Who ends already does not end later.

@@ -1,12 +1,14 @@
 // On which nodes a Pod may be: those that take any, whose labels it asks for, and whose taints it tolerates. Pure.
-import { type ApiObject, dig, isMap, mapsIn } from "../api/object.ts";
+import { type ApiObject, dig, isMap, mapsIn, own } from "../api/object.ts";
 
 /** null: it may; else why not. */
 export function whyNot(pod: ApiObject, node: ApiObject): string | null {
   const { name, labels } = node.metadata;
   if (dig(node, "spec.unschedulable") === true) return `${name} is cordoned`;
   const wanted = dig(pod, "spec.nodeSelector");
-  const lacks = Object.entries(isMap(wanted) ? wanted : {}).find(([key, value]) => labels?.[key] !== value);
+  const lacks = Object.entries(isMap(wanted) ? wanted : {}).find(
+    ([key, value]) => own(labels, key) !== value,
+  );
   if (lacks !== undefined) return `${name} does not have the label ${lacks[0]}=${String(lacks[1])}`;
   const taint = mapsIn(dig(node, "spec.taints")).find(
     (each) => each.effect !== "PreferNoSchedule" && !tolerates(pod, each),

@@ -72,6 +72,7 @@ function freeNames(set: ApiObject, pods: readonly ApiObject[], count: number): s
   return names;
 }
 
+/** Of the template's metadata only labels and annotations are for Pods: with a deletionTimestamp none would ever stay. */
 function podOf(
   set: ApiObject,
   name: string,
@@ -79,13 +80,13 @@ function podOf(
   hash: string,
 ): Draft & { readonly kind: string } {
   const { metadata, spec } = isMap(template) ? template : {};
-  const own = isMap(metadata) ? metadata : {};
+  const { labels, annotations } = isMap(metadata) ? metadata : {};
   const { name: setName, namespace, uid } = set.metadata;
   return {
     kind: "Pod",
     metadata: {
-      ...own,
-      labels: { ...(isMap(own.labels) ? own.labels : {}), [hashLabel]: hash },
+      ...(isMap(annotations) ? { annotations } : {}),
+      labels: { ...(isMap(labels) ? labels : {}), [hashLabel]: hash },
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ownerReferences: [{ apiVersion: "apps/v1", kind: "Deployment", name: setName, uid, controller: true }],

@@ -1,6 +1,6 @@
 // From a Service and the Pods it selects to its EndpointSlices, as the EndpointSlice controller makes them. Pure.
 import { type Family, families } from "../../model/address.ts";
-import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, hasLabels, isMap, scalar } from "../api/object.ts";
 
 export type Slice = Draft & { readonly kind: "EndpointSlice" };
 
@@ -21,8 +21,7 @@ export function slicesOf(service: ApiObject, pods: readonly PlacedPod[]): Slice[
   if (!isMap(selector) || Object.keys(selector).length === 0) return [];
   const chosen = pods.filter(
     ({ object }) =>
-      object.metadata.namespace === service.metadata.namespace &&
-      Object.entries(selector).every(([key, value]) => object.metadata.labels?.[key] === value),
+      object.metadata.namespace === service.metadata.namespace && hasLabels(object.metadata.labels, selector),
   );
   const wanted = dig(service, "spec.ipFamilies");
   return families

@@ -1,7 +1,7 @@
 // What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
 import { badRequest, Failure } from "../api/failure.ts";
 import { type Objection, objections, value, wrong } from "../api/fields.ts";
-import { type ApiObject, type Draft, dig, isMap, mapsIn, scalar } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, hasLabels, isMap, mapsIn, scalar } from "../api/object.ts";
 import { schemas } from "../api/schemas.ts";
 import { nodePlaces } from "../net/layout.ts";
 import { fitted } from "./service-shape.ts";
@@ -104,8 +104,16 @@ function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
   ];
 }
 
+/** Every port is a socket of this machine. */
+const containerPortLimit = 100;
+
 /** A server listens on each port. */
 function containerObjections(draft: Draft, path: string): Objection[] {
+  const count = mapsIn(dig(draft, `${path}.containers`)).flatMap(({ ports }) => mapsIn(ports)).length;
+  if (count > containerPortLimit) {
+    const why = `a pod of the playground has at most ${containerPortLimit} container ports, not ${count}`;
+    return [value(`${path}.containers`, `Too many: ${why}`)];
+  }
   return mapsIn(dig(draft, `${path}.containers`)).flatMap((container, i) =>
     mapsIn(container.ports).flatMap(({ containerPort: port }, j) =>
       typeof port === "number" && (port < 1 || port > 65_535)
@@ -140,7 +148,7 @@ function selectorObjections(draft: Draft, old: ApiObject | null): Objection[] {
   const before = dig(old, "spec.selector.matchLabels");
   if (isMap(before) && JSON.stringify(sorted(before)) !== JSON.stringify(sorted(wanted)))
     return [wrong("spec.selector", wanted, "may not change once set")];
-  const matches = Object.entries(wanted).every(([key, each]) => isMap(labels) && labels[key] === each);
+  const matches = isMap(labels) && hasLabels(labels as Record<string, string>, wanted);
   return matches
     ? []
     : [wrong("spec.template.metadata.labels", labels ?? {}, `spec.selector wants ${JSON.stringify(wanted)}`)];

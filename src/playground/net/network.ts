@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Native, native } from "../../host/netlink/native.ts";
 import type { Family } from "../../model/address.ts";
+import { CannotStart } from "../cannot-start.ts";
 import { type EchoPort, type Inside, startEcho } from "./echo.ts";
 import {
   foundationCommands,
@@ -45,13 +46,18 @@ export class Network {
     return (action) => this.#native.inside(namespacePath(namespaceName(label)), action);
   }
 
+  /** A socket that listens on 127.0.0.1 at a place, and is not reachable from any other. */
+  listenOnLoopback(label: string, port: number): number {
+    return this.inside(label)(() => this.#native.listenOnLoopback(port));
+  }
+
   attach(label: string, pod: string, node: NodePlace, ports: readonly EchoPort[]): Attached {
     const taken = new Set(
       [...this.#pods.values()].filter((each) => each.node === node).map(({ index }) => index),
     );
     let index = 1;
     while (taken.has(index)) index++;
-    if (index > 250) throw new Error(`Cannot connect pod ${pod}: ${node.name} has no address left`);
+    if (index > 250) throw new CannotStart(`cannot connect pod ${pod}: ${node.name} has no address left`);
     const netns = namespaceName(label);
     addNamespaces([netns]);
     try {
