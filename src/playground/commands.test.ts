@@ -31,10 +31,10 @@ it("answers are told one by one, as they come", async () => {
   const heard: number[] = [];
   const send = async (from: string, to: string) => {
     heard.push(told.length);
-    return { from, to, fate: { kind: "refused", ms: 1 } };
+    return { from, to, fate: { kind: "rejected", node: "node-a", ms: 1 } };
   };
   const lines = await runLine({ send } as unknown as Playground, "send a b 3", (line) => told.push(line));
   expect(heard).toEqual([0, 1, 2]);
-  expect(told).toEqual(Array(3).fill("a → b: refused at once; 1 ms"));
+  expect(told).toEqual(Array(3).fill("a → b: rejected by the proxy of node-a; 1 ms"));
   expect(lines).toEqual(told);
 });

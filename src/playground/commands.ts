@@ -113,7 +113,7 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: "all rules there go, and see them repaired",
     run: changing((playground, [name]) => {
       playground.flush(named(name, "flush node-a"));
-      return `the rules of ${name} were flushed by somebody else`;
+      return `all rules of ${name} were flushed, as another program might do`;
     }),
   },
   wait: {
@@ -207,8 +207,10 @@ function fateText(fate: Fate): string {
         ? `answered by ${endpoint}`
         : `answered by ${pod} on ${node} (${endpoint}), which saw ${saw}`;
     }
+    case "rejected":
+      return `rejected by the proxy of ${fate.node}`;
     case "refused":
-      return "refused at once";
+      return fate.by === null ? "refused" : `refused by ${fate.by}: nothing listens there`;
     case "closed":
       return "taken and closed without an answer";
     case "silence":
@@ -229,13 +231,11 @@ function wholeNumber(text: string, least: number, most: number, example: string)
   throw new CannotDo(`say a number from ${least} to ${most}, for example: ${example}`);
 }
 
-/** A change, and then the proxies have caught up with it. */
-function changing(
-  change: (playground: Playground, args: readonly string[]) => string | Promise<string>,
-): Command["run"] {
-  return async (playground, args) => {
-    const line = await change(playground, args);
+/** A change, which is printed before the proxies report what they did about it; then they have caught up with it. */
+function changing(change: (playground: Playground, args: readonly string[]) => string): Command["run"] {
+  return async (playground, args, tell) => {
+    tell(change(playground, args));
     await playground.settled();
-    return [line];
+    return [];
   };
 }

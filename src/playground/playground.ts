@@ -37,6 +37,7 @@ import { nodePlaces, outsideAddresses } from "./net/layout.ts";
 import { namespaceName, runScriptIn, startGuardian, statePath, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type Fate, send } from "./net/send.ts";
+import { refuserOf, trackFlows } from "./net/tracked.ts";
 
 export type PlaygroundOptions = {
   readonly mode: Mode;
@@ -137,12 +138,24 @@ export class Playground {
   async send(from: string, to: string): Promise<Sent> {
     const place = this.#placeOf(from, to);
     const snapshot = await this.snapshot(place.node);
-    const { packet } = this.#question(snapshot, place, to);
+    const { routes, family, packet } = this.#question(snapshot, place, to);
     if (packet.to.protocol !== "tcp" && packet.to.protocol !== "udp")
       throw new CannotDo(`cannot send ${packet.to.protocol} here`);
     const source = place.sender.kind === "outside" ? packet.from.address : undefined;
     const destination = { address: packet.to.address, port: packet.to.port, protocol: packet.to.protocol };
-    return { from, to, fate: await send(this.#network.inside(place.label), destination, source) };
+    const tracking = await trackFlows(destination);
+    try {
+      const fate = await send(this.#network.inside(place.label), destination, source);
+      if (fate.kind !== "refused") return { from, to, fate };
+      const refuser = refuserOf(destination, place.node, await tracking.flows());
+      if (refuser.kind === "listener") return { from, to, fate: { ...fate, by: refuser.endpoint } };
+      // A kernel that does not report connections looks the same: the rules must agree.
+      const { outcome } = judges[this.mode](routes[family], packet);
+      const isKnown = refuser.node !== place.node || outcome.kind === "reject";
+      return { from, to, fate: isKnown ? { kind: "rejected", node: refuser.node, ms: fate.ms } : fate };
+    } finally {
+      tracking.stop();
+    }
   }
 
   /** Why a packet meets the fate it meets, as the node it starts on (or arrives at) sees it. */

@@ -43,7 +43,9 @@ export class TerminalView {
     const count = (this.#syncs.get(news.node)?.count ?? 0) + 1;
     this.#syncs.set(news.node, { news, count, at: Date.now() });
     if (news.trigger === "drift")
-      this.say(`${news.node}: rules changed by somebody else were repaired in ${news.ms} ms`);
+      this.say(
+        `${news.node}: ${familyName(news)} rules that another program changed were repaired in ${news.ms} ms`,
+      );
   }
 
   say(line: string): void {
@@ -162,4 +164,8 @@ export class TerminalView {
     const column = promptColumn(this.#line, screen.width);
     output.write(`\u001b[?25l\u001b[H${frame}\u001b[${screen.height};${column}H\u001b[?25h`);
   }
+}
+
+function familyName({ family }: SyncNews): string {
+  return family.endsWith("6") ? "IPv6" : "IPv4";
 }

@@ -46,6 +46,7 @@ const state: ViewState = {
   services: [
     object("Service", "web", {
       spec: { clusterIP: "172.30.0.10", ports: [{ port: 80, nodePort: 30080, protocol: "TCP" }] },
+      status: { loadBalancer: { ingress: [{ ip: "198.51.100.10" }] } },
     }),
     object("Service", "broken", {
       spec: { clusterIP: "172.30.0.14", ports: [{ port: 80, protocol: "TCP" }] },
@@ -124,7 +125,7 @@ describe("the live view", () => {
     expect(text).toContain("web-1@a web-2@b!");
     expect(text).toContain("80:30080/tcp");
     expect(text).toContain("nobody: refused");
-    expect(text).toContain("4 syncs, 5 s ago: change, 1 port, 2 operations, 3 ms");
+    expect(text).toContain("4 syncs  5 s ago: change, 1 port, 2 operations, 3 ms");
     expect(text).toContain("node-b drained");
   });
 
@@ -140,8 +141,49 @@ describe("the live view", () => {
       renderView({ ...state, slices }, { width, height: 24, colour: false }).find((each) =>
         each.startsWith("web "),
       );
-    expect(line(80)).toMatch(/ web-0@a↓ web-1@a web-2@a \+9$/);
+    expect(line(80)).toMatch(/ web-0@a↓ web-1@a \+10$/);
     expect(line(200)).toMatch(/ web-11@a$/);
+  });
+
+  it("user/6: shows load-balancer addresses, and leaves them out where there is no room", () => {
+    const [balanced, plain] = state.services as [ApiObject, ApiObject];
+    const services = [
+      balanced,
+      { ...plain, spec: { ...(plain.spec as object), externalIPs: ["198.51.100.13", "198.51.100.14"] } },
+      object("Service", "new", { spec: { type: "LoadBalancer", clusterIP: "172.30.0.15" } }),
+    ];
+    const shown = (width: number) =>
+      renderView({ ...state, services }, { width, height: 24, colour: false }).join("\n");
+    expect(shown(90)).toMatch(/^SERVICE +CLUSTER-IP +EXTERNAL-IP +PORT/m);
+    expect(shown(90)).toMatch(/^web +172\.30\.0\.10 +198\.51\.100\.10 /m);
+    expect(shown(90)).toMatch(/^broken +172\.30\.0\.14 +198\.51\.100\.13 \+1 /m);
+    expect(shown(90)).toMatch(/^new +172\.30\.0\.15 +pending /m);
+    expect(shown(60)).not.toContain("EXTERNAL-IP");
+  });
+
+  it("user/6: aligns its columns: those of Services below their headings, those of nodes below each other", () => {
+    const long = object("Service", "six", {
+      spec: { clusterIP: "fd30::1234:5678:9abc", ports: [{ port: 443, nodePort: 30443 }, { port: 1 }] },
+    });
+    const busy = { news: state.syncs.get("node-a")!.news, count: 123, at: 0 };
+    const wide = {
+      ...state,
+      services: [...state.services, long],
+      syncs: new Map(state.syncs).set("node-b", busy),
+    };
+    for (const colour of [false, true]) {
+      const lines = renderView(wide, { width: 120, height: 24, colour }).map((line) =>
+        line.replaceAll(/\u001b\[\d+m/g, ""),
+      );
+      const at = (start: string, text: string) => lines.find((line) => line.startsWith(start))!.indexOf(text);
+      const columns = ["CLUSTER-IP", "EXTERNAL-IP", "PORT", "ENDPOINTS"].map((name) => at("SERVICE", name));
+      expect([at("web", "172."), at("web", "198."), at("web", "80:"), at("web", "web-1@a")]).toEqual(columns);
+      expect([at("six", "fd30"), at("six", "443:"), at("six", "nobody")]).toEqual([
+        columns[0],
+        ...columns.slice(2),
+      ]);
+      for (const text of [" pod", "sync", "5 s ago"]) expect(at("node-a", text)).toBe(at("node-b", text));
+    }
   });
 
   it("has colours only when asked", () => {

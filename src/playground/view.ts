@@ -1,5 +1,5 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
-import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
+import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/object.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Line } from "./line.ts";
 import { cut, folded, padded, tail, widthOf } from "./text.ts";
@@ -37,7 +37,7 @@ export function renderView(state: ViewState, screen: Screen): string[] {
     paint.dim(`kubectl --kubeconfig ${state.kubeconfig} get services`),
     "",
   ];
-  const nodes = ["", ...state.nodes.map((node) => nodeLine(node, state, paint))];
+  const nodes = ["", ...nodeLines(state, paint)];
   const hint = "Enter sends samples · send explain scale stop kill drain flush help quit";
   const foot = [paint.dim(hint), `${state.busy ? "…" : ">"} ${promptText(state.line, screen.width)}`];
   const rules = 2;
@@ -70,37 +70,69 @@ function serviceLines(state: ViewState, paint: Painter, width: number, room: num
   const rows = shown.map((service) => ({
     service,
     title: titleOf(service, several),
-    address: scalar(dig(service, "spec.clusterIP")) || "none",
-    port: portText(service),
+    cells: cellsOf(service),
   }));
-  const longest = (least: number, texts: readonly string[]) =>
-    Math.max(least, ...texts.map((text) => text.length));
   const titles = rows.map(({ title: { name, traits } }) => name + traits);
   // Long names get more room where there is some.
-  const columns = [
-    Math.min(longest(19, titles), Math.max(19, Math.floor(width / 4))),
-    longest(
-      13,
-      rows.map(({ address }) => address),
-    ),
-    longest(
-      14,
-      rows.map(({ port }) => port),
-    ),
-  ] as const;
-  const left = width - columns.reduce((sum, each) => sum + each + 1, 0);
-  const row = (...cells: readonly [string, string, string, string]) =>
-    cells.map((cell, i) => padded(cell, columns[i] ?? widthOf(cell))).join(" ");
+  const titleWidth = Math.min(longest(19, titles), Math.max(19, Math.floor(width / 4)));
+  const widthsOf = (names: readonly (keyof Cells)[]) =>
+    names.map((name) => ({
+      name,
+      width: longest(
+        leastWidths[name],
+        rows.map((row) => row.cells[name]),
+      ),
+    }));
+  const roomLeft = (columns: ReturnType<typeof widthsOf>) =>
+    width - columns.reduce((sum, each) => sum + each.width + 1, titleWidth + 1);
+  // Where there is no room for both, endpoints come before the addresses of load balancers.
+  const all = widthsOf(["address", "external", "port"]);
+  const isOutside = rows.some((row) => row.cells.external !== "");
+  const cells = isOutside && roomLeft(all) >= leastEndpoints ? all : widthsOf(["address", "port"]);
+  const left = roomLeft(cells);
+  const line = (title: string, textOf: (name: keyof Cells) => string, last: string) =>
+    [padded(title, titleWidth), ...cells.map((each) => padded(textOf(each.name), each.width)), last].join(
+      " ",
+    );
   const legend = "ENDPOINTS (! unready, ↓ ending)";
   return [
-    paint.dim(row("SERVICE", "CLUSTER-IP", "PORT", legend.length > left ? "ENDPOINTS" : legend)),
-    ...rows.map(({ service, title, address, port }) =>
-      row(titleText(title, columns[0]), address, port, endpointText(service, state, paint, left)),
+    paint.dim(line("SERVICE", (name) => headings[name], legend.length > left ? "ENDPOINTS" : legend)),
+    ...rows.map(({ service, title, cells: texts }) =>
+      line(titleText(title, titleWidth), (name) => texts[name], endpointText(service, state, paint, left)),
     ),
     ...(shown.length < state.services.length
       ? [paint.dim(`… and ${state.services.length - shown.length} more`)]
       : []),
   ];
+}
+
+type Cells = { readonly address: string; readonly external: string; readonly port: string };
+
+const headings: Cells = { address: "CLUSTER-IP", external: "EXTERNAL-IP", port: "PORT" };
+const leastWidths = { address: 11, external: 13, port: 12 } as const;
+const leastEndpoints = 16;
+
+function cellsOf(service: ApiObject): Cells {
+  return {
+    address: scalar(dig(service, "spec.clusterIP")) || "none",
+    external: externalText(service),
+    port: portText(service),
+  };
+}
+
+/** The first address outside the cluster, a load balancer's before others, and how many more there are. */
+function externalText(service: ApiObject): string {
+  const balancers = mapsIn(dig(service, "status.loadBalancer.ingress")).map(({ ip, hostname }) =>
+    scalar(ip ?? hostname),
+  );
+  const others = dig(service, "spec.externalIPs");
+  const [first, ...more] = [...balancers, ...(Array.isArray(others) ? others.map(scalar) : [])];
+  if (first === undefined) return dig(service, "spec.type") === "LoadBalancer" ? "pending" : "";
+  return more.length === 0 ? first : `${first} +${more.length}`;
+}
+
+function longest(least: number, texts: readonly string[]): number {
+  return Math.max(least, ...texts.map(widthOf));
 }
 
 /** What was said, between two rules that tell how much more of it there is. */
@@ -207,16 +239,45 @@ function portText(service: ApiObject): string {
   return `${scalar(first.port)}${nodePort}/${protocol}${more.length === 0 ? "" : ` +${more.length}`}`;
 }
 
-function nodeLine(node: ApiObject, state: ViewState, paint: Painter): string {
-  const { name } = node.metadata;
-  const pods = state.pods.filter((pod) => dig(pod, "spec.nodeName") === name).length;
-  const cordoned = dig(node, "spec.unschedulable") === true ? paint.bad(" drained") : "";
-  const sync = state.syncs.get(name);
-  const last =
-    sync === undefined
-      ? "not synced yet"
-      : `${count(sync.count, "sync")}, ${ago(state.now - sync.at)}: ${syncText(sync.news)}`;
-  return `${paint.bold(name)}${cordoned}  ${count(pods, "pod")}  ${paint.dim(last)}`;
+/** One line for each node, in columns. */
+function nodeLines(state: ViewState, paint: Painter): string[] {
+  const rows = state.nodes.map((node) => {
+    const { name } = node.metadata;
+    const cordoned = dig(node, "spec.unschedulable") === true ? paint.bad(" drained") : "";
+    const sync = state.syncs.get(name);
+    return {
+      name: `${paint.bold(name)}${cordoned}`,
+      pods: state.pods.filter((pod) => dig(pod, "spec.nodeName") === name).length,
+      syncs: sync?.count ?? 0,
+      last: sync === undefined ? "not synced yet" : `${ago(state.now - sync.at)}: ${syncText(sync.news)}`,
+    };
+  });
+  const width = longest(
+    0,
+    rows.map(({ name }) => name),
+  );
+  const pods = countColumn(
+    rows.map((row) => row.pods),
+    "pod",
+  );
+  const syncs = countColumn(
+    rows.map((row) => row.syncs),
+    "sync",
+  );
+  return rows.map(
+    (row, i) => `${padded(row.name, width)}  ${pods[i]}  ${paint.dim(`${syncs[i]}  ${row.last}`)}`,
+  );
+}
+
+/** `1 pod`, `12 pods`: numbers end below each other, and so begin the words. */
+function countColumn(numbers: readonly number[], word: string): string[] {
+  const digits = Math.max(...numbers.map((number) => String(number).length));
+  return numbers.map((number) =>
+    padded(
+      count(number, word).padStart(digits + 1 + word.length + (number === 1 ? 0 : 1)),
+      digits + 2 + word.length,
+    ),
+  );
 }
 
 function syncText({ trigger, changedPorts, operations, ms }: SyncNews): string {

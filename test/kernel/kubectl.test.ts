@@ -66,7 +66,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
 
     expect(await kubectl("scale deployment/hello --replicas=0")).toContain("scaled");
     await gone("hello-1", "hello-2");
-    expect(await met("svc/shop/hello:80")).toBe("refused");
+    expect(await met("svc/shop/hello:80")).toBe("rejected");
 
     await kubectl("scale deployment/hello --replicas=1");
     await kubectl(`patch service hello -p {"spec":{"externalTrafficPolicy":"Local"}}`);

@@ -24,7 +24,7 @@ describe("the playground", () => {
   it("lives on a terminal of 80×24 without colour", async () => {
     const terminal = open("stty cols 80 rows 24; export NO_COLOR=1;", "--port=0");
     await terminal.shows("Enter sends samples");
-    expect(terminal.screen()).toContain("SERVICE             CLUSTER-IP    PORT");
+    expect(terminal.screen()).toContain("SERVICE             CLUSTER-IP  EXTERNAL-IP   PORT");
     expect(terminal.screen()).not.toContain("\u001b[1m");
     for (const line of terminal.screen().split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 
@@ -67,6 +67,14 @@ describe("the playground", () => {
     const terminal = open("stty cols 200 rows 50;", "--port=0");
     await terminal.shows("Enter sends samples");
     expect(terminal.screen()).toContain("\u001b[32mcart-1@a\u001b[0m");
+    // user/6: what was done comes before what the proxy did about it, in both families.
+    terminal.type("flush node-a\r");
+    const repairs = "rules that another program changed were repaired";
+    await terminal.shows(`node-a: IPv4 ${repairs}`);
+    await terminal.shows(`node-a: IPv6 ${repairs}`);
+    expect(terminal.screen()).toMatch(
+      /> flush node-a\n +all rules of node-a were flushed[^\n]*\nnode-a: IPv[46] rules[^\n]*\nnode-a: IPv[46] rules/,
+    );
     terminal.type("quit\r");
     expect(await terminal.ended).toBe(0);
   });

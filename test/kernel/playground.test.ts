@@ -33,7 +33,7 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
   const place = groundFor(mode, reason);
   /** What callers of a Service without endpoints meet; a relay takes them before it knows. */
   const nobody =
-    mode === "userspace" ? { tcp: "closed", udp: "silence" } : { tcp: "refused", udp: "refused" };
+    mode === "userspace" ? { tcp: "closed", udp: "silence" } : { tcp: "rejected", udp: "rejected" };
 
   it("gives real packets the fate that explain tells", async () => {
     const differences: string[] = [];
@@ -98,6 +98,28 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(nobody.udp);
   });
 
+  it("user/6: tells a rejection by the proxy from a refusal where nothing listens", async () => {
+    const deaf = { kind: "Service", metadata: { name: "deaf", namespace: "shop" } };
+    const ports = [
+      { name: "tcp", port: 80, targetPort: 81 },
+      { name: "udp", port: 80, targetPort: 81, protocol: "UDP" },
+    ];
+    place.ground.apply({ ...deaf, spec: { selector: { app: "web" }, ports } });
+    await place.ground.settled();
+    const outcome = async (from: string, to: string) =>
+      (await runLine(place.ground, `send ${from} ${to}`))[0];
+    const rejected = mode === "userspace" ? /taken and closed/ : /rejected by the proxy of node-a;/;
+    const refused =
+      mode === "userspace" ? /taken and closed/ : /refused by 10\.0\.\d\.\d+:81: nothing listens/;
+    expect(await outcome("web-1", "svc/shop/broken:80")).toMatch(rejected);
+    expect(await outcome("web-1", "svc/shop/deaf:tcp")).toMatch(refused);
+    expect(await outcome("web-1", "svc/shop/deaf:udp")).toMatch(mode === "userspace" ? /no answer/ : refused);
+    expect(await outcome("outside", "nodeport:30999")).toMatch(
+      /refused by 192\.168\.0\.2:30999: nothing listens there;/,
+    );
+    place.ground.api.remove("Service", "shop", "deaf");
+  });
+
   it("starts a proxy again that was killed", async () => {
     const status = () => ask(place.ground.statusSocketOf("node-b"), "/").catch(() => null);
     const before = (await status())?.pid;
@@ -133,8 +155,9 @@ function canMeet(from: string, to: string): boolean {
 
 /** Whether what a packet met is among what explain tells. */
 function agrees(told: string, met: string): boolean {
+  if (met === "rejected") return /^outcome +reject/m.test(told);
   // A packet that is left alone finds nobody who listens.
-  if (met === "refused") return /^outcome +(reject|pass)/m.test(told);
+  if (met === "refused") return /^outcome +pass/m.test(told);
   if (met === "closed") return /^outcome +close/m.test(told);
   // A relay that has nobody to give a datagram to does not answer it.
   if (met === "silence") return /^outcome +(drop|close)/m.test(told);

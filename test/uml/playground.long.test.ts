@@ -15,7 +15,7 @@ const met = [
   ...Array(2).fill("answered by cart"),
   "answered by web",
   "no answer",
-  "refused",
+  "rejected",
   "answered by dns",
   ...Array(3).fill("answered by web"),
   "answered by web",
@@ -30,7 +30,7 @@ it("makes the tour, and leaves nothing behind", async ({ skip }) => {
     .split("\n")
     .map((line) => JSON.parse(line) as Told);
   const fates = told.flatMap(
-    ({ outcome }) => / (answered by \w+|no answer|refused)/.exec(outcome ?? "")?.[1] ?? [],
+    ({ outcome }) => / (answered by \w+|no answer|rejected|refused)/.exec(outcome ?? "")?.[1] ?? [],
   );
   expect(fates).toEqual(met);
   expect(stdout).toContain("ipvs mode on node-a and node-b");

@@ -11,7 +11,10 @@ export type Destination = {
 
 export type Fate =
   | { readonly kind: "answered"; readonly by: Greeting; readonly ms: number }
-  | { readonly kind: "refused"; readonly ms: number }
+  /** By a rule of the proxy on this node. */
+  | { readonly kind: "rejected"; readonly node: string; readonly ms: number }
+  /** `by`: where nothing listens; null: it is not known. */
+  | { readonly kind: "refused"; readonly by: string | null; readonly ms: number }
   /** Somebody took the connection and ended it. */
   | { readonly kind: "closed"; readonly ms: number }
   | { readonly kind: "silence"; readonly ms: number }
@@ -42,7 +45,7 @@ function sendHttp(inside: Inside, { address, port }: Destination, source: string
     const call = inside(() => request(options));
     const timer = setTimeout(() => call.destroy(new Error(gaveUp)), patienceMs);
     call.on("close", () => clearTimeout(timer));
-    call.on("error", (error: NodeJS.ErrnoException) => resolve({ kind: kindOf(error), ms: ms() }));
+    call.on("error", (error: NodeJS.ErrnoException) => resolve(failureOf(error, ms())));
     call.on("response", (response) => {
       let text = "";
       response.setEncoding("utf8");
@@ -56,10 +59,11 @@ function sendHttp(inside: Inside, { address, port }: Destination, source: string
   });
 }
 
-function kindOf(error: NodeJS.ErrnoException): "refused" | "closed" | "silence" | "unreachable" {
-  if (error.code === "ECONNREFUSED") return "refused";
-  if (error.code === "ECONNRESET" && error.message !== gaveUp) return "closed";
-  return error.code === "EHOSTUNREACH" || error.code === "ENETUNREACH" ? "unreachable" : "silence";
+function failureOf(error: NodeJS.ErrnoException, ms: number): Fate {
+  if (error.code === "ECONNREFUSED") return { kind: "refused", by: null, ms };
+  if (error.code === "ECONNRESET" && error.message !== gaveUp) return { kind: "closed", ms };
+  const isUnreachable = error.code === "EHOSTUNREACH" || error.code === "ENETUNREACH";
+  return { kind: isUnreachable ? "unreachable" : "silence", ms };
 }
 
 function sendUdp(inside: Inside, { address, port }: Destination, source: string | undefined): Promise<Fate> {
@@ -72,7 +76,7 @@ function sendUdp(inside: Inside, { address, port }: Destination, source: string 
       clearTimeout(timer);
       resolve(fate);
     };
-    socket.on("error", (error: NodeJS.ErrnoException) => settle({ kind: kindOf(error), ms: ms() }));
+    socket.on("error", (error: NodeJS.ErrnoException) => settle(failureOf(error, ms())));
     socket.on("message", (text) =>
       settle({ kind: "answered", by: greetingOf(text.toString(), address, port), ms: ms() }),
     );
