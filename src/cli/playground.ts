@@ -85,7 +85,7 @@ function mistakeIn(given: OwnFlags): string | null {
   if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
     return `--port must be a port, for example --port=7443, not ${JSON.stringify(given.port)}`;
   if (process.getuid?.() !== 0)
-    return "it makes network namespaces, which needs root: try sudo. Without root: turnout render --source=files:examples/shop --node=node-a";
+    return "the playground needs root, because it makes network namespaces: try sudo. Without root: turnout render --source=files:examples/shop --node=node-a";
   return null;
 }
 
