@@ -23,7 +23,7 @@ import { serveStatus } from "../src/observe/status-socket.ts";
 import { ApiServer } from "../src/playground/api/server.ts";
 
 const root = join(import.meta.dirname, "..");
-const shop = ["--source", `files:${join(root, "examples/shop")}`, "--node=node-a"];
+const shop = ["--source", `files:${join(root, "test/support/shop")}`, "--node=node-a"];
 const scratch = mkdtempSync(join(tmpdir(), "turnout-commands-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
@@ -93,7 +93,7 @@ describe("explain", () => {
     [["outside", "nodeport:30080", ...shop, "-o"], "for example -o json"],
     [["outside", "nodeport:30080", ...shop, "--cluster-cidr=foo"], "--cluster-cidr=10.0.0.0/8"],
     [
-      ["outside", "nodeport:30080", `--source=${join(root, "examples/shop")}`, "--node=a"],
+      ["outside", "nodeport:30080", `--source=${join(root, "test/support/shop")}`, "--node=a"],
       "did you mean files:",
     ],
     [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
@@ -283,7 +283,7 @@ describe("the configuration", () => {
 describe("diff", () => {
   it("tells which packets meet another fate", async () => {
     const file = join(scratch, "new.yaml");
-    const text = readFileSync(join(root, "examples/shop/shop.yaml"), "utf8");
+    const text = readFileSync(join(root, "test/support/shop/shop.yaml"), "utf8");
     writeFileSync(
       file,
       text.replace("nodePort: 30080", "nodePort: 30090").replace("[10.0.2.1]", "[10.0.2.7]"),
@@ -316,7 +316,7 @@ describe("diff", () => {
 
   it("tells when one side does not know the node", async () => {
     const file = join(scratch, "no-node.yaml");
-    const documents = readFileSync(join(root, "examples/shop/shop.yaml"), "utf8").split("\n---\n");
+    const documents = readFileSync(join(root, "test/support/shop/shop.yaml"), "utf8").split("\n---\n");
     writeFileSync(file, documents.filter((each) => !each.includes("kind: Node\n")).join("\n---\n"));
     const { err } = await said(diff, ...shop, `--against=files:${file}`);
     expect(err).toBe(
@@ -400,7 +400,7 @@ describe("run", () => {
     [["now"], 'cannot use "now"; it takes flags alone'],
     [["--source"], "--source needs a value"],
     [["--source=nowhere"], "files:PATH"],
-    [[`--source=${join(root, "examples/shop")}`], "did you mean files:"],
+    [[`--source=${join(root, "test/support/shop")}`], "did you mean files:"],
     [["--nftables-ownership=mine"], '--nftables-ownership must be plain or owned, not "mine"'],
     [["--health-answers="], '--health-answers must be honest or upstream, not ""'],
     [["--config-changes=never"], '--config-changes must be restart, apply or apply-live-only, not "never"'],

@@ -23,7 +23,7 @@ import {
 import { readStories } from "./stories.ts";
 
 const root = join(import.meta.dirname, "..");
-const shop = ["--source", `files:${join(root, "examples/shop")}`, "--node=node-a"];
+const shop = ["--source", `files:${join(root, "test/support/shop")}`, "--node=node-a"];
 const scratch = mkdtempSync(join(tmpdir(), "turnout-doctor-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 

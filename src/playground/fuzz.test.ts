@@ -3,31 +3,14 @@
 import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { memoryNetwork } from "../../test/support/memory-network.ts";
 import { resources } from "./api/resources.ts";
 import { ApiServer } from "./api/server.ts";
-import { CannotStart } from "./cannot-start.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
-import { Controller, type PodNetwork } from "./cluster/controller.ts";
+import { Controller } from "./cluster/controller.ts";
 import { exampleManifests, parseManifests } from "./cluster/example.ts";
 import { farewell } from "./cluster/farewell.ts";
 import { foundation } from "./cluster/foundation.ts";
-import { podAddresses } from "./net/layout.ts";
-
-/** Gives addresses, and refuses more pods than a node has room for. */
-function memoryNetwork(): PodNetwork {
-  const taken = new Map<string, number>();
-  return {
-    attach(label, pod, node) {
-      const used = new Set(taken.values());
-      let index = 1;
-      while (used.has(index)) index++;
-      if (index > 250) throw new CannotStart(`cannot connect pod ${pod}: no address is left`);
-      taken.set(label, index);
-      return { node, addresses: podAddresses(node, index) };
-    },
-    detach: (label) => void taken.delete(label),
-  };
-}
 
 const hostileKeys = [
   "__proto__",

@@ -22,7 +22,7 @@ const stops: readonly Stop[] = [
     commands: ["send outside:203.0.113.9 198.51.100.10:80", "send outside:203.0.113.200 198.51.100.10:80"],
   },
   {
-    say: "broken selects no pod: callers are refused at once instead of waiting.",
+    say: "broken selects no pod: clients are rejected immediately instead of waiting.",
     commands: ["send web-1 svc/shop/broken:80"],
   },
   { say: "DNS, over UDP.", commands: ["send web-1 svc/shop/dns:53"] },

@@ -21,7 +21,7 @@ it.each([
   [["explain", "node", "svc/shop/web"], 0, "forward to one of 2"],
   [["diff", `--against=files:${join(scratch, "new.yaml")}`], 3, "~ shop/web:http"],
 ])("turnout %j waits until files that were written just now are at rest", (argv, code, words) => {
-  const shop = join(root, "examples/shop/shop.yaml");
+  const shop = join(root, "test/support/shop/shop.yaml");
   writeFileSync(join(scratch, "new.yaml"), readFileSync(shop, "utf8").replace("30080", "30090"));
   cpSync(shop, join(scratch, "shop.yaml"));
   const line = [...argv, `--source=files:${join(scratch, "shop.yaml")}`, "--node=node-a"];
@@ -36,7 +36,7 @@ it.for([
   ["turnout", "doctor", "migrate", "--from=ipvs", "--to=nftables", "--live", "--node=node-a"],
   ["turnout", "run", "--mode=nftables"],
 ])("user/5: %j of a user who is not root says so in one line, before anything else", (line, { skip }) => {
-  expectRefusal([...line, `--source=files:${join(root, "examples/shop")}`], skip);
+  expectRefusal([...line, `--source=files:${join(root, "test/support/shop")}`], skip);
 });
 
 it.for([[], ["--config=/nonexistent"], ["--cleanup"], ["--init-only"]])(

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { groundFor, reasonNotToPlay } from "./ground.ts";
 
+const root = join(import.meta.dirname, "..", "..");
 const reason = reasonNotToPlay();
 
 const debians = "/usr/bin/kubectl";
@@ -86,6 +87,19 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await expect(watching).rejects.toThrow("Command failed");
     expect(await kubectl("delete -f -", hello)).toContain('service "hello" deleted');
     expect(await met("svc/shop/web:80")).toMatch(/^web-/);
+  });
+
+  it("user/6: applies examples/shop, which is the shop that is there", async () => {
+    const before = await kubectl(
+      "get services,endpointslices,nodes -o jsonpath={range.items[*]}{.spec}{.endpoints}{end}",
+    );
+    const applied = await kubectl(`apply -f ${join(root, "examples", "shop")}`);
+    expect(applied.trim().split("\n")).toHaveLength(12);
+    expect(await met("svc/shop/cart:80")).toBe("cart-1");
+    expect(await met("svc/shop/broken:80")).toBe("rejected");
+    expect(
+      await kubectl("get services,endpointslices,nodes -o jsonpath={range.items[*]}{.spec}{.endpoints}{end}"),
+    ).toBe(before);
   });
 
   it("describes a Service with its endpoints and named ports", async () => {

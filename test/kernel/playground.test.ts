@@ -26,7 +26,7 @@ const places = [
   "198.51.100.10:80",
   "[2001:db8::2]:30080",
   "[2001:db8::3]:30080",
-  "[fd30::101]:80",
+  "[fd30::10]:80",
 ];
 
 describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s mode", (mode) => {

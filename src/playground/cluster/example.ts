@@ -1,4 +1,4 @@
-// The cluster the playground starts with: a small shop; what each Service shows stands above it.
+// The cluster the playground starts with: the shop of examples/shop, with Deployments in place of its EndpointSlices.
 import { parseAllDocuments } from "yaml";
 import { checkInput } from "../api/input.ts";
 import { type Draft, isMap } from "../api/object.ts";
@@ -43,6 +43,7 @@ metadata: { name: web, namespace: shop }
 spec:
   type: LoadBalancer
   clusterIP: 172.30.0.10
+  clusterIPs: [172.30.0.10, "fd30::10"]
   ipFamilyPolicy: PreferDualStack
   selector: { app: web }
   ports: [{ name: http, port: 80, targetPort: 8080, nodePort: 30080 }]
@@ -80,7 +81,7 @@ spec:
   selector: { app: dns }
   ports: [{ name: dns, port: 53, protocol: UDP, targetPort: 5353 }]
 ---
-# broken: its selector finds nobody, so callers are refused at once instead of waiting.
+# broken: its selector matches no pod, so clients are rejected immediately instead of waiting.
 apiVersion: v1
 kind: Service
 metadata: { name: broken, namespace: shop }

@@ -1,0 +1,21 @@
+// A network of pods without namespaces: gives addresses as the playground does, and refuses more pods than a node has room for.
+import { CannotStart } from "../../src/playground/cannot-start.ts";
+import type { PodNetwork } from "../../src/playground/cluster/controller.ts";
+import { podAddresses } from "../../src/playground/net/layout.ts";
+
+export function memoryNetwork(): PodNetwork {
+  const pods = new Map<string, { readonly node: string; readonly index: number }>();
+  return {
+    attach(label, pod, node) {
+      const taken = new Set(
+        [...pods.values()].filter((each) => each.node === node.name).map(({ index }) => index),
+      );
+      let index = 1;
+      while (taken.has(index)) index++;
+      if (index > 250) throw new CannotStart(`cannot connect pod ${pod}: ${node.name} has no address left`);
+      pods.set(label, { node: node.name, index });
+      return { node, addresses: podAddresses(node, index) };
+    },
+    detach: (label) => void pods.delete(label),
+  };
+}
