@@ -205,6 +205,19 @@ describe("the honest answers", () => {
     });
   });
 
+  it("security/4: reports a foreign change from the moment it is known until the host was compared", () => {
+    const { health, healthz } = setUp();
+    synced(health, "ipv4");
+    health.tell({ kind: "drifted", family: "ipv4", message: "KUBE-FIREWALL was flushed" });
+    synced(health, "ipv4");
+    expect(healthz()).toMatchObject({
+      code: 200,
+      reasons: [{ kind: "drifted", message: "not yet repaired: KUBE-FIREWALL was flushed" }],
+    });
+    health.tell({ kind: "compared", family: "ipv4" });
+    expect(healthz()).not.toHaveProperty("reasons");
+  });
+
   it("says when nothing was ever synced; a restart would not help, so /livez stays well", () => {
     const { clock, health, healthz, livez } = setUp();
     health.tell({ kind: "started", family: "ipv4" });

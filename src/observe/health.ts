@@ -10,6 +10,10 @@ export type HealthEvent =
   /** A Sync succeeded, apart from the objects the kernel refused. */
   | { readonly kind: "synced"; readonly family: Family; readonly refused: readonly string[] }
   | { readonly kind: "failed"; readonly family: Family; readonly message: string }
+  /** Another program changed our rules; a comparison with the host follows. */
+  | { readonly kind: "drifted"; readonly family: Family; readonly message: string }
+  /** The host was compared with the Plan, and repaired where it differed. */
+  | { readonly kind: "compared"; readonly family: Family }
   /** Reading back showed that the kernel does not hold the Plan, or could not show that it does. */
   | { readonly kind: "differs"; readonly family: Family; readonly message: string };
 
@@ -29,6 +33,7 @@ type FamilyState = {
   readonly synced: boolean;
   readonly failing: Trouble | null;
   readonly differing: Trouble | null;
+  readonly drifted: Trouble | null;
   readonly refused: Trouble | null;
 };
 
@@ -41,7 +46,14 @@ export type HealthSettings = {
   readonly silentMs: number;
 };
 
-export type ReasonKind = "late" | "failing" | "differs" | "never-synced" | "refused" | "silent-watch";
+export type ReasonKind =
+  | "late"
+  | "failing"
+  | "differs"
+  | "drifted"
+  | "never-synced"
+  | "refused"
+  | "silent-watch";
 
 export type Reason = {
   readonly kind: ReasonKind;
@@ -76,6 +88,7 @@ const consequences = {
   late: { unhealthy: true, dead: true },
   failing: { unhealthy: true, dead: true },
   differs: { unhealthy: true, dead: true },
+  drifted: { unhealthy: false, dead: false },
   "never-synced": { unhealthy: true, dead: false },
   refused: { unhealthy: false, dead: false },
   "silent-watch": { unhealthy: false, dead: false },
@@ -90,6 +103,7 @@ const initialFamily: FamilyState = {
   synced: false,
   failing: null,
   differing: null,
+  drifted: null,
   refused: null,
 };
 
@@ -109,10 +123,15 @@ function afterFamilyEvent(before: FamilyState, event: HealthEvent, at: Moment): 
         started: before.started,
         updated: at,
         synced: true,
+        drifted: before.drifted,
         refused: refusal(before, event.refused, at),
       };
     case "failed":
       return { ...before, failing: { since: before.failing?.since ?? at, message: event.message } };
+    case "drifted":
+      return { ...before, drifted: { since: before.drifted?.since ?? at, message: event.message } };
+    case "compared":
+      return { ...before, drifted: null };
     case "differs":
       return { ...before, differing: { since: before.differing?.since ?? at, message: event.message } };
   }
@@ -163,6 +182,8 @@ function familyReasons(family: Family, state: FamilyState, now: Moment, settings
   if (late(state.failing?.since))
     add("failing", state.failing!.since, `every Sync fails: ${state.failing!.message}`);
   if (late(state.differing?.since)) add("differs", state.differing!.since, state.differing!.message);
+  if (state.drifted !== null)
+    add("drifted", state.drifted.since, `not yet repaired: ${state.drifted.message}`);
   if (!state.synced && late(state.started))
     add("never-synced", state.started!, "no Sync has succeeded since the start");
   if (state.refused !== null) add("refused", state.refused.since, state.refused.message);

@@ -68,7 +68,11 @@ export function openSyncObserver(
       metrics.driftRepaired.with(label(family)).add(one.differences);
       one.differences = 0;
     },
+    drifted(family, message) {
+      health.tell({ kind: "drifted", family, message });
+    },
     readBack(family, differences, message) {
+      if (differences !== null) health.tell({ kind: "compared", family });
       metrics.readBacks.with(label(family)).add();
       metrics.readBackDifferences.with(label(family)).add(differences ?? 0);
       of(family).differences += differences ?? 0;

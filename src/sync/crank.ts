@@ -48,6 +48,7 @@ export class Crank {
   async start(signal: AbortSignal): Promise<void> {
     this.#options.observer.started(this.#family);
     const onForeignChange = (what: string) => {
+      this.#options.observer.drifted(this.#family, what);
       this.#drifted = what;
       this.#readableAt = Number.NEGATIVE_INFINITY;
       this.#bell.ring();

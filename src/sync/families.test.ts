@@ -150,6 +150,7 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
       conflicts: () => {},
       taken: (family, snapshot) => taken.push({ family, snapshot }),
       synced: () => {},
+      drifted: () => {},
       readBack: () => {},
     },
   });

@@ -6,11 +6,17 @@ import { HostError } from "../host/error.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { type Start, starter } from "../host/iptables/command.ts";
 import { readCounter } from "../host/iptables/counters.ts";
+import { missingGuard } from "../host/iptables/guards.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
 import { usableFamilies } from "../host/iptables/probe.ts";
 import type { SysctlChange } from "../host/sysctl.ts";
 import { type Family, families } from "../model/address.ts";
-import { type Counters, counterNames } from "../modes/iptables/foundation.ts";
+import {
+  type Counters,
+  counterNames,
+  loopbackGuarding,
+  loopbackGuards,
+} from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
 import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
 import type { Spared } from "../plan/iptables/types.ts";
@@ -38,7 +44,17 @@ export async function prepareIptables(
   settings: FamilySettings,
   { netns, sysctlChanged }: Place & { readonly sysctlChanged?: (change: SysctlChange) => void },
 ): Promise<void> {
+  // The guard comes first: with the setting alone, neighbours would reach loopback addresses until the first Sync.
+  if (settings.localhostNodePorts) await guardLoopback(netns === undefined ? {} : { netns });
   await setSysctls(iptablesSysctls(settings), netns, sysctlChanged);
+}
+
+async function guardLoopback(place: Place): Promise<void> {
+  const start = await inUseHere(starter(place));
+  const host = await openIptablesHost("ipv4", start);
+  const signal = new AbortController().signal;
+  if ((await missingGuard(loopbackGuards, "ipv4", start, signal)) === null) return;
+  await host.apply(loopbackGuarding(await host.read()));
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */

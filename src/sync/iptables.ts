@@ -32,9 +32,9 @@ export async function openIptables(options: IptablesOptions): Promise<Driver> {
   return new TablesDriver(host, {
     place,
     compile: (before, routes) => compile(before, routes, counters),
-    watchCanary: (isSet, onGone, signal) => {
+    watchCanary: (applied, onGone, signal) => {
       const { family, clock, canaryPeriodMs: periodMs } = options;
-      void watchCanary({ family, clock, isSet, chain: canaryChain, start, periodMs, onGone }, signal);
+      void watchCanary({ ...applied, family, clock, chain: canaryChain, start, periodMs, onGone }, signal);
     },
   });
 }

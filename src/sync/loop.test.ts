@@ -299,6 +299,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
       conflicts: () => {},
       taken: () => {},
       synced: (record) => records.push(record),
+      drifted: () => {},
       readBack: () => {},
     },
   });

@@ -30,6 +30,8 @@ export type LoopObserver = {
   /** Services of a family that ask for what another one holds: all there are now, told when they changed. */
   conflicts(family: Family, problems: readonly Problem[]): void;
   synced(record: SyncRecord, snapshot: Snapshot): void;
+  /** Another program changed what is ours on the host; a comparison follows. */
+  drifted(family: Family, message: string): void;
   /** The host was compared with what it should hold; null: it could not be read. */
   readBack(family: Family, differences: number | null, message: string): void;
 };

@@ -1,4 +1,5 @@
 // Packet-filter tables at work, whatever mode they are for: Patch from Plans, and one restore for what differs.
+import type { CanaryOptions } from "../host/iptables/canary.ts";
 import type { Place } from "../host/iptables/command.ts";
 import { ForeignChanges } from "../host/iptables/events.ts";
 import type { IptablesHost } from "../host/iptables/host.ts";
@@ -7,7 +8,7 @@ import type { PortKey } from "../model/snapshot.ts";
 import { adopt } from "../plan/iptables/adopt.ts";
 import { countOperations, diff } from "../plan/iptables/diff.ts";
 import { ruleCount, withFragments } from "../plan/iptables/plan.ts";
-import type { IptablesPatch, IptablesPlan, Step } from "../plan/iptables/types.ts";
+import type { IptablesPatch, IptablesPlan, PlacedRule, Step } from "../plan/iptables/types.ts";
 import type { Routes } from "../routing/routes.ts";
 import { Backlog } from "./backlog.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
@@ -18,7 +19,11 @@ export type TablesOptions = {
   /** The mode's Plan; `before` is its Plan of the Routes before, null when everything is to be compiled. */
   readonly compile: (before: IptablesPlan | null, routes: Routes) => IptablesPlan;
   /** Looks for signs of a flush, where the mode leaves such signs. */
-  readonly watchCanary?: (isSet: () => boolean, onGone: (what: string) => void, signal: AbortSignal) => void;
+  readonly watchCanary?: (
+    applied: Pick<CanaryOptions, "isSet" | "guards">,
+    onGone: (what: string) => void,
+    signal: AbortSignal,
+  ) => void;
 };
 
 /** Knows what the host holds, or that it does not know, and sends what differs. */
@@ -67,15 +72,24 @@ export class TablesDriver implements Driver {
   }
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
-    this.#options.watchCanary?.(() => this.#applied !== null, onForeignChange, signal);
+    const applied = { isSet: () => this.#applied !== null, guards: () => this.#guards() };
+    this.#options.watchCanary?.(applied, onForeignChange, signal);
     // Told even while we do not know what the host holds: it may have been read already.
-    if (this.#host.backEnd === "nf_tables")
-      this.#foreign = new ForeignChanges(this.#host, onForeignChange, signal, this.#options.place);
+    if (this.#host.backEnd === "nf_tables") {
+      const { family, isOwn } = this.#host;
+      const watched = { family, isOwn, guardsLoopback: () => this.#guards().length > 0 };
+      this.#foreign = new ForeignChanges(watched, onForeignChange, signal, this.#options.place);
+    }
     return Promise.resolve();
   }
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /** Rules without which neighbours reach loopback addresses; none unless we open those to packets from outside. */
+  #guards(): readonly PlacedRule[] {
+    return (this.#applied ?? this.#want)?.foundation.guards ?? [];
   }
 
   async #attempt(

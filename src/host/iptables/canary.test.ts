@@ -1,12 +1,15 @@
 // The canary tells a flush from a lock that is held, and waits for the other tables.
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
+import { loopbackGuards } from "../../modes/iptables/foundation.ts";
+import type { PlacedRule } from "../../plan/iptables/types.ts";
 import { watchCanary } from "./canary.ts";
 import type { Start } from "./command.ts";
 
 /** A host whose canaries answer with these exit statuses. */
 function watching(isSet = true) {
   let periodMs = 30_000;
+  let guards: readonly PlacedRule[] = [];
   const clock = manualClock();
   const codes: Record<string, number> = { mangle: 0, nat: 0, filter: 0 };
   const asked: string[] = [];
@@ -24,6 +27,7 @@ function watching(isSet = true) {
       clock,
       periodMs: () => periodMs,
       isSet: () => isSet,
+      guards: () => guards,
       onGone: (what) => alarms.push(what),
     },
     stop.signal,
@@ -35,7 +39,10 @@ function watching(isSet = true) {
   const every = (ms: number) => {
     periodMs = ms;
   };
-  return { codes, asked, alarms, pass, every, stop, done };
+  const guard = () => {
+    guards = loopbackGuards;
+  };
+  return { codes, asked, alarms, pass, every, stop, done, guard };
 }
 
 describe("the canary", () => {
@@ -96,6 +103,27 @@ describe("the canary", () => {
     codes.mangle = 1;
     await pass(60_000);
     expect(asked).toEqual([]);
+  });
+
+  it("security/4: a guard that is gone is reported every period, as long as the canary is there", async () => {
+    const { asked, alarms, pass, guard } = watching();
+    guard();
+    await pass(30_000);
+    expect(asked).toEqual([
+      "iptables -w 5 -S KUBE-PROXY-CANARY -t mangle",
+      "iptables -w 5 -S INPUT -t filter",
+    ]);
+    expect(alarms).toEqual(["chain INPUT lost the rule that keeps neighbours from loopback addresses"]);
+    await pass(30_000);
+    expect(alarms).toHaveLength(2);
+  });
+
+  it("security/4: tables that cannot be listed do not count as a guard that is gone", async () => {
+    const { codes, alarms, pass, guard } = watching();
+    guard();
+    codes.filter = 4;
+    await pass(30_000);
+    expect(alarms).toEqual([]);
   });
 
   it("ends with the signal", async () => {

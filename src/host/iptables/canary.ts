@@ -1,8 +1,9 @@
-// Notices that somebody flushed the tables: a chain that nobody uses is missing.
+// Notices that somebody flushed the tables: a chain that nobody uses is missing, or a rule that must not be.
 import type { Family } from "../../model/address.ts";
 import type { Clock } from "../../model/clock.ts";
-import type { TableName } from "../../plan/iptables/types.ts";
+import type { PlacedRule, TableName } from "../../plan/iptables/types.ts";
 import { programs, run, type Start, waitForLock } from "./command.ts";
+import { missingGuard } from "./guards.ts";
 
 export type CanaryOptions = {
   readonly family: Family;
@@ -13,6 +14,8 @@ export type CanaryOptions = {
   readonly periodMs: () => number;
   /** Whether the canaries should be there: not before they are written for the first time. */
   readonly isSet: () => boolean;
+  /** Rules that must be there too; a canary stays when a single chain is flushed. */
+  readonly guards: () => readonly PlacedRule[];
   readonly onGone: (what: string) => void;
 };
 
@@ -24,7 +27,12 @@ const flushPatienceMs = 5000;
 /** Looks once a period until the signal aborts. Whoever flushes one table usually flushes all: they are waited for. */
 export async function watchCanary(options: CanaryOptions, signal: AbortSignal): Promise<void> {
   while (await sleep(options.periodMs, options.clock, signal)) {
-    if (!options.isSet() || (await stateOf("mangle", options, signal)) !== "gone") continue;
+    if (!options.isSet()) continue;
+    if ((await stateOf("mangle", options, signal)) !== "gone") {
+      const missing = await missingGuard(options.guards(), options.family, options.start, signal);
+      if (missing !== null && options.isSet() && !signal.aborted) options.onGone(missing);
+      continue;
+    }
     const all = await restIsGone(options, signal);
     if (signal.aborted) return;
     options.onGone(all ? "all tables were flushed" : "table mangle was flushed, others were not");

@@ -7,9 +7,14 @@ import { type TableChange, watchTables, watchTransactions } from "../netlink/tab
 import type { Place } from "./command.ts";
 import type { IptablesHost } from "./host.ts";
 
+type WatchedHost = Pick<IptablesHost, "family" | "isOwn"> & {
+  /** Whether a rule of ours must be in KUBE-FIREWALL, the chain that the kubelet writes too. */
+  readonly guardsLoopback: () => boolean;
+};
+
 /** Calls back until the signal aborts. Where events cannot be had, the canary alone has to do. */
 export class ForeignChanges {
-  readonly #host: Pick<IptablesHost, "family" | "isOwn">;
+  readonly #host: WatchedHost;
   readonly #tell: (what: string) => void;
   readonly #signal: AbortSignal;
   readonly #place: Place;
@@ -18,12 +23,7 @@ export class ForeignChanges {
   /** What others did during the first load. */
   #meanwhile: string | null = null;
 
-  constructor(
-    host: Pick<IptablesHost, "family" | "isOwn">,
-    tell: (what: string) => void,
-    signal: AbortSignal,
-    place: Place,
-  ) {
+  constructor(host: WatchedHost, tell: (what: string) => void, signal: AbortSignal, place: Place) {
     this.#host = host;
     this.#tell = tell;
     this.#signal = signal;
@@ -67,7 +67,7 @@ function unlessUnavailable(error: unknown): void {
 }
 
 async function watchForeignChanges(
-  host: Pick<IptablesHost, "family" | "isOwn">,
+  host: WatchedHost,
   onChange: (what: string) => void,
   signal: AbortSignal,
   place: Place,
@@ -75,8 +75,7 @@ async function watchForeignChanges(
   let touched: string | null = null;
   const listener = {
     changed: (change: TableChange) => {
-      if (concernsUs(change, host.family))
-        touched ??= `${change.verb} ${change.name} in table ${change.table}`;
+      if (concernsUs(change, host)) touched ??= `${change.verb} ${change.name} in table ${change.table}`;
     },
     // A program's first socket has its process id as port id, as seen in its own namespace; `pid` is the machine's.
     committed: ({ portId, process }: { readonly portId: number; readonly process: string }) => {
@@ -91,15 +90,15 @@ async function watchForeignChanges(
 
 const families = { ipv4: "ip", ipv6: "ip6" } as const satisfies Record<Family, string>;
 
-/** The kubelet has chains of its own, and one that it shares with us. */
-const ofKubelet = /^KUBE-(KUBELET-CANARY|IPTABLES-HINT|FIREWALL)$/;
+const ofKubelet = /^KUBE-(KUBELET-CANARY|IPTABLES-HINT)$/;
 
 const builtIn = new Set(["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"]);
 
 /** What others do in chains of their own is their business; in a built-in chain a jump of ours may have gone. */
-function concernsUs({ verb, family, table, name }: TableChange, ours: Family): boolean {
-  if (family !== families[ours] || !tableNames.some((known) => known === table)) return false;
+function concernsUs({ verb, family, table, name }: TableChange, host: WatchedHost): boolean {
+  if (family !== families[host.family] || !tableNames.some((known) => known === table)) return false;
   if (verb === "delTable") return true;
+  if (name === "KUBE-FIREWALL") return host.guardsLoopback();
   if (name.startsWith("KUBE-")) return !ofKubelet.test(name);
   return builtIn.has(name) && (verb === "delRule" || verb === "delChain");
 }

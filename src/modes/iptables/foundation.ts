@@ -1,7 +1,18 @@
 // What stands in the tables whatever Services there are: jumps, masquerading, forwarding, the way to NodePorts.
 import type { FamilySettings } from "../../config/settings.ts";
 import { type Address, contains, isLoopback } from "../../model/address.ts";
-import type { Chain, Foundation, Match, PlacedRule, Rule, TableName } from "../../plan/iptables/types.ts";
+import { adopt } from "../../plan/iptables/adopt.ts";
+import { emptyPlan } from "../../plan/iptables/plan.ts";
+import type {
+  Chain,
+  Foundation,
+  HostTables,
+  IptablesPatch,
+  Match,
+  PlacedRule,
+  Rule,
+  TableName,
+} from "../../plan/iptables/types.ts";
 import {
   accept,
   backToCaller,
@@ -59,6 +70,7 @@ export function foundationOf(settings: FamilySettings, counters: Counters): Foun
       chain("nat", postrouting, masquerading(settings)),
       chain("nat", markMasquerade, [rule({ kind: "setMark", mark: settings.masqueradeMark })]),
     ],
+    guards: localhostNodePorts ? loopbackGuards : [],
     shared: [
       chain("filter", services, []),
       chain("filter", externalServices, []),
@@ -120,6 +132,28 @@ const localnetGuard: Chain = chain("filter", kubeletFirewall, [
     drop,
   ),
 ]);
+
+/** The rule against CVE-2020-8558 and the jump that leads to it. */
+export const loopbackGuards: readonly PlacedRule[] = [
+  fromBuiltIn("filter", "INPUT", kubeletFirewall),
+  ...localnetGuard.rules.map(
+    (guard): PlacedRule => ({
+      table: "filter",
+      chain: kubeletFirewall,
+      rule: guard,
+    }),
+  ),
+];
+
+/** Puts the guard in place, and touches nothing else. */
+export function loopbackGuarding(have: HostTables): IptablesPatch {
+  const jumpsToGuard = jumps.filter(
+    ({ rule }) => rule.target.kind === "jump" && rule.target.chain === kubeletFirewall,
+  );
+  const foundation: Foundation = { jumps: jumpsToGuard, present: [], fixed: [localnetGuard], shared: [] };
+  const { family, steps } = adopt(have, emptyPlan("ipv4", foundation));
+  return { family, steps: steps.filter(({ table }) => table === "filter") };
+}
 
 /** Masqueraded traffic passes even where the FORWARD policy is DROP; packets conntrack cannot place do not. */
 function forwarding(settings: FamilySettings, counters: Counters): Rule[] {

@@ -139,7 +139,7 @@ function areGroups(
 }
 
 /** Other versions of the tool print the same rule differently: what is not equal as text is read and printed again. */
-function isRule(line: string, text: string, family: Family): boolean {
+export function isRule(line: string, text: string, family: Family): boolean {
   return line === text || canonical(line, family) === text;
 }
 

@@ -91,6 +91,8 @@ export type Foundation = {
   readonly present: readonly { readonly table: TableName; readonly name: ChainName }[];
   /** Chains with fixed content. */
   readonly fixed: readonly Chain[];
+  /** Rules of `jumps` and `fixed` whose loss is a security risk: checked every `syncPeriod`. */
+  readonly guards?: readonly PlacedRule[];
   /** Chains that every Fragment may add rules to; `rules` come after all of them. */
   readonly shared: readonly Chain[];
 };
