@@ -17,7 +17,7 @@ export function bindAddressOf(family: Family, bindAddress: Address): Address | n
   return isZero || familyOf(bindAddress) !== family ? null : bindAddress;
 }
 
-/** Takes out the five chains and their jumps in every family that has tables; safe to repeat. */
+/** Takes out the six chains and their jumps in every family that has tables; safe to repeat. */
 export async function cleanUpUserspace(place: { readonly netns?: string }): Promise<void> {
   const start = await inUseHere(starter(place));
   for (const family of families) await cleanUpFamily(family, start);

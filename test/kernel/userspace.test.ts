@@ -61,6 +61,52 @@ describe("userspace mode", () => {
     expect((await met("node", "127.0.0.1", "127.0.0.1:30025/tcp")).join()).toMatch(/10\.180.* masquerade/);
   });
 
+  it.each([
+    ["ipv4", "iptables"],
+    ["ipv6", "ip6tables"],
+  ] as const)("security/7: relays answer only what was redirected to them, %s", async (family, tool) => {
+    const daemon = await started();
+    const listing = node.site.netns.run(`${tool}-save`);
+    const redirect = /-A KUBE-PORTALS-CONTAINER -d \S+ -p (tcp|udp) .*--to-ports (\d+)/g;
+    const relays = new Map([...listing.matchAll(redirect)].map(([, protocol, port]) => [port!, protocol!]));
+    expect(new Set(relays.values())).toEqual(new Set(["tcp", "udp"]));
+    const senders = [
+      ["outside", places.X],
+      ["pod", places.L2],
+      ["node", places.host],
+    ] as const;
+    const directly = () =>
+      Promise.all(
+        [...relays].flatMap(([port, protocol]) =>
+          senders.map(([kind, from]) =>
+            send(
+              node.world,
+              {
+                from: { kind, address: inFamily(from, family) },
+                to: {
+                  address: inFamily(places.host, family),
+                  port: Number(port),
+                  protocol: protocol as "tcp" | "udp",
+                },
+              },
+              1,
+            ),
+          ),
+        ),
+      );
+    expect(new Set((await directly()).flat())).toEqual(new Set(["drop"]));
+    // A jump that another program deleted comes back on top of the others, and opens nothing.
+    const repairs = async () =>
+      sampleOf(
+        await daemon.metrics(),
+        `turnout_drift_repaired_total{ip_family="${family === "ipv4" ? "IPv4" : "IPv6"}"}`,
+      );
+    const before = await repairs();
+    node.site.netns.run(tool, "-D", "INPUT", "2");
+    await eventually(async () => (await repairs()) > before, "the jump");
+    expect(new Set((await directly()).flat())).toEqual(new Set(["drop"]));
+  });
+
   it("21/6 puts back a rule and a jump that somebody deleted, once", async () => {
     const daemon = await started();
     const whole = sorted(saved());

@@ -51,7 +51,8 @@ const named = '-m comment --comment "shop/web:http" -m tcp';
 describe("the rules of userspace mode", () => {
   it("21/5 redirect what comes in, and lead the node's own packets to its address", () => {
     expect(rules([web])).toEqual([
-      `-A KUBE-NODEPORT-NON-LOCAL -p tcp ${named} --dport 40000 -m state --state NEW -j ACCEPT`,
+      `-A KUBE-NODEPORT-NON-LOCAL -p tcp ${named} --dport 40000 -m state --state NEW -m conntrack --ctstate DNAT -j ACCEPT`,
+      `-A KUBE-PORTALS-FIREWALL -p tcp ${named} --dport 40000 -j DROP`,
       `-A KUBE-NODEPORT-CONTAINER -p tcp ${named} --dport 30080 -j REDIRECT --to-ports 40000`,
       `-A KUBE-NODEPORT-HOST -p tcp ${named} --dport 30080 -j DNAT --to-destination 192.168.0.2:40000`,
       `-A KUBE-PORTALS-CONTAINER -d 172.30.0.10/32 -p tcp ${named} --dport 80 -j REDIRECT --to-ports 40000`,
@@ -70,10 +71,12 @@ describe("the rules of userspace mode", () => {
     ];
     expect(targets(rules([web], { bind: "192.168.0.9" }))).toEqual([
       "ACCEPT",
+      "DROP",
       "DNAT --to-destination 192.168.0.9:40000",
     ]);
     const six = servicePort("shop/web:http", { family: "ipv6", clusterIP: "fd00:172:30::a" });
     expect(targets(rules([six], {}, ipv6Settings))).toEqual([
+      "DROP",
       "REDIRECT --to-ports 40000",
       "DNAT --to-destination [2001:db8::2]:40000",
     ]);
@@ -81,7 +84,7 @@ describe("the rules of userspace mode", () => {
 
   it("21/4 name the ports that relays have, and leave out what has none", () => {
     expect(
-      rules([web], { socketsOf: () => ({ doors: new Map([["cluster", 51234]]), taken: new Set() }) })[1],
+      rules([web], { socketsOf: () => ({ doors: new Map([["cluster", 51234]]), taken: new Set() }) })[2],
     ).toMatch(/--to-ports 51234$/);
     expect(rules([web], { socketsOf: () => ({ doors: new Map(), taken: new Set() }) })).toEqual([]);
   });
@@ -90,7 +93,19 @@ describe("the rules of userspace mode", () => {
     const taken = new Set(["node/tcp/30080"]);
     const lines = rules([web], { socketsOf: (key) => ({ ...relaying().socketsOf(key), taken }) });
     expect(lines.filter((line) => line.includes("30080"))).toEqual([]);
-    expect(lines).toHaveLength(7);
+    expect(lines).toHaveLength(8);
+  });
+
+  it("security/7: drop what was sent to the ports of relays, one rule for each relay that is needed", () => {
+    const firewall = (more: Partial<ServicePort>) =>
+      rules([{ ...web, ...more }]).filter((line) => line.startsWith("-A KUBE-PORTALS-FIREWALL"));
+    expect(firewall({ nodePort: 0 })).toEqual([
+      `-A KUBE-PORTALS-FIREWALL -p tcp ${named} --dport 40000 -j DROP`,
+    ]);
+    expect(firewall({ externalPolicy: "local" }).map((line) => /--dport (\d+)/.exec(line)![1])).toEqual([
+      "40000",
+      "40002",
+    ]);
   });
 
   it("keep NodePorts to the networks that nodePortAddresses name", () => {
@@ -153,7 +168,9 @@ describe("the tables", () => {
         .get("PREROUTING")!
         .map((line) => /-j (\S+)$/.exec(line)![1]),
     ).toEqual(["KUBE-PORTALS-CONTAINER", "SOMEBODY", "KUBE-NODEPORT-CONTAINER"]);
-    expect(tables.tables.get("filter")!.get("INPUT")).toEqual([savedRule(foundation.jumps[2]!.rule, "ipv4")]);
+    expect(tables.tables.get("filter")!.get("INPUT")).toEqual(
+      [3, 2].map((i) => savedRule(foundation.jumps[i]!.rule, "ipv4")),
+    );
     expect(isEmptyPatch(adopt(tables, plan([web])))).toBe(true);
   });
 

@@ -1,8 +1,7 @@
-// Routes to the Plan of userspace mode: rules that lead every Frontend to the relay behind its door.
+// Routes to the Plan of userspace mode: rules that lead every Frontend to the relay behind its door, and nothing else.
 import type { FamilySettings } from "../../config/settings.ts";
 import { type Address, isLoopback } from "../../model/address.ts";
-import type { PortKey } from "../../model/snapshot.ts";
-import { portLabel } from "../../model/snapshot.ts";
+import { type PortKey, portLabel, type ServicePort } from "../../model/snapshot.ts";
 import { emptyPlan, withFragments } from "../../plan/iptables/plan.ts";
 import type { Fragment, IptablesPlan, Match, PlacedRule, Target } from "../../plan/iptables/types.ts";
 import {
@@ -12,8 +11,8 @@ import {
   type Route,
   type Routes,
 } from "../../routing/routes.ts";
-import { accept, comment, dport, proto, rule, to, toThisNode } from "../iptables/words.ts";
-import { type Door, doorOf } from "./doors.ts";
+import { accept, comment, dport, drop, proto, rule, to, toThisNode, tracked } from "../iptables/words.ts";
+import { type Door, doorOf, doorsOf } from "./doors.ts";
 import { chains, foundation } from "./foundation.ts";
 
 /** The sockets behind one ServicePort. */
@@ -40,17 +39,26 @@ export function compile(before: IptablesPlan | null, routes: Routes, relaying: R
   return withFragments(before ?? emptyPlan(routes.settings.family, foundation), foundation, changes);
 }
 
-function fragmentOf({ port, routes }: PortRoutes, settings: FamilySettings, relaying: Relaying): Fragment {
+function fragmentOf(routed: PortRoutes, settings: FamilySettings, relaying: Relaying): Fragment {
+  const { port, routes } = routed;
   const { doors, taken } = relaying.socketsOf(port.key);
-  const placed = routes.flatMap((route) => {
+  const redirects = routes.flatMap((route) => {
     const relayPort = doors.get(doorOf(port, route));
     if (relayPort === undefined || taken.has(frontendId(route.frontend))) return [];
     const ways = { ...targets(relayPort, relaying.bind, settings), relayPort };
     return frontendRules(route, comment(portLabel(port)), ways, settings);
   });
+  const placed = [...redirects, ...[...doorsOf(routed)].flatMap((door) => closedTo(port, doors.get(door)))];
   const inNat = placed.filter(({ table }) => table === "nat").length;
   const totals = { filterRules: placed.length - inNat, natRules: inNat, endpoints: port.endpoints.length };
   return { key: port.key, placed, chains: [], totals };
+}
+
+/** Relays listen on every address: whoever sends to their ports would evade nodePortAddresses and network policies. */
+function closedTo(port: ServicePort, relayPort: number | undefined): PlacedRule[] {
+  if (relayPort === undefined) return [];
+  const match = [comment(portLabel(port)), proto(port.protocol), dport(relayPort)];
+  return [{ table: "filter", chain: chains.firewall, rule: rule(...match, drop) }];
 }
 
 type Ways = { readonly pods: Target; readonly node: Target; readonly relayPort: number };
@@ -75,6 +83,7 @@ function ownAddress({ nodeIP, localAddresses }: FamilySettings): Address {
 
 const notBridged: Match = { kind: "notBridged" };
 const isNew: Match = { kind: "state", states: "NEW" };
+const isRedirected = tracked("DNAT");
 
 function frontendRules(
   { frontend }: Route,
@@ -102,7 +111,7 @@ function frontendRules(
         inNat(chains.portals.node, to(frontend.address), toThisNode, node),
       ];
     case "nodePort": {
-      const letIn = rule(label, proto(frontend.protocol), dport(relayPort), isNew, accept);
+      const letIn = rule(label, proto(frontend.protocol), dport(relayPort), isNew, isRedirected, accept);
       return [
         ...nodePortPlaces(settings).flatMap((place) => [
           inNat(chains.nodePorts.pods, ...place, pods),
