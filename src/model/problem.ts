@@ -22,6 +22,7 @@ export type ProblemKind =
   | "unreadable"
   | "conflict"
   | "ignored"
+  | "unserved"
   | "refused";
 
 /** `Service shop/web spec.externalIPs[2]: is no address` */

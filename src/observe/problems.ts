@@ -1,4 +1,4 @@
-// Every Problem known now: of objects, and of Services that ask for what another one holds.
+// Every Problem known now: of objects, and of Services that ask for what another one holds or the mode cannot serve.
 import type { Family } from "../model/address.ts";
 import { type Problem, printProblem } from "../model/problem.ts";
 import type { LoopObserver } from "../sync/loop.ts";

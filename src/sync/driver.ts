@@ -1,7 +1,7 @@
 // What the loop asks of a Mode at work: bring the host to these Routes, and say what that took.
 import type { Problem } from "../model/problem.ts";
 import type { OpenRelays } from "../modes/userspace/relays.ts";
-import type { Routes } from "../routing/routes.ts";
+import type { PortRoutes, Routes } from "../routing/routes.ts";
 import type { RuleCount } from "./record.ts";
 
 /** One Mode at work on one family of one host. It remembers what it has applied, or that it does not know. */
@@ -21,6 +21,8 @@ export type Driver = {
   verify(signal: AbortSignal): Promise<Verified>;
   /** Calls back when somebody else changed what is ours, from the first Sync on until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  /** What this mode cannot serve of a ServicePort, whatever the host can do. */
+  readonly unserved?: (routed: PortRoutes) => readonly Problem[];
   /** What it has besides rules: sockets of its own that take packets. */
   readonly relays?: () => OpenRelays;
   /** An orderly end: rules stay, in a form that any other program can take over. */

@@ -16,7 +16,7 @@ export class FamilySync {
   readonly #wall: () => number;
   #routes: Routes | null = null;
   #endpoints = 0;
-  /** What each ServicePort asks for and another one holds; most ask for nothing of the kind. */
+  /** What each ServicePort asks for and does not get: another one holds it, or the mode cannot serve it. */
   readonly #contested = new Map<PortKey, readonly Problem[]>();
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
@@ -38,7 +38,7 @@ export class FamilySync {
     return this.#incomplete;
   }
 
-  /** Services that ask for what another one holds, sorted; the same list as long as nothing changed. */
+  /** Services that ask for what they do not get, sorted; the same list as long as nothing changed. */
   get conflicts(): readonly Problem[] {
     return this.#conflicts;
   }
@@ -116,7 +116,8 @@ export class FamilySync {
     let isChanged = false;
     for (const key of routes.changed) {
       const routed = routes.ports.get(key);
-      const found = routed === undefined ? [] : conflicts(routes, routed);
+      const unserved = routed === undefined ? [] : (this.#driver.unserved?.(routed) ?? []);
+      const found = routed === undefined ? [] : [...conflicts(routes, routed), ...unserved];
       isChanged = this.#contested.delete(key) || found.length > 0 || isChanged;
       if (found.length > 0) this.#contested.set(key, found);
     }

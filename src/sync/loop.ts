@@ -27,7 +27,7 @@ export type LoopObserver = {
   arrived(snapshot: Snapshot): void;
   /** A family sets out to bring about what is new to it: one Snapshot, or several that came while it was busy. */
   taken(family: Family, snapshot: Snapshot): void;
-  /** Services of a family that ask for what another one holds: all there are now, told when they changed. */
+  /** Services of a family that ask for what another one holds, or the mode cannot serve: all there are now, told when they changed. */
   conflicts(family: Family, problems: readonly Problem[]): void;
   synced(record: SyncRecord, snapshot: Snapshot): void;
   /** Another program changed what is ours on the host; a comparison follows. */

@@ -8,10 +8,11 @@ import { type Range, RelayPorts } from "../host/relay/ports.ts";
 import { roomHere } from "../host/relay/room.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
+import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { compile } from "../modes/userspace/compile.ts";
-import type { OpenRelays } from "../modes/userspace/relays.ts";
-import type { Routes } from "../routing/routes.ts";
+import { type OpenRelays, unserved } from "../modes/userspace/relays.ts";
+import type { PortRoutes, Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
 import { Relays, type Turned } from "./relays.ts";
 import { TablesDriver } from "./tables.ts";
@@ -86,6 +87,10 @@ export class UserspaceDriver implements Driver {
 
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     return this.#tables.watch(onForeignChange, signal);
+  }
+
+  unserved(routed: PortRoutes): readonly Problem[] {
+    return unserved(routed);
   }
 
   relays(): OpenRelays {

@@ -107,6 +107,18 @@ describe("userspace mode", () => {
     expect(new Set((await directly()).flat())).toEqual(new Set(["drop"]));
   });
 
+  it("behaviour/4: SCTP that it cannot serve is in the log and in the metrics, until it is gone", async () => {
+    const daemon = await started();
+    const problems = async () => sampleOf(await daemon.metrics(), 'turnout_problems{kind="unserved"}');
+    await expect.poll(problems).toBeGreaterThan(0);
+    expect(daemon.log()).toMatch(
+      /^E.*"Object is not as expected".*no relays for SCTP.*object="Service node-port\//m,
+    );
+    expect(await daemon.health()).toMatchObject({ status: 200 });
+    for (const { namespace, name } of sctpServices()) node.site.api.remove("Service", namespace, name);
+    await expect.poll(problems).toBe(0);
+  });
+
   it("21/6 puts back a rule and a jump that somebody deleted, once", async () => {
     const daemon = await started();
     const whole = sorted(saved());
@@ -187,6 +199,12 @@ describe("userspace mode", () => {
     expect(log).toContain("cannot proxy on localhost");
   });
 });
+
+function sctpServices(): { readonly namespace: string; readonly name: string }[] {
+  return objects
+    .filter((object) => object.kind === "Service" && JSON.stringify(object).includes('"SCTP"'))
+    .map(({ metadata }) => metadata as { namespace: string; name: string });
+}
 
 /** Without counters and comments of the listing. */
 function sorted(listing: string): string[] {

@@ -1,7 +1,7 @@
 // Relays as data: what Routes ask for, and how relays that a daemon has differ from it.
 import { describe, expect, it } from "vitest";
 import { endpoint, routed, servicePort } from "../../../test/support/routed.ts";
-import { noRelays, type OpenRelays, relayDifferences, socketsIn, wantedRelays } from "./relays.ts";
+import { noRelays, type OpenRelays, relayDifferences, socketsIn, unserved, wantedRelays } from "./relays.ts";
 
 const web = servicePort("shop/web:http", {
   nodePort: 30080,
@@ -25,6 +25,18 @@ describe("wanted relays", () => {
     expect(sockets("shop/web/tcp/http").taken.has("node/tcp/30080")).toBe(true);
     expect(sockets("shop/tel/sctp/").doors.size).toBe(0);
   });
+});
+
+it("behaviour/4: a ServicePort with SCTP is a Problem of its Service", () => {
+  expect([web, dns].flatMap((port) => unserved({ port }))).toEqual([]);
+  expect(unserved({ port: tel })).toEqual([
+    {
+      kind: "unserved",
+      object: "Service shop/tel",
+      field: "spec.ports",
+      message: "shop/tel is not served: userspace mode has no relays for SCTP; use another mode",
+    },
+  ]);
 });
 
 describe("relays that a daemon has", () => {

@@ -1,7 +1,14 @@
 // The relays of one family as plain data: those that Routes ask for, those that a daemon says it has, and how they differ.
 import type { FamilySettings } from "../../config/settings.ts";
-import { type Endpoint, endpointKey, type PortKey, type Protocol } from "../../model/snapshot.ts";
-import { type Frontend, type FrontendId, frontendId, type Routes } from "../../routing/routes.ts";
+import type { Problem } from "../../model/problem.ts";
+import { type Endpoint, endpointKey, type PortKey, type Protocol, portLabel } from "../../model/snapshot.ts";
+import {
+  type Frontend,
+  type FrontendId,
+  frontendId,
+  type PortRoutes,
+  type Routes,
+} from "../../routing/routes.ts";
 import type { Sockets } from "./compile.ts";
 import { type Door, doorsOf, type Guard, guardOf, type PoolName } from "./doors.ts";
 
@@ -48,6 +55,13 @@ export function wantedRelays({ ports, settings }: Routes): OpenRelays {
     held.push(...places.filter((frontend) => isToBeHeld(frontend, settings)).map(frontendId));
   }
   return { ports: relayed, held: held.sort(), taken: [] };
+}
+
+/** There are no relays for SCTP. */
+export function unserved({ port }: Pick<PortRoutes, "port">): readonly Problem[] {
+  if (port.protocol !== "sctp") return [];
+  const message = `${portLabel(port)} is not served: userspace mode has no relays for SCTP; use another mode`;
+  return [{ kind: "unserved", object: `Service ${port.service}`, field: "spec.ports", message }];
 }
 
 /** NodePorts everywhere, other Frontends where they are addresses of this node. */
