@@ -32,7 +32,8 @@ export type Step =
   | {
       readonly talk: { readonly as: string } & (
         | { readonly reach: string }
-        | { readonly meets: "reject" | "silence" }
+        /** nobody: no endpoint answers, with or without a refusal. */
+        | { readonly meets: "reject" | "silence" | "nobody" }
       );
     }
   | { readonly get: { readonly from: string; readonly at: string; readonly status: number | null } }

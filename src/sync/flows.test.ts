@@ -1,7 +1,7 @@
 // When stale flows are looked for: behind successful Syncs that owe it, one pass at a time.
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import { endpoint, routed, servicePort } from "../../test/support/routed.ts";
+import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
 import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
@@ -64,6 +64,46 @@ describe("stale flows", () => {
     expect(passes).toHaveLength(2);
   });
 
+  it("upstream/1: of a Frontend that left are selected, those of others are not", async () => {
+    const { passes, sync, remove } = setUp();
+    await sync(snapshot());
+    remove();
+    await sync(snapshot());
+    expect(passes).toHaveLength(1);
+    const flow = { protocol: 17, destinationPort: 53, replySource: "10.180.0.1", replySourcePort: 53 };
+    const isSelected = (more: object) => passes[0]!.select({ ...flow, destination: "172.30.0.10", ...more });
+    expect(isSelected({})).toBe(true);
+    expect(isSelected({ destination: "172.30.0.11" })).toBe(false);
+    expect(isSelected({ replySource: "172.30.0.10" })).toBe(false);
+    const nodePort = { destinationPort: 30_053, destination: "192.168.0.2" };
+    expect(isSelected(nodePort)).toBe(true);
+    expect(isSelected({ ...nodePort, destination: "8.8.8.8" })).toBe(false);
+    await sync(snapshot());
+    expect(passes).toHaveLength(1);
+  });
+
+  it("upstream/1: of a Frontend that left are looked for again until a pass was complete", async () => {
+    const { passes, sync, remove, refuse } = setUp();
+    await sync(snapshot());
+    remove();
+    refuse();
+    await sync(snapshot(), "failed");
+    expect(passes).toHaveLength(0);
+    await sync(snapshot());
+    await sync(snapshot());
+    expect(passes).toHaveLength(2);
+    await sync(snapshot());
+    expect(passes).toHaveLength(2);
+  });
+
+  it("upstream/1: are not looked for when a Service changed and kept its Frontends", async () => {
+    const { passes, sync, wanted } = setUp();
+    await sync(snapshot());
+    wanted("10.180.0.2:53");
+    await sync(snapshot());
+    expect(passes).toEqual([]);
+  });
+
   it("are given up when a pass takes too long", async () => {
     const { sweeps, sync, hold, clock } = setUp();
     const release = hold();
@@ -123,15 +163,19 @@ function setUp() {
       };
     },
     wanted: (at: string) => {
-      routes = dnsAt(at);
+      routes = dnsAt(at, routes);
+    },
+    remove: () => {
+      routes = routed([], ipv4Settings, routes);
     },
   };
 }
 
 const oneDeleted: Cleaning = { examined: 1, deleted: 1, complete: true };
 
-function dnsAt(at: string): Routes {
-  return routed([servicePort("kube-system/dns", { protocol: "udp", port: 53, endpoints: [endpoint(at)] })]);
+function dnsAt(at: string, before: Routes | null = null): Routes {
+  const dns = { protocol: "udp", port: 53, nodePort: 30_053, endpoints: [endpoint(at)] } as const;
+  return routed([servicePort("kube-system/dns", dns)], ipv4Settings, before);
 }
 
 function snapshot(...udpEndpointsChanged: readonly string[]): Snapshot {

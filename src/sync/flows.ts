@@ -6,6 +6,7 @@ import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Routes } from "../routing/routes.ts";
 import { isStale } from "../routing/staleflows.ts";
+import { GoneFrontends, isLeftBehind } from "./gone-frontends.ts";
 import type { SyncRecord } from "./record.ts";
 
 /** A Sync that ended, whatever its outcome. */
@@ -36,13 +37,17 @@ const longestPassMs = 60_000;
 const udp = 17;
 
 /**
- * Give `afterSync` to the loop. A pass is owed once a Snapshot brings other endpoints of a UDP Service, and is made
- * behind the next successful Sync; what became stale during a pass is looked for in another one.
+ * Give `afterSync` to the loop. A pass is owed once a Snapshot brings other endpoints of a UDP Service, or a UDP Frontend
+ * left, and is made after the next successful Sync; what became stale during a pass is looked for in another one.
  */
 export class FlowSweeper {
   readonly #options: FlowSweepOptions;
   readonly #signal: AbortSignal;
   readonly #seen = new Map<Family, Snapshot>();
+  readonly #gone: Readonly<Record<Family, GoneFrontends>> = {
+    ipv4: new GoneFrontends(),
+    ipv6: new GoneFrontends(),
+  };
   readonly #owed = new Set<Family>();
   readonly #due = new Map<Family, () => Routes>();
   readonly #passes = new Map<Family, Promise<void>>();
@@ -58,6 +63,8 @@ export class FlowSweeper {
     if (this.#seen.get(family) !== snapshot && snapshot.udpEndpointsChanged[family].size > 0)
       this.#owed.add(family);
     this.#seen.set(family, snapshot);
+    this.#gone[family].note(routes());
+    if (this.#gone[family].all.size > 0) this.#owed.add(family);
     if (outcome.kind !== "ok" || !this.#owed.delete(family)) return;
     this.#due.set(family, routes);
     if (!this.#passes.has(family)) this.#passes.set(family, this.#sweep(family));
@@ -89,8 +96,12 @@ export class FlowSweeper {
     const cancel = this.#options.clock.after(longestPassMs, () => limit.abort());
     const signal = AbortSignal.any([this.#signal, limit.signal]);
     try {
-      const select = (flow: Parameters<FlowQuery["select"]>[0]) => isStale(flow, routes());
-      return { kind: "ok", ...(await this.#options.clean({ family, protocol: udp, select }, signal)) };
+      const gone = new Set(this.#gone[family].all);
+      const select = (flow: Parameters<FlowQuery["select"]>[0]) =>
+        isStale(flow, routes()) || isLeftBehind(flow, gone, routes());
+      const cleaning = await this.#options.clean({ family, protocol: udp, select }, signal);
+      if (cleaning.complete) this.#gone[family].forget(gone);
+      return { kind: "ok", ...cleaning };
     } catch (error) {
       if (signal.aborted) {
         const why = this.#signal.aborted ? "we are stopping" : "it took too long";

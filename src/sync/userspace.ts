@@ -14,6 +14,7 @@ import { compile } from "../modes/userspace/compile.ts";
 import { type OpenRelays, unserved } from "../modes/userspace/relays.ts";
 import type { PortRoutes, Routes } from "../routing/routes.ts";
 import type { Applied, Driver, Verified } from "./driver.ts";
+import { GoneFrontends, isLeftBehind } from "./gone-frontends.ts";
 import { Relays, type Turned } from "./relays.ts";
 import { TablesDriver } from "./tables.ts";
 
@@ -50,6 +51,7 @@ export class UserspaceDriver implements Driver {
   readonly #pending = new Set<PortKey>();
   /** Ports of UDP relays that flows may still lead to. */
   readonly #gone = new Set<number>();
+  readonly #goneFrontends = new GoneFrontends();
   /** Whether a tracked flow may lead past the relay that is there now: always so after a start. */
   #flowsInDoubt = true;
 
@@ -65,6 +67,7 @@ export class UserspaceDriver implements Driver {
 
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
     for (const key of routes.changed) this.#pending.add(key);
+    this.#goneFrontends.note(routes);
     const first = await this.#pass(routes, signal, retryRefused);
     this.#pending.clear();
     // Ports given back in this very Sync may be what others waited for.
@@ -125,16 +128,21 @@ export class UserspaceDriver implements Driver {
 
   /** The kernel leads a UDP flow by what it tracked at the first datagram, to a port that is closed by now. */
   async #forgetFlows(routes: Routes): Promise<void> {
-    if (!this.#flowsInDoubt) return;
+    if (!this.#flowsInDoubt && this.#goneFrontends.all.size === 0) return;
     const gone = new Set(this.#gone);
+    const left = new Set(this.#goneFrontends.all);
     try {
       const { complete } = await this.#clean({
         family: this.#family,
         protocol: udp,
-        select: (flow) => gone.has(flow.replySourcePort) || this.#leadsAstray(flow, routes),
+        select: (flow) =>
+          gone.has(flow.replySourcePort) ||
+          this.#leadsAstray(flow, routes) ||
+          isLeftBehind(flow, left, routes),
       });
       if (!complete) return;
       this.#flowsInDoubt = false;
+      this.#goneFrontends.forget(left);
       for (const port of gone) this.#gone.delete(port);
     } catch (error) {
       // Tried again behind the next Sync.

@@ -12,7 +12,7 @@ import { type Arena, createArena, type Sides } from "./arena.ts";
 import type { Cell } from "./cells.ts";
 import { compareHeld, type Held, hold, release } from "./held.ts";
 import { type Difference, judge, type Verdict } from "./judge.ts";
-import { outlivesStart } from "./known.ts";
+import { hasLeft, outlivesStart } from "./known.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
 
 const number = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise);
@@ -57,8 +57,11 @@ describe("kube-proxy and Turnout, side by side", () => {
             sides = await arena.restart(sides, configuration, objectsOf(draft));
           }
           await arena.show(sides, objectsOf(draft));
-          const mayOutlive = ({ protocol, to }: Cell): boolean =>
-            restarted && protocol === "udp" && outlivesStart(objectsOf(draft), familyOf(to.address));
+          const mayOutlive = (cell: Cell): boolean =>
+            hasLeft(cell, objectsOf(draft)) ||
+            (restarted &&
+              cell.protocol === "udp" &&
+              outlivesStart(objectsOf(draft), familyOf(cell.to.address)));
           report(await compareHeld(held, mayOutlive), draft);
           release(held);
           held = [];

@@ -2,7 +2,7 @@
 import type { Family } from "../../src/model/address.ts";
 import type { KubeObject } from "../reference/objects.ts";
 import type { Mode } from "../reference/proxy.ts";
-import type { Cell } from "./cells.ts";
+import { type Cell, cellsOf, type FrontendKind } from "./cells.ts";
 import { isAnswer } from "./compare.ts";
 import type { Outcomes } from "./observe.ts";
 
@@ -57,6 +57,27 @@ export function outlivesStart(objects: readonly KubeObject[], family: Family): b
       ports.some(({ protocol }) => protocol === "UDP"),
   );
 }
+
+/**
+ * Flows to a UDP Frontend that left (a Service, an address or a port was removed) go on in kube-proxy v1.37, and are cut by
+ * us, as in kube-proxy since kubernetes PR 141371.
+ */
+export function hasLeft({ protocol, to }: Cell, objects: readonly KubeObject[]): boolean {
+  if (protocol !== "udp") return false;
+  const isThere = (cell: Cell) =>
+    cell.protocol === "udp" &&
+    cell.to.address === to.address &&
+    cell.to.port === to.port &&
+    !withoutFrontend.includes(cell.kind);
+  return !cellsOf(objects).some(isThere);
+}
+
+const withoutFrontend: readonly FrontendKind[] = [
+  "undefined port",
+  "other protocol",
+  "unserved cluster IP",
+  "unused node port",
+];
 
 type Slice = {
   readonly addressType: string;
