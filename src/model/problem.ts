@@ -23,6 +23,7 @@ export type ProblemKind =
   | "conflict"
   | "ignored"
   | "unserved"
+  | "unsupported"
   | "refused";
 
 /** `Service shop/web spec.externalIPs[2]: is no address` */

@@ -21,6 +21,8 @@ export type Driver = {
   verify(signal: AbortSignal): Promise<Verified>;
   /** Calls back when somebody else changed what is ours, from the first Sync on until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  /** What the machine lacks that the mode works without; the same list as long as nothing changed. */
+  readonly lacks?: () => readonly Problem[];
   /** What this mode cannot serve of a ServicePort, whatever the host can do. */
   readonly unserved?: (routed: PortRoutes) => readonly Problem[];
   /** What it has besides rules: sockets of its own that take packets. */

@@ -18,6 +18,7 @@ export class FamilySync {
   #endpoints = 0;
   /** What each ServicePort asks for and does not get: another one holds it, or the mode cannot serve it. */
   readonly #contested = new Map<PortKey, readonly Problem[]>();
+  #lacks: readonly Problem[] = [];
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
   /** The look at the host that the next turn began with; null: it begins without. */
@@ -88,6 +89,7 @@ export class FamilySync {
     try {
       // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
       const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, this.#incomplete);
+      this.#lookForLacks();
       // Others changed the host, or may have, and we could not see what: nothing is known to be in place.
       const blind = applied.readBack ? null : (look?.failure ?? null);
       const outcome = blind === null ? ({ kind: "ok", refused } as const) : failureOf(blind);
@@ -121,8 +123,19 @@ export class FamilySync {
       isChanged = this.#contested.delete(key) || found.length > 0 || isChanged;
       if (found.length > 0) this.#contested.set(key, found);
     }
-    if (isChanged)
-      this.#conflicts = [...this.#contested.keys()].sort().flatMap((key) => this.#contested.get(key)!);
+    if (isChanged) this.#gatherConflicts();
+  }
+
+  #lookForLacks(): void {
+    const lacks = this.#driver.lacks?.() ?? this.#lacks;
+    if (lacks === this.#lacks) return;
+    this.#lacks = lacks;
+    this.#gatherConflicts();
+  }
+
+  #gatherConflicts(): void {
+    const ofPorts = [...this.#contested.keys()].sort().flatMap((key) => this.#contested.get(key)!);
+    this.#conflicts = [...this.#lacks, ...ofPorts];
   }
 
   #endpointsGained(before: Routes | null, now: Routes): number {

@@ -7,7 +7,8 @@ import { openIptablesHost } from "../host/iptables/host.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import { compile } from "../modes/iptables/compile.ts";
-import { type Counters, canaryChain, counterNames } from "../modes/iptables/foundation.ts";
+import { canaryChain, counterNames } from "../modes/iptables/foundation.ts";
+import { Counting } from "./counting.ts";
 import type { Driver } from "./driver.ts";
 import { TablesDriver } from "./tables.ts";
 
@@ -25,13 +26,16 @@ export async function openIptables(options: IptablesOptions): Promise<Driver> {
   const place = options.netns === undefined ? {} : { netns: options.netns };
   const start = await inUseHere(options.start ?? starter(place));
   const host = await openIptablesHost(options.family, start);
-  const counters: Counters = {
+  const counting = new Counting({
     invalidDropped: await ensureCounter(counterNames.invalidDropped, place),
     localhostNodePorts: await ensureCounter(counterNames.localhostNodePorts, place),
-  };
+  });
   return new TablesDriver(host, {
     place,
-    compile: (before, routes) => compile(before, routes, counters),
+    compile: (before, routes) => compile(before, routes, counting.counters),
+    lacks: () => counting.lacks,
+    simplify: (error) => counting.giveUp(error),
+    isDispensable: (error) => counting.isRefused(error),
     watchCanary: (applied, onGone, signal) => {
       const { family, clock, canaryPeriodMs: periodMs } = options;
       void watchCanary({ ...applied, family, clock, chain: canaryChain, start, periodMs, onGone }, signal);

@@ -4,6 +4,7 @@ import type { Place } from "../host/iptables/command.ts";
 import { ForeignChanges } from "../host/iptables/events.ts";
 import type { IptablesHost } from "../host/iptables/host.ts";
 import { RestoreFailed } from "../host/iptables/refusal.ts";
+import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { adopt } from "../plan/iptables/adopt.ts";
 import { countOperations, diff } from "../plan/iptables/diff.ts";
@@ -18,6 +19,12 @@ export type TablesOptions = {
   readonly place: Place;
   /** The mode's Plan; `before` is its Plan of the Routes before, null when everything is to be compiled. */
   readonly compile: (before: IptablesPlan | null, routes: Routes) => IptablesPlan;
+  /** What the machine lacks; see `Driver`. */
+  readonly lacks?: () => readonly Problem[];
+  /** Whether what was refused is a part of the rules that `simplify` leaves out. */
+  readonly isDispensable?: (error: RestoreFailed) => boolean;
+  /** Whether rules that are compiled from now on are simpler, and may be accepted where these were refused; null: no. */
+  readonly simplify?: (error: RestoreFailed) => Simplified | null;
   /** Looks for signs of a flush, where the mode leaves such signs. */
   readonly watchCanary?: (
     applied: Pick<CanaryOptions, "isSet" | "guards">,
@@ -25,6 +32,9 @@ export type TablesOptions = {
     signal: AbortSignal,
   ) => void;
 };
+
+/** What was refused is known to be left out now, or this is a guess that is undone when it does not help. */
+export type Simplified = { readonly kind: "certain" } | { readonly kind: "guess"; readonly undo: () => void };
 
 /** Knows what the host holds, or that it does not know, and sends what differs. */
 export class TablesDriver implements Driver {
@@ -49,7 +59,36 @@ export class TablesDriver implements Driver {
     return this.#rules;
   }
 
+  lacks(): readonly Problem[] {
+    return this.#options.lacks?.() ?? nothingLacks;
+  }
+
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
+    try {
+      return await this.#reach(routes, signal, retryRefused);
+    } catch (error) {
+      const simplified = isRefused(error) ? (this.#options.simplify?.(error) ?? null) : null;
+      if (simplified === null) throw error;
+      return await this.#reachSimplified(simplified, error, routes, signal, retryRefused);
+    }
+  }
+
+  async #reachSimplified(
+    simplified: Simplified,
+    error: unknown,
+    ...order: Parameters<Driver["sync"]>
+  ): Promise<Applied> {
+    try {
+      const applied = await this.#reach(...order);
+      return { ...applied, setbacks: (applied.setbacks ?? 0) + 1 };
+    } catch (second) {
+      if (simplified.kind === "certain" || !(second instanceof RestoreFailed)) throw second;
+      simplified.undo();
+      throw error;
+    }
+  }
+
+  async #reach(...[routes, signal, retryRefused = false]: Parameters<Driver["sync"]>): Promise<Applied> {
     // Where everything is written again, comments follow the size that the cluster has now.
     this.#want = this.#options.compile(this.#applied === null ? null : this.#want, routes);
     this.#backlog.add(this.#want.changed, retryRefused);
@@ -57,7 +96,7 @@ export class TablesDriver implements Driver {
       isKnown: () => this.#applied !== null,
       without,
       attempt: (want, keys) => this.#attempt(want, keys, signal),
-      culprits: culpritsOf,
+      culprits: (error) => (this.#isSimplifiable(error) ? null : culpritsOf(error)),
     });
   }
 
@@ -85,6 +124,11 @@ export class TablesDriver implements Driver {
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /** A rule that every Service may do without must not cost the Service that has it first. */
+  #isSimplifiable(error: unknown): boolean {
+    return isRefused(error) && this.#options.isDispensable?.(error) === true;
   }
 
   /** Rules without which neighbours reach loopback addresses; none unless we open those to packets from outside. */
@@ -118,9 +162,15 @@ export class TablesDriver implements Driver {
   }
 }
 
+const nothingLacks: readonly Problem[] = [];
+
+function isRefused(error: unknown): error is RestoreFailed {
+  return error instanceof RestoreFailed && error.kind === "refused";
+}
+
 /** Where nobody owns the line that a restore names, no Service can be set aside. */
 function culpritsOf(error: unknown): readonly (readonly [PortKey, string])[] | null {
-  if (!(error instanceof RestoreFailed) || error.kind !== "refused") return null;
+  if (!isRefused(error)) return null;
   return error.owners.map((owner) => [owner, error.text]);
 }
 

@@ -8,6 +8,8 @@ import type { Finished } from "./command.ts";
 export class RestoreFailed extends HostError {
   /** Input around the offending line, with line numbers; empty when no line is named. */
   readonly context: readonly string[];
+  /** The offending line; empty when no line is named. */
+  readonly line: string;
   /** The ServicePorts whose lines were refused; empty: nobody's, or unknown. */
   readonly owners: readonly PortKey[];
 
@@ -17,11 +19,13 @@ export class RestoreFailed extends HostError {
     text: string,
     context: readonly string[],
     owners: readonly PortKey[],
+    line = "",
   ) {
     super(kind, message, { text });
     this.name = "RestoreFailed";
     this.context = context;
     this.owners = owners;
+    this.line = line;
   }
 }
 
@@ -40,7 +44,7 @@ export function restoreFailure(
   const owners = line === undefined ? [] : ownersOf(line, stderr, input);
   const what = line === undefined ? "" : ` at line ${at + 1}, \`${line.text}\`${ownersText(owners)}`;
   const message = `Cannot restore tables: ${program} ${end}${what}: ${said === "" ? "no message" : said}`;
-  return new RestoreFailed(kindOf(code, stderr), message, said, around(input, at), owners);
+  return new RestoreFailed(kindOf(code, stderr), message, said, around(input, at), owners, line?.text);
 }
 
 /** Both back ends name a line, in several phrases: `line 7 failed`, `line 7: RULE_APPEND failed`, `Error occurred at line: 7`. */
