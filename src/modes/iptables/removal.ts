@@ -12,7 +12,19 @@ import {
   type TableName,
   tableNames,
 } from "../../plan/iptables/types.ts";
-import { canaryChain, jumps, kubeletFirewall, ownChainNames } from "./foundation.ts";
+import { canaryChain, jumps as jumpsOfNow, kubeletFirewall, ownChainNames, services } from "./foundation.ts";
+import { comment, jump, rule, tracked } from "./words.ts";
+
+const portals = comment("kubernetes service portals");
+
+/** Of kube-proxy up to v1.9; as long as one of them is there, its chain cannot be deleted. */
+const olderJumps: readonly PlacedRule[] = [
+  { table: "filter", chain: "INPUT", rule: rule(tracked("NEW"), portals, jump(services)) },
+  { table: "filter", chain: "INPUT", rule: rule(portals, jump(services)) },
+  { table: "filter", chain: "OUTPUT", rule: rule(portals, jump(services)) },
+];
+
+const jumps: readonly PlacedRule[] = [...jumpsOfNow, ...olderJumps];
 
 /** The Patch that cleans up. A chain that a foreign rule still leads to is emptied of nothing and left alone. */
 export function removal(have: HostTables, spared: Spared | null = null): IptablesPatch {

@@ -4,7 +4,7 @@ import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../..
 import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { adopt as adoptTables } from "../../plan/iptables/adopt.ts";
-import type { HostTables, IptablesPatch } from "../../plan/iptables/types.ts";
+import type { HostTables, IptablesPatch, TableName } from "../../plan/iptables/types.ts";
 import { printOperation } from "../../plan/ipvs/print.ts";
 import { freshState } from "../../plan/ipvs/state.ts";
 import type { HeldServer, IpvsState, Operation } from "../../plan/ipvs/types.ts";
@@ -34,6 +34,16 @@ describe.each(["ipv4", "ipv6"] as const)("clean-up of ipvs mode, %s", (family) =
     const cleaned = applyInMemory(held, rulesRemoval(held));
     expect(cleaned).toEqual(fresh);
     expect(rulesRemoval(cleaned).steps).toEqual([]);
+  });
+
+  it("behaviour/5: takes out KUBE-FIREWALL of earlier releases from nat, and leaves the kubelet's in filter", () => {
+    const older = ["nat", "filter"].reduce((tables, table) => {
+      const chains = new Map(tables.tables.get(table as TableName)).set("KUBE-FIREWALL", []);
+      return { ...tables, tables: new Map(tables.tables).set(table as TableName, chains) };
+    }, held);
+    const cleaned = applyInMemory(older, rulesRemoval(older));
+    expect(cleaned.tables.get("nat")).toEqual(fresh.tables.get("nat"));
+    expect([...cleaned.tables.get("filter")!.keys()]).toContain("KUBE-FIREWALL");
   });
 
   it("leaves a chain that somebody else's rule leads to, and what that chain leads to", () => {

@@ -15,12 +15,15 @@ export function rulesRemoval(have: HostTables): IptablesPatch {
     const step = emptyStep(table);
     const own = jumps.filter((jump) => jump.table === table);
     step.remove.push(...heldJumps(held, own, have.family));
-    const ours = ownChains[table].filter((name) => held.has(name));
+    const ours = [...ownChains[table], ...olderChains[table]].filter((name) => held.has(name));
     step.doom.push(...unreferenced(held, ours, jumps));
     return step;
   });
   return { family: have.family, steps: steps.filter((step) => !isEmpty(step)) };
 }
+
+/** Of kube-proxy up to v1.26. The chain of this name in table filter is the kubelet's. */
+const olderChains: typeof ownChains = { nat: ["KUBE-FIREWALL"], filter: [], mangle: [] };
 
 /** Servers, link and sets, in that order. Virtual servers that nobody of ours made stay, and so does a link of another kind. */
 export function ipvsRemoval(have: IpvsState): Operation[] {

@@ -148,7 +148,8 @@ export type HostTables = {
   readonly tables: ReadonlyMap<TableName, ReadonlyMap<ChainName, readonly string[]>>;
 };
 
-const servicePrefixes = ["KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-FW-", "KUBE-EXT-"];
+/** The last one is of kube-proxy up to v1.23. */
+const servicePrefixes = ["KUBE-SVC-", "KUBE-SVL-", "KUBE-SEP-", "KUBE-FW-", "KUBE-EXT-", "KUBE-XLB-"];
 
 /** Whether a nat chain belongs to some Service or Endpoint, of this or of an earlier run. */
 export function isServiceChain(name: ChainName): boolean {
