@@ -16,10 +16,12 @@ import { kubeProxyPatience, noPatience } from "../sources/wait-for-node.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { Driver } from "../sync/driver.ts";
 import { type ModeAtWork, modesAtWork } from "../sync/modes.ts";
+import { nothingRemoved } from "../sync/removed.ts";
 import type { WatchedFile } from "./config-file.ts";
 import { ownNodeName } from "./node-name.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
+import { signalOf } from "./signals.ts";
 import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start-up.ts";
 import { logStart, logSysctl } from "./start-up-log.ts";
 import { StartUpStatus } from "./start-up-status.ts";
@@ -56,6 +58,7 @@ export type DaemonOptions = {
 export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Promise<number> {
   const log = options.log.log.in("cli/daemon.ts");
   compileLater();
+  signal.addEventListener("abort", () => logSignal(options.log, signal.reason), { once: true });
   try {
     return options.cleanup ? await cleanUp(log) : await start(options, log, signal);
   } catch (error) {
@@ -66,13 +69,21 @@ export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Pr
   }
 }
 
+function logSignal({ log, flush }: OpenLog, reason: unknown): void {
+  const signal = signalOf(reason);
+  if (signal === null) return;
+  log.in("cli/daemon.ts").info("Received a signal; exiting, rules stay in place", { signal });
+  flush();
+}
+
 /** `--cleanup`: every mode, whatever the others say. */
 async function cleanUp(log: Log): Promise<number> {
   let code = 0;
   for (const [name, mode] of Object.entries(modesAtWork)) {
     try {
-      await mode.cleanUp({});
-      log.v(1, "Removed what the mode had put on this node", { mode: name });
+      const removed = await mode.cleanUp({});
+      if (nothingRemoved(removed)) log.info("Nothing to remove", { mode: name });
+      else log.info("Removed what the mode had put on this node", { mode: name, ...removed });
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
       log.error(error, "Cannot clean up", { mode: name });
@@ -197,7 +208,11 @@ async function removeLeftovers(
     if (name === mode || other.staysDuring?.includes(mode)) continue;
     try {
       const left = await (other.retreat?.() ?? other.cleanUp(spared === undefined ? {} : { spared }));
-      if (left !== "waiting") continue;
+      if (left !== "waiting") {
+        if (left !== "done" && !nothingRemoved(left))
+          log.info("Removed what another mode had put on this node", { mode: name, ...left });
+        continue;
+      }
       log.v(2, "Connections through another mode go on", { mode: name });
       const again = () => void removeLeftovers(config, log, ([each]) => each === name, signal);
       signal.addEventListener("abort", systemClock.after(retreatEveryMs, again), { once: true });

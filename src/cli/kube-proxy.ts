@@ -2,12 +2,17 @@
 import { constants } from "node:os";
 import { runCommand } from "./command.ts";
 import { exitWith } from "./exit.ts";
+import { signalReason } from "./signals.ts";
 import { commandWorld } from "./world.ts";
 
-// No signal handlers, as in kube-proxy: a signal ends the process at once and leaves the rules in place. The first
-// process of a container is an exception: the kernel lets only signals with a handler through to it.
-if (process.pid === 1) {
-  for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+// As kube-proxy, it is ended by the signal itself and leaves the rules in place; before that it is logged. The first
+// process of a container exits instead: the kernel does not let it be ended by a signal.
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    stop.abort(signalReason(signal));
+    if (process.pid === 1) process.exit(128 + constants.signals[signal]);
+    process.kill(process.pid, signal);
+  });
 }
-exitWith(runCommand(process.argv.slice(2), commandWorld(), new AbortController().signal));
+exitWith(runCommand(process.argv.slice(2), commandWorld(), stop.signal));

@@ -19,7 +19,8 @@ import {
 } from "../modes/iptables/foundation.ts";
 import { removal } from "../modes/iptables/removal.ts";
 import { iptablesSysctls } from "../modes/iptables/sysctls.ts";
-import type { Spared } from "../plan/iptables/types.ts";
+import type { HostTables, IptablesPatch, Spared } from "../plan/iptables/types.ts";
+import { type Removed, removedRules, sumRemoved } from "./removed.ts";
 import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
@@ -71,18 +72,35 @@ async function guardLoopback(place: Place): Promise<void> {
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */
-export async function cleanUpIptables({ spared, ...place }: Place & { spared?: Spared }): Promise<void> {
-  const start = await inUseHere(starter(place));
-  for (const family of families) await cleanUpFamily(family, start, spared ?? null);
+export async function cleanUpIptables({ spared, ...place }: Place & { spared?: Spared }): Promise<Removed> {
+  return removeRules(place, (tables) => removal(tables, spared ?? null));
 }
 
-async function cleanUpFamily(family: Family, start: Start, spared: Spared | null): Promise<void> {
+/** Applies what `removal` finds to remove in each family that has tables. */
+export async function removeRules(
+  place: Place,
+  removalOf: (tables: HostTables) => IptablesPatch,
+): Promise<Removed> {
+  const start = await inUseHere(starter(place));
+  const parts: Removed[] = [];
+  for (const family of families) parts.push(await removeFromFamily(family, start, removalOf));
+  return sumRemoved(parts);
+}
+
+async function removeFromFamily(
+  family: Family,
+  start: Start,
+  removalOf: (tables: HostTables) => IptablesPatch,
+): Promise<Removed> {
   const host = await openIptablesHost(family, start).catch((error: unknown) => {
     // Without the program there was never a rule of it.
     if (error instanceof HostError && error.kind === "unavailable") return null;
     throw error;
   });
-  if (host !== null) await host.apply(removal(await host.read(), spared));
+  if (host === null) return {};
+  const patch = removalOf(await host.read());
+  await host.apply(patch);
+  return removedRules(patch);
 }
 
 /** Which packet counters there are, without making any. */

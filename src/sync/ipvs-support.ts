@@ -4,16 +4,16 @@ import { release } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
-import { inUseHere } from "../host/iptables/back-end.ts";
 import { run, type Start, starter } from "../host/iptables/command.ts";
-import { openIptablesHost } from "../host/iptables/host.ts";
 import { type IpvsHost, openIpvsHost } from "../host/ipvs/host.ts";
 import type { SysctlChange } from "../host/sysctl.ts";
-import { type Family, families } from "../model/address.ts";
+import { families } from "../model/address.ts";
 import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "../modes/ipvs/removal.ts";
 import { ipvsSysctls } from "../modes/ipvs/sysctls.ts";
 import { printOperation } from "../plan/ipvs/print.ts";
 import type { Operation, VirtualServer } from "../plan/ipvs/types.ts";
+import { removeRules } from "./iptables-support.ts";
+import { type Removed, removedOfIpvs, sumRemoved } from "./removed.ts";
 import { setSysctls } from "./sysctls.ts";
 
 type Place = { readonly netns?: string };
@@ -106,12 +106,16 @@ export async function setTimeouts(
 }
 
 /** Takes out rules, servers of ours, link and sets of both families; safe to repeat. */
-export async function cleanUpIpvs(place: Place): Promise<void> {
-  await withHosts(place, async (hosts) => {
+export async function cleanUpIpvs(place: Place): Promise<Removed> {
+  let removed: readonly Removed[] = [];
+  const rules = await withHosts(place, async (hosts) => {
     // The link carries addresses of both families, which tell whose servers are ours.
     const states = await Promise.all(hosts.map((host) => host.read()));
-    await removeAll(hosts, states.map(ipvsRemoval));
+    const removals = states.map(ipvsRemoval);
+    await removeAll(hosts, removals);
+    removed = states.map((state, i) => removedOfIpvs(state, removals[i]!));
   });
+  return sumRemoved([rules, ...removed]);
 }
 
 /** The same, but connections go on: what they need stays. Gives whether something did, so that one looks again. */
@@ -125,18 +129,22 @@ export async function retreatFromIpvs(place: Place): Promise<"done" | "waiting">
   return isWaiting ? "waiting" : "done";
 }
 
-/** After the rules, with a host for each family; without any of it where the mode was never at work. */
-async function withHosts(place: Place, work: (hosts: readonly IpvsHost[]) => Promise<void>): Promise<void> {
+/** After the rules, which are counted, with a host for each family; none of it where the mode was never at work. */
+async function withHosts(
+  place: Place,
+  work: (hosts: readonly IpvsHost[]) => Promise<void>,
+): Promise<Removed> {
   // Where IPVS was never loaded there is nothing, and looking would load it.
-  if (place.netns === undefined && !existsSync("/proc/net/ip_vs")) return;
+  if (place.netns === undefined && !existsSync("/proc/net/ip_vs")) return {};
   const start = starter(place);
   // Without the program the mode never worked here.
-  if (await isMissing(requireIpset(start))) return;
-  for (const family of families) await removeRules(family, await inUseHere(start));
+  if (await isMissing(requireIpset(start))) return {};
+  const rules = await removeRules(place, rulesRemoval);
   const hosts: IpvsHost[] = [];
   try {
     for (const family of families) hosts.push(await openIpvsHost({ family, start, ...place }));
     await work(hosts);
+    return rules;
   } finally {
     for (const host of hosts) await host.close();
   }
@@ -150,15 +158,6 @@ async function isMissing(asked: Promise<void>): Promise<boolean> {
     if (error instanceof HostError && error.kind === "unavailable") return true;
     throw error;
   }
-}
-
-async function removeRules(family: Family, start: Start): Promise<void> {
-  const host = await openIptablesHost(family, start).catch((error: unknown) => {
-    // Without the program there was never a rule of it.
-    if (error instanceof HostError && error.kind === "unavailable") return null;
-    throw error;
-  });
-  if (host !== null) await host.apply(rulesRemoval(await host.read()));
 }
 
 /** As much as can be, in each family: what is refused in one does not keep the other. */

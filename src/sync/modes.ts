@@ -23,6 +23,7 @@ import { openIpvs } from "./ipvs.ts";
 import { cleanUpIpvs, prepareIpvs, retreatFromIpvs } from "./ipvs-support.ts";
 import { openNftables } from "./nftables.ts";
 import { iptablesLeaves, ipvsLacks, ipvsLeaves, type ReadFile } from "./remarks.ts";
+import type { Removed } from "./removed.ts";
 import { openUserspace } from "./userspace.ts";
 import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./userspace-support.ts";
 
@@ -61,8 +62,8 @@ export type ModeAtWork = {
   readonly open: (family: Family, options: ModeOptions) => Promise<Driver>;
   /** Longest time between two Syncs. */
   readonly resyncMs: (config: ValidConfig) => number;
-  /** Removes everything this mode ever put on the host, except what is spared; safe to repeat. Throws HostError. */
-  readonly cleanUp: (options: Place & { readonly spared?: Spared }) => Promise<void>;
+  /** Removes everything this mode ever put on the host, except what is spared, and counts it; safe to repeat. Throws HostError. */
+  readonly cleanUp: (options: Place & { readonly spared?: Spared }) => Promise<Removed>;
   /** What a client of a Service without endpoints meets. */
   readonly turnsAway: "refused" | "closed";
   /** What is counted where it has endpoints, but none on this node: as kube-proxy counts in this mode. */
@@ -140,7 +141,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
         ...(owned === undefined ? {} : { owned }),
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
-    cleanUp: cleanUpNftables,
+    cleanUp: async (place) => ({ tables: await cleanUpNftables(place) }),
     turnsAway: "refused",
     countsLocal: "ports",
     servesLoopback: true,

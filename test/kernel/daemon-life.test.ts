@@ -223,7 +223,7 @@ describe("the daemon", () => {
   });
 
   it.each(["nftables", "iptables"])(
-    "02/38 SIGTERM ends it at once and leaves the rules of %s",
+    "02/38 user/5: SIGTERM ends it at once, is logged, and leaves the rules of %s",
     async (mode) => {
       const daemon = await started({ mode });
       const list = () =>
@@ -234,18 +234,51 @@ describe("the daemon", () => {
       // The signal itself ended it.
       expect(await daemon.ended()).toBeNull();
       expect(list()).toBe(before);
+      expect(daemon.log()).toMatch(
+        /^I.*"Received a signal; exiting, rules stay in place" signal="SIGTERM"$/m,
+      );
     },
   );
 
-  it("turnout run ends in order on SIGTERM, with 0, and leaves the rules too", async () => {
+  it("user/5: turnout run ends in order on SIGTERM, with 0, logs it, and leaves the rules too", async () => {
     await site.openApi();
     for (const object of [nodeObject(), ...web]) site.api.put(object);
     const daemon = site.start({ program: "turnout run" });
     await daemon.ready();
     daemon.kill("SIGTERM");
     expect(await daemon.ended()).toBe(0);
+    expect(daemon.log()).toMatch(/^I.*"Received a signal; exiting, rules stay in place" signal="SIGTERM"$/m);
     expect(rules()).toContain("172.30.0.10");
   });
+
+  it.each([
+    ["nftables", "tables=2"],
+    ["iptables", "jumps=24 chains=\\d+"],
+    ["userspace", "jumps=12 chains=12"],
+  ])(
+    "user/5: --cleanup logs what it removed of mode %s, and that there is nothing to remove",
+    async (mode, counts) => {
+      const daemon = await started({ mode });
+      daemon.kill("SIGKILL");
+      await daemon.ended();
+      const cleanUp = async () => {
+        const { code, log } = await site.finish({ args: ["--cleanup", "-v=0"] });
+        const lines = log.match(
+          /"(Nothing to remove|Removed what the mode had put on this node)" mode=.*$/gm,
+        );
+        return { code, lines: lines?.sort() };
+      };
+      const nothing = ["iptables", "ipvs", "nftables", "userspace"].map(
+        (each) => `"Nothing to remove" mode="${each}"`,
+      );
+      const removed = new RegExp(`^"Removed what the mode had put on this node" mode="${mode}" ${counts}$`);
+      expect(await cleanUp()).toEqual({
+        code: 0,
+        lines: [...nothing.filter((line) => !line.endsWith(`"${mode}"`)), expect.stringMatching(removed)],
+      });
+      expect(await cleanUp()).toEqual({ code: 0, lines: nothing });
+    },
+  );
 
   it.each(["nftables", "iptables"])(
     "--init-only in mode %s ends with 0 and writes no Service",

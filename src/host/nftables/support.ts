@@ -61,12 +61,14 @@ export function isRecentKernel(version: string): boolean {
   return major > 5 || (major === 5 && minor >= 13);
 }
 
-/** Deletes the tables of both families; one that is not there is no error. */
-export async function cleanUpNftables(options: Place): Promise<void> {
+/** Deletes the tables of both families, and counts them; one that is not there is no error. */
+export async function cleanUpNftables(options: Place): Promise<number> {
+  let deleted = 0;
   const socket = await openSocket("netfilter", placeOf(options));
   try {
     for (const family of ["ip", "ip6"] as const) {
-      await transact(socket, [{ kind: "deleteTable", table: { family, name: tableName } }]).catch(
+      await transact(socket, [{ kind: "deleteTable", table: { family, name: tableName } }]).then(
+        () => deleted++,
         (error: unknown) => {
           const isAbsent =
             error instanceof HostError && (error.errno === "ENOENT" || error.errno === "EAFNOSUPPORT");
@@ -77,6 +79,7 @@ export async function cleanUpNftables(options: Place): Promise<void> {
   } finally {
     await socket.close();
   }
+  return deleted;
 }
 
 function placeOf({ netns }: Place): Place {
