@@ -102,10 +102,10 @@ export function parseTo(text: string): Parsed<To> {
 /** Of `shop/web:80`, `web.shop.svc.cluster.local`, `http://web.shop/` or `web`: how to say it here. */
 function serviceMeant(text: string): string | null {
   const plain = text.replace(/^(https?:\/\/|svc\/|service\/)/, "").replace(/\/$/, "");
-  const [, folder, name, port = ""] = /^([a-z0-9-]+)\/([a-z][a-z0-9-]*)(:[a-z0-9-]+)?$/.exec(plain) ?? [];
+  const [, folder, name, port = ""] = /^([a-z0-9-]+)\/([a-z0-9-]+)(:[a-z0-9-]+)?$/.exec(plain) ?? [];
   if (name !== undefined) return `svc/${folder}/${name}${port}`;
   const [, host, domain, dnsPort = ""] =
-    /^([a-z][a-z0-9-]*)(?:\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?)?(:[a-z0-9-]+)?$/.exec(plain) ?? [];
+    /^(\d*[a-z-][a-z0-9-]*)(?:\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?)?(:[a-z0-9-]+)?$/.exec(plain) ?? [];
   if (host === undefined || host === "nodeport") return null;
   return `svc/${domain ?? "NAMESPACE"}/${host}${dnsPort}`;
 }
