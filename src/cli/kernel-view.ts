@@ -19,7 +19,7 @@ import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compileTable } from "../modes/nftables/compile.ts";
-import { pickersAmong } from "../modes/nftables/pickers.ts";
+import { withChainsNamed } from "../modes/nftables/recognised.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
 import { noRelays, type OpenRelays, socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import type { Asked } from "../plan/nftables/types.ts";
@@ -77,10 +77,7 @@ export async function lookAtKernel(
           ),
         }));
       // Where the kernel lags behind, it picks among as many endpoints as there were.
-      const wanted = (names: readonly string[]) => {
-        const pickers = pickersAmong(names, routes.settings).map((chain) => [chain.name, chain] as const);
-        return { ...table, chains: new Map([...pickers, ...table.chains]) };
-      };
+      const wanted = (names: readonly string[]) => withChainsNamed(table, names, routes.settings);
       return { want: ways(table), have: (await host.glance(wanted, ways, signal)) ?? [] };
     } finally {
       await host.close();

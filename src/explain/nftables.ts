@@ -1,6 +1,6 @@
 // Walks a packet through an nftables table as the kernel would, and keeps the steps.
 import { addressBytes, contains, isLoopback, parseCidr } from "../model/address.ts";
-import { printStatements } from "../plan/nftables/print.ts";
+import { printSlotKey, printStatements } from "../plan/nftables/print.ts";
 import type { Asked, Backend, Chain, Field, Hook, NftTable, Rule, Verdict } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 
@@ -184,7 +184,7 @@ function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "r
         state.asked(statement.map, key, slot);
         const backend = state.table.spreads.get(statement.map)?.get(key)?.backends[slot];
         if (backend === undefined) return "next";
-        element = `${key} . ${slot} : ${backend.address} . ${backend.port}`;
+        element = `${printSlotKey(key, slot)} : ${backend.address} . ${backend.port}`;
         applied();
         return translate(state, backend);
       }

@@ -118,8 +118,8 @@ function routePort(
   const pools = choosePools(port, settings);
   const asked = frontendsOf(port, settings);
   const lost = disputes === null ? nothingLost : lostBy(port, asked, disputes);
-  const held =
-    lost.length === 0 ? asked : asked.filter((frontend) => !lost.some((one) => one.frontend === frontend));
+  const taken = new Set(lost.map(({ frontend }) => frontend));
+  const held = lost.length === 0 ? asked : asked.filter((frontend) => !taken.has(frontend));
   return {
     port,
     pools,
@@ -186,11 +186,28 @@ function targetOf(pool: Pool, { anyUsable }: Pools, masquerade: boolean): Target
 }
 
 /** A node inside a range reaches a load-balancer address that it holds itself from that very address. */
-function allowedSources(port: ServicePort, settings: FamilySettings): readonly Cidr[] | null {
-  if (port.sourceRanges.length === 0) return null;
-  const nodeAllowed = port.sourceRanges.some((range) => contains(range, settings.nodeIP));
-  return nodeAllowed ? [...port.sourceRanges, ...port.loadBalancerIPs.map(hostCidr)] : port.sourceRanges;
+function allowedSources(
+  { sourceRanges, loadBalancerIPs }: ServicePort,
+  { nodeIP }: FamilySettings,
+): readonly Cidr[] | null {
+  if (sourceRanges.length === 0) return null;
+  const known = allowedBy.get(sourceRanges);
+  if (known?.nodeIP === nodeIP && known.loadBalancerIPs === loadBalancerIPs) return known.allowed;
+  const nodeAllowed = sourceRanges.some((range) => contains(range, nodeIP));
+  const allowed = nodeAllowed ? [...sourceRanges, ...loadBalancerIPs.map(hostCidr)] : sourceRanges;
+  allowedBy.set(sourceRanges, { nodeIP, loadBalancerIPs, allowed });
+  return allowed;
 }
+
+/** All ports and addresses of a Service share one list of ranges, and so one list of allowed sources. */
+const allowedBy = new WeakMap<
+  readonly Cidr[],
+  {
+    readonly nodeIP: Address;
+    readonly loadBalancerIPs: readonly Address[];
+    readonly allowed: readonly Cidr[];
+  }
+>();
 
 function allKeys(before: Routes | null, snapshot: FamilySnapshot): ReadonlySet<PortKey> {
   const keys = new Set(before?.ports.keys());
@@ -205,25 +222,36 @@ function stakeClaims(
   visited: ReadonlySet<PortKey>,
   settings: FamilySettings,
 ): ReadonlyMap<FrontendId, readonly Claim[] | undefined> {
-  const touched = new Map<FrontendId, readonly Claim[] | undefined>();
-  const claimsOf = (id: FrontendId) =>
-    (touched.has(id) ? touched.get(id) : before?.claims.get(id)) ?? noClaims;
+  const touched = new Map<FrontendId, Claim[]>();
+  // Copied once for each Frontend, without those visited, whose claims follow: thousands may ask for the same one.
+  const claimsOf = (id: FrontendId) => {
+    let claims = touched.get(id);
+    if (claims === undefined) {
+      claims = (before?.claims.get(id) ?? noClaims).filter(({ key }) => !visited.has(key));
+      touched.set(id, claims);
+    }
+    return claims;
+  };
   for (const key of visited) {
     const old = before?.ports.get(key)?.port;
-    for (const frontend of old === undefined ? noFrontends : frontendsOf(old, settings)) {
-      const id = frontendId(frontend);
-      const others = claimsOf(id).filter((claim) => claim.key !== key);
-      touched.set(id, others.length === 0 ? undefined : others);
-    }
+    for (const frontend of old === undefined ? noFrontends : frontendsOf(old, settings))
+      claimsOf(frontendId(frontend));
     const now = snapshot.ports.get(key);
-    for (const frontend of now === undefined ? noFrontends : frontendsOf(now, settings)) {
-      const id = frontendId(frontend);
-      const claim = { key, kind: frontend.kind };
-      const others = claimsOf(id);
-      touched.set(id, others.length === 0 ? [claim] : [...others, claim].sort(byRightToHold));
-    }
+    for (const frontend of now === undefined ? noFrontends : frontendsOf(now, settings))
+      claimsOf(frontendId(frontend)).push({ key, kind: frontend.kind });
   }
-  return touched;
+  return inOrder(touched);
+}
+
+function inOrder(
+  touched: ReadonlyMap<FrontendId, Claim[]>,
+): ReadonlyMap<FrontendId, readonly Claim[] | undefined> {
+  const result = new Map<FrontendId, readonly Claim[] | undefined>();
+  for (const [id, claims] of touched) {
+    if (claims.length > 1) claims.sort(byRightToHold);
+    result.set(id, claims.length === 0 ? undefined : claims);
+  }
+  return result;
 }
 
 const noFrontends: readonly Frontend[] = [];

@@ -50,10 +50,11 @@ function namesOf({ operation, item }: RefusedPart): readonly string[] {
 }
 
 /** Everything of a Fragment that a refusal could name. */
-function* namesIn({ elements, spreads, chains, shared, sets }: Fragment): Generator<string> {
+function* namesIn({ elements, spreads, chains, shared, sets, filled }: Fragment): Generator<string> {
   for (const { set, key } of elements) yield* [`${set} ${key}`, `any of ${set}`];
   for (const { map, key } of spreads) yield* [`${map} ${key}`, `any of ${map}`];
   for (const { name } of chains) yield `chain ${name}`;
   for (const { name } of shared) yield `chain ${name}`;
   for (const { name } of sets) yield `set ${name}`;
+  for (const { set } of filled) yield* [`set ${set.name}`, `any of ${set.name}`];
 }

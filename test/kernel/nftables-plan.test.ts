@@ -6,7 +6,8 @@ import { walkNftables } from "../../src/explain/nftables.ts";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
-import { pickersAmong } from "../../src/modes/nftables/pickers.ts";
+import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
+import { withChainsNamed } from "../../src/modes/nftables/recognised.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { print } from "../../src/plan/nftables/print.ts";
@@ -17,7 +18,12 @@ import { routesFor } from "../scenario-routes.ts";
 import { readScenario, scenarioNames } from "../scenarios.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
-describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the kernel, %s", (family) => {
+/** With the second limit generated ServicePorts are large, or cross the limit in both directions. */
+const limits = [mostSharedSlots, 4];
+const families = ["ipv4", "ipv6"] as const;
+const cases = families.flatMap((family) => limits.map((limit) => ({ family, limit })));
+
+describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ family, limit }) => {
   const nft = family === "ipv4" ? "ip" : "ip6";
   let here: Namespace;
   let there: Namespace;
@@ -43,7 +49,7 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
   it("is read back as it was written, and written again only where it differs", async () => {
     await fc.assert(
       fc.asyncProperty(state, async ({ ports, settings }) => {
-        const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings)));
+        const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings), limit));
         await host.apply(diff(await host.read(want), want));
         expect(diff(await host.read(want), want)).toEqual([]);
       }),
@@ -62,13 +68,10 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
         packets,
         async (held, ports, sent) => {
           const tableOf = (some: readonly ServicePort[]) =>
-            unfold(compile(null, route(null, snapshotOf(some, family), held.settings)));
+            unfold(compile(null, route(null, snapshotOf(some, family), held.settings), limit));
           await host.apply(diff(await host.read(tableOf(held.ports)), tableOf(held.ports)));
           const part = tableOf([...held.ports.slice(0, 2), ...ports]);
-          const wanted = (names: readonly string[]) => {
-            const pickers = pickersAmong(names, held.settings).map((chain) => [chain.name, chain] as const);
-            return { ...part, chains: new Map([...pickers, ...part.chains]) };
-          };
+          const wanted = (names: readonly string[]) => withChainsNamed(part, names, held.settings);
           const whole = await host.read(wanted([...tableOf(held.ports).chains.keys()]));
           for (const each of sent) {
             const seen = await host.glance(wanted, (table, asked) =>
@@ -94,7 +97,7 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
   it("is listed by nft as print() says, as JSON too, and the listing loads to the same listing", async () => {
     await fc.assert(
       fc.asyncProperty(state, async ({ ports, settings }) => {
-        const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings)));
+        const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings), limit));
         here.run("nft", "flush", "ruleset");
         await host.apply(diff(null, want));
         const listing = here.run("nft", "list", "table", nft, "kube-proxy");
@@ -110,7 +113,9 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
 
   it("lists in every scenario, and the listing loads to the same listing", async () => {
     for (const scenario of scenarioNames().map(readScenario)) {
-      const want = unfold(compile(null, routesFor(scenario.objects, scenario.settings, "nftables", family)));
+      const want = unfold(
+        compile(null, routesFor(scenario.objects, scenario.settings, "nftables", family), limit),
+      );
       here.run("nft", "flush", "ruleset");
       await host.apply(diff(null, want));
       const listing = here.run("nft", "list", "ruleset");
@@ -148,7 +153,7 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
             step.map(([{ key }]) => key),
           );
           routes = route(routes, snapshot, settings);
-          want = compile(want, routes);
+          want = compile(want, routes, limit);
           const whole = unfold(want);
           const tables: { have: NftTable | null; want: NftTable } =
             applied === null
@@ -161,7 +166,7 @@ describe.skipIf(!isRoot).each(["ipv4", "ipv6"] as const)("nftables Plan in the k
               : settled(onto(applied, want, want.changed), want.changed, tables.have);
           const held = await host.read(whole);
           expect(countOperations(diff(held, unfold(applied)))).toBe(0);
-          expect(diff(held, unfold(compile(null, route(null, snapshot, settings))))).toEqual([]);
+          expect(diff(held, unfold(compile(null, route(null, snapshot, settings), limit)))).toEqual([]);
         }
       }),
       { numRuns: Number(process.env.TURNOUT_HISTORIES ?? 30) },

@@ -6,6 +6,7 @@ import { walkNftables } from "../../src/explain/nftables.ts";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile, compileTable } from "../../src/modes/nftables/compile.ts";
+import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
@@ -15,19 +16,27 @@ import { type Routes, route } from "../../src/routing/routes.ts";
 import { servicePort, settings, snapshotOf } from "../clusters.ts";
 import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from "./common.ts";
 
-const walked = {
-  mode: "nftables",
-  walker: (routes: Routes) => {
-    const table = compileTable(routes);
-    return (packet: Packet, around: Parameters<typeof walkNftables>[2]) =>
-      walkNftables(table, packet, around);
-  },
-} satisfies WalkedMode;
+const walkedWith = (limit: number) =>
+  ({
+    mode: "nftables",
+    walker: (routes: Routes) => {
+      const table = compileTable(routes, limit);
+      return (packet: Packet, around: Parameters<typeof walkNftables>[2]) =>
+        walkNftables(table, packet, around);
+    },
+  }) satisfies WalkedMode;
 
-describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
+/** With the second limit generated ServicePorts are large, or cross the limit in both directions. */
+const limits = [mostSharedSlots, 4];
+const families = ["ipv4", "ipv6"] as const;
+const cases = families.flatMap((family) => limits.map((limit) => ({ family, limit })));
+
+describe.each(cases)("nftables mode, $family, large from $limit slots on", ({ family, limit }) => {
   const state = generatedCluster(family);
+  const runs = limit === mostSharedSlots ? 1 : 0.5;
 
-  it("gives every packet the fate that decide() says", () => expectFatesAsDecided(family, walked, 600));
+  it("gives every packet the fate that decide() says", () =>
+    expectFatesAsDecided(family, walkedWith(limit), 600 * runs));
 
   const history = fc.record({
     settings: settings(family),
@@ -49,10 +58,10 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
           const changed = change(ports, step);
           const snapshot = snapshotOf([...ports.values()], family, changed);
           routes = route(routes, snapshot, settings);
-          want = compile(want, routes);
-          const scratch = compile(null, route(null, snapshot, settings));
+          want = compile(want, routes, limit);
+          const scratch = compile(null, route(null, snapshot, settings), limit);
           expect(canonical(unfold(want))).toEqual(canonical(unfold(scratch)));
-          expect(compileTable(routes)).toEqual(unfold(compile(null, routes)));
+          expect(compileTable(routes, limit)).toEqual(unfold(compile(null, routes, limit)));
 
           const tables: { have: NftTable | null; want: NftTable } =
             applied === null
@@ -68,7 +77,7 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
           expect(diff(host, unfold(scratch))).toEqual([]);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 500 * runs },
     );
   });
 
@@ -76,21 +85,21 @@ describe.each(["ipv4", "ipv6"] as const)("nftables mode, %s", (family) => {
     fc.assert(
       fc.property(state, state, (one, other) => {
         const tables = [one, other].map(({ ports, settings }) =>
-          unfold(compile(null, route(null, snapshotOf(ports, family), settings))),
+          unfold(compile(null, route(null, snapshotOf(ports, family), settings), limit)),
         );
         const [have, want] = tables as [NftTable, NftTable];
         const reached = applyInMemory(have, diff(have, want), want.family);
         expect(canonical(reached!)).toEqual(canonical(want));
         expect(countOperations(diff(want, want))).toBe(0);
       }),
-      { numRuns: 200 },
+      { numRuns: 200 * runs },
     );
   });
 });
 
 /** A table as comparable data; which slot holds which Backend does not count. */
 function canonical(table: NftTable): unknown {
-  const withoutSlots = (line: string) => line.replace(/ \. \d+ : /, " : ");
+  const withoutSlots = (line: string) => line.replace(/(^| \. )\d+ : /, " : ");
   return describeTable(table, (lines) => lines.map(withoutSlots).sort());
 }
 

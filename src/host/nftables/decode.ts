@@ -101,10 +101,12 @@ function sameDeclaration(a: KernelSet, b: KernelSet): boolean {
 
 function recognisedChains(contents: TableContents, want: NftTable): Map<string, Chain> {
   const slots = anonymousMaps(contents);
-  const rules = new Map<string, string[]>();
+  const rules = new Map<string, DumpedRule[]>();
   for (const { chain, expressions, userdata } of contents.rules) {
-    const text = ruleText(expressions, commentOf(userdata), slots);
-    rules.set(chain, [...(rules.get(chain) ?? []), text]);
+    const dumped = { text: ruleText(expressions, commentOf(userdata), slots), slots: slotsIn(expressions) };
+    const others = rules.get(chain);
+    if (others === undefined) rules.set(chain, [dumped]);
+    else others.push(dumped);
   }
   return new Map(
     contents.chains.map((dumped) => [
@@ -114,9 +116,16 @@ function recognisedChains(contents: TableContents, want: NftTable): Map<string, 
   );
 }
 
+/** `slots`: among how many a rule picks; null when it does not pick. */
+type DumpedRule = { readonly text: string; readonly slots: number | null };
+
+function slotsIn(expressions: readonly Expr[]): number | null {
+  return expressions.find((each) => each.kind === "numgen")?.modulus ?? null;
+}
+
 function recognisedChain(
   dumped: TableContents["chains"][number],
-  rules: readonly string[],
+  rules: readonly DumpedRule[],
   want: NftTable,
 ): Chain {
   const wanted = want.chains.get(dumped.name);
@@ -124,13 +133,28 @@ function recognisedChain(
     dumped.hook === undefined
       ? null
       : { type: dumped.type as "nat", hook: dumped.hook.hook as "input", priority: dumped.hook.priority };
-  if (wanted !== undefined && sameRules(wanted, rules, want.family)) return { ...wanted, hook };
+  for (const candidate of wanted === undefined ? [] : [wanted, pickingAsFound(wanted, rules)]) {
+    if (sameRules(candidate, rules, want.family)) return { ...candidate, hook };
+  }
   return { name: dumped.name, hook, rules: rules.map(() => unknownRule), comment: null };
+}
+
+/** The chain of a pool that has another number of slots than is wanted is still recognised. */
+function pickingAsFound(wanted: Chain, found: readonly DumpedRule[]): Chain {
+  const rules = wanted.rules.map((rule, i) => {
+    const slots = found[i]?.slots ?? null;
+    if (slots === null) return rule;
+    const statements = rule.statements.map((each) =>
+      each.kind === "dnat by slot" ? { ...each, slots } : each,
+    );
+    return { ...rule, statements };
+  });
+  return { ...wanted, rules };
 }
 
 const unknownRule: Rule = { statements: [], comment: "not ours" };
 
-function sameRules(wanted: Chain, rules: readonly string[], family: NftFamily): boolean {
+function sameRules(wanted: Chain, rules: readonly DumpedRule[], family: NftFamily): boolean {
   if (wanted.rules.length !== rules.length) return false;
   const slots = new Map<string, string>();
   return wanted.rules.every((rule, i) => {
@@ -138,7 +162,7 @@ function sameRules(wanted: Chain, rules: readonly string[], family: NftFamily): 
       slots.set("wanted", chains.map((chain, slot) => `${slot}:goto ${chain}`).join());
       return { set: "wanted" };
     });
-    return ruleText(expressions, rule.comment, slots) === rules[i];
+    return ruleText(expressions, rule.comment, slots) === rules[i]!.text;
   });
 }
 

@@ -90,6 +90,7 @@ function encodeItem(set: NftSet, item: Item): KernelElement {
 
 export function encodeKey(set: NftSet, key: string, end: (part: string) => string = networkStart): Bytes {
   let bytes: Bytes = "";
+  if (key === "") return bytes;
   for (const [i, part] of key.split(" . ").entries()) bytes += encodePart(set.key[i]!, end(part));
   return bytes;
 }

@@ -122,11 +122,14 @@ export class NftablesHost implements TableHost {
           if (!told.has(text)) questions.set(text, question);
         });
         if (questions.size === 0) return { seen };
+        const found = new Map<string, Element[]>();
         for (const [text, [name, key, slot]] of questions) {
           told.add(text);
-          const found = await this.#element(table.sets.get(name), key, slot, signal);
-          if (found !== null) elements.set(name, listed([...(elements.get(name)?.all() ?? []), found]));
+          const element = await this.#element(table.sets.get(name), key, slot, signal);
+          if (!found.has(name)) found.set(name, [...(elements.get(name)?.all() ?? [])]);
+          if (element !== null) found.get(name)!.push(element);
         }
+        for (const [name, all] of found) elements.set(name, listed(all));
       }
     });
     return made?.seen ?? null;

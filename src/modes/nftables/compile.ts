@@ -5,25 +5,29 @@ import { emptyPlan, tableOf, withFragments } from "../../plan/nftables/plan.ts";
 import type { Foundation, Fragment, NftPlan, NftTable } from "../../plan/nftables/types.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { foundation } from "./foundation.ts";
+import { mostSharedSlots } from "./large.ts";
 import { compilePort } from "./port.ts";
 
-/** `before` must be the Plan of the Routes before: then only changed keys are visited; without it everything is. */
-export function compile(before: NftPlan | null, routes: Routes): NftPlan {
+/**
+ * `before` must be the Plan of the Routes before: then only changed keys are visited; without it everything is. A
+ * ServicePort that would need more slots than `limit` has pools of its own.
+ */
+export function compile(before: NftPlan | null, routes: Routes, limit = mostSharedSlots): NftPlan {
   const base = foundationFor(before, routes);
   const keys = before === null ? routes.ports.keys() : routes.changed;
   const changes = [...keys].map((key) => {
     const port = routes.ports.get(key);
-    return [key, port === undefined ? undefined : compilePort(port, routes.settings)] as const;
+    return [key, port === undefined ? undefined : compilePort(port, routes.settings, limit)] as const;
   });
   return withFragments(before ?? emptyPlan(base), base, changes);
 }
 
 /** The table of the Plan alone, for who wants it once: nothing is kept that would make a change cheap. */
-export function compileTable({ settings, serviceCIDRs, ports }: Routes): NftTable {
+export function compileTable({ settings, serviceCIDRs, ports }: Routes, limit = mostSharedSlots): NftTable {
   return tableOf(foundation(settings, serviceCIDRs), fragmentsOf());
 
   function* fragmentsOf(): Generator<Fragment> {
-    for (const port of ports.values()) yield compilePort(port, settings);
+    for (const port of ports.values()) yield compilePort(port, settings, limit);
   }
 }
 

@@ -1,6 +1,7 @@
 // The constant part of the table: hooks, checks and empty maps; it changes only with settings and ServiceCIDRs.
 import type { FamilySettings, LocalDetector } from "../../config/settings.ts";
 import { type Cidr, contains, familyOf, isLoopback } from "../../model/address.ts";
+import { withoutNested } from "../../model/networks.ts";
 import { type Protocol, protocols } from "../../model/snapshot.ts";
 import {
   type Chain,
@@ -13,7 +14,6 @@ import {
   type Rule,
   type Statement,
 } from "../../plan/nftables/types.ts";
-import { withoutNested } from "./networks.ts";
 
 /** Packet fields of the keys by which Frontends are found. */
 export const byAddress: readonly Field[] = ["daddr", "l4proto", "dport"];
@@ -94,10 +94,6 @@ function sets(settings: FamilySettings, refused: readonly Protocol[]): readonly 
     set("hairpin-connections", ["address", "address", "protocol", "port"], "service hairpin connections"),
     {
       ...set("service-cidrs", ["address"], "ServiceCIDRs: traffic to unallocated addresses is dropped"),
-      interval: true,
-    },
-    {
-      ...set("firewall-allowed", ["address", "protocol", "port", "address"], "LoadBalancerSourceRanges"),
       interval: true,
     },
     vmap("firewall-ips", frontend, "destinations that are subject to LoadBalancerSourceRanges"),
@@ -181,10 +177,6 @@ function checks(settings: FamilySettings, refused: readonly Protocol[]): readonl
       "helper for @no-endpoint-services / @no-endpoint-nodeports",
     ),
     chain("firewall-check", [rule({ kind: "vmap", fields: byAddress, map: "firewall-ips" })]),
-    chain("firewall-source-check", [
-      rule({ kind: "in set", fields: [...byAddress, "saddr"], set: "firewall-allowed" }, { kind: "return" }),
-      rule({ kind: "drop" }),
-    ]),
     chain("service-endpoints-check", [
       rule({ kind: "vmap", fields: byAddress, map: "no-endpoint-services" }),
     ]),

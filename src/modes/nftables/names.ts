@@ -8,6 +8,11 @@ export function serviceName(prefix: "service" | "local" | "external", port: Serv
   return `${prefix}-${hashed(serviceText(port))}`;
 }
 
+/** The slot map of one pool of a large ServicePort. */
+export function slotMapName(prefix: "endpoints" | "local-endpoints", port: ServicePort): string {
+  return `${prefix}-${hashed(serviceText(port))}`;
+}
+
 export function endpointName(prefix: "endpoint" | "affinity", port: ServicePort, backend: Backend): string {
   const address = backend.address.replaceAll(":", ".");
   return `${prefix}-${hashed(`${serviceText(port)}__${address}/${backend.port}`)}`;

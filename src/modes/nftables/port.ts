@@ -1,37 +1,56 @@
 // One ServicePort's contribution to the table: elements that point to shared pickers, or chains of its own if sticky.
 import type { FamilySettings } from "../../config/settings.ts";
 import { type Endpoint, portLabel, type ServicePort } from "../../model/snapshot.ts";
-import type { Chain, Element, Fragment, NftSet, Spread, Verdict } from "../../plan/nftables/types.ts";
+import type {
+  Chain,
+  Element,
+  FilledSet,
+  Fragment,
+  NftSet,
+  Spread,
+  Verdict,
+} from "../../plan/nftables/types.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Frontend, PortRoutes, Route } from "../../routing/routes.ts";
 import { localhostRejectChain, refusedOnLoopback } from "./foundation.ts";
+import { isLarge, mostSharedSlots, ownPools } from "./large.ts";
 import { shortComment } from "./names.ts";
-import { withoutNested } from "./networks.ts";
 import { picker } from "./pickers.ts";
+import { sourceCheck } from "./sources.ts";
 import { stickyChains, stickyName } from "./sticky.ts";
 
-export function compilePort(routed: PortRoutes, settings: FamilySettings): Fragment {
+export function compilePort(routed: PortRoutes, settings: FamilySettings, limit = mostSharedSlots): Fragment {
   const { port } = routed;
   const fragment = new FragmentBuilder();
   fragment.element("cluster-ips", port.clusterIP);
   for (const endpoint of reachable(routed)) {
     if (isLocal(endpoint, settings)) fragment.element("hairpin-connections", hairpinKey(endpoint, port));
   }
-  const compileRoute = port.affinity === null ? plainRoute : stickyRoute;
+  const own = ownChains(routed, settings, limit);
+  const compileRoute = own === null ? plainRoute : ownRoute;
   for (const route of routed.routes) {
     compileRoute(route, port, settings, fragment);
     refusal(route, port, fragment);
     firewall(route, fragment);
     localhost(route, port, settings, fragment);
   }
-  if (port.affinity !== null) fragment.own(stickyChains(routed, settings));
+  if (own !== null) fragment.own(own);
   return fragment.done();
 }
+
+/** What a ServicePort has for itself instead of elements of shared maps; null: most have nothing. */
+function ownChains(routed: PortRoutes, settings: FamilySettings, limit: number): Own | null {
+  if (routed.port.affinity !== null) return { ...stickyChains(routed, settings), spreads: nothing };
+  return isLarge(routed, limit) ? ownPools(routed, settings) : null;
+}
+
+type Own = Pick<Fragment, "chains" | "sets" | "spreads">;
 
 const nothing: readonly never[] = [];
 
 class FragmentBuilder {
   #shared: readonly Chain[] = nothing;
+  #filled: readonly FilledSet[] = nothing;
   readonly #elements: (Element & { set: string })[] = [];
   readonly #spreads: (Spread & { map: string })[] = [];
   #chains: readonly Chain[] = nothing;
@@ -49,15 +68,21 @@ class FragmentBuilder {
     this.#shared = this.#shared.length === 0 ? chains : [...new Set([...this.#shared, ...chains])];
   }
 
-  own({ chains, sets }: { chains: readonly Chain[]; sets: readonly NftSet[] }): void {
+  filled(set: FilledSet): void {
+    if (!this.#filled.includes(set)) this.#filled = [...this.#filled, set];
+  }
+
+  own({ chains, sets, spreads }: Own): void {
     this.#chains = chains;
     this.#sets = sets;
+    this.#spreads.push(...spreads);
   }
 
   /** Lists are copied: those that grew hold room for sixteen more. */
   done(): Fragment {
     return {
       shared: this.#shared,
+      filled: this.#filled,
       chains: this.#chains,
       sets: this.#sets,
       elements: this.#elements.slice(),
@@ -119,8 +144,8 @@ const places = {
   },
 } as const;
 
-/** With affinity: the frontend's key leads to a chain of the ServicePort's own. */
-function stickyRoute(
+/** With affinity, or many slots: the frontend's key leads to a chain of the ServicePort's own. */
+function ownRoute(
   { frontend, from }: Route,
   port: ServicePort,
   _: FamilySettings,
@@ -142,9 +167,10 @@ function refusal({ frontend, from }: Route, port: ServicePort, fragment: Fragmen
 function firewall({ frontend, allowed }: Route, fragment: FragmentBuilder): void {
   if (allowed === null) return;
   const key = keyOf(frontend);
-  fragment.element("firewall-ips", key, "goto firewall-source-check");
-  for (const network of withoutNested(allowed))
-    fragment.element("firewall-allowed", `${key} . ${elementNetwork(network)}`);
+  const { chain, ranges } = sourceCheck(allowed);
+  fragment.shared([chain]);
+  fragment.filled(ranges);
+  fragment.element("firewall-ips", key, `goto ${chain.name}`);
 }
 
 function localhost(
@@ -165,13 +191,6 @@ function keyOf(frontend: Frontend): string {
 
 function hairpinKey({ address, port }: Endpoint, { protocol }: ServicePort): string {
   return `${address} . ${address} . ${protocol} . ${port}`;
-}
-
-/** nft writes a network of one address without its prefix. */
-function elementNetwork(network: string): string {
-  return network.replace(/\/(32|128)$/, (suffix) =>
-    (suffix === "/128") === network.includes(":") ? "" : suffix,
-  );
 }
 
 /** Endpoints that some frontend forwards to. */

@@ -18,12 +18,8 @@ export function stickyChains(
   routed: PortRoutes,
   settings: FamilySettings,
 ): { chains: readonly Chain[]; sets: readonly NftSet[] } {
-  const { port, pools, routes } = routed;
-  const isExternal = routes.some(({ frontend }) => frontend.kind !== "clusterIP");
-  const usesCluster = pools.cluster.endpoints.length > 0 && (isExternal || port.internalPolicy === "cluster");
-  const usesLocal =
-    pools.local.endpoints.length > 0 &&
-    (port.internalPolicy === "local" || (isExternal && port.externalPolicy === "local"));
+  const { port, pools } = routed;
+  const { isExternal, usesCluster, usesLocal } = poolsInUse(routed);
   const endpoints = new Set([
     ...(usesCluster ? pools.cluster.endpoints : []),
     ...(usesLocal ? pools.local.endpoints : []),
@@ -39,6 +35,22 @@ export function stickyChains(
   };
 }
 
+/** Which pools the frontends of a ServicePort forward to. */
+export function poolsInUse({ port, pools, routes }: PortRoutes): {
+  readonly isExternal: boolean;
+  readonly usesCluster: boolean;
+  readonly usesLocal: boolean;
+} {
+  const isExternal = routes.some(({ frontend }) => frontend.kind !== "clusterIP");
+  return {
+    isExternal,
+    usesCluster: pools.cluster.endpoints.length > 0 && (isExternal || port.internalPolicy === "cluster"),
+    usesLocal:
+      pools.local.endpoints.length > 0 &&
+      (port.internalPolicy === "local" || (isExternal && port.externalPolicy === "local")),
+  };
+}
+
 /** Known clients first, then a random choice. */
 function balance(prefix: "service" | "local", port: ServicePort, endpoints: readonly Endpoint[]): Chain {
   const known = endpoints.map((endpoint) =>
@@ -51,7 +63,7 @@ function balance(prefix: "service" | "local", port: ServicePort, endpoints: read
   return chain(serviceName(prefix, port), [...known, rule({ kind: "goto by slot", chains })]);
 }
 
-function external(port: ServicePort, hasLocal: boolean, settings: FamilySettings): Chain {
+export function external(port: ServicePort, hasLocal: boolean, settings: FamilySettings): Chain {
   const whole = serviceName("service", port);
   if (port.externalPolicy === "cluster") {
     const masquerade = commented("masquerade", {

@@ -1,6 +1,7 @@
 // Which relay each Frontend of a ServicePort leads to, and from which pool a client is served there.
 import type { FamilySettings } from "../../config/settings.ts";
 import { type Address, type Cidr, contains, isLoopback } from "../../model/address.ts";
+import { anyContains } from "../../model/networks.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import type { Pools } from "../../routing/pools.ts";
 import type { PortRoutes, Route } from "../../routing/routes.ts";
@@ -36,7 +37,7 @@ export type Guard = {
 export function guardOf({ port, routes }: PortRoutes): Guard {
   return {
     externalPolicy: port.externalPolicy,
-    allowed: [...new Set(routes.flatMap((route) => route.allowed ?? []))],
+    allowed: routes.find(({ allowed }) => allowed !== null)?.allowed ?? [],
   };
 }
 
@@ -54,7 +55,7 @@ export function poolBehind(
     case "external":
       return startsHere(client, settings) ? "cluster" : "local";
     case "guarded": {
-      if (!guard.allowed.some((range) => contains(range, client))) return null;
+      if (!anyContains(guard.allowed, client)) return null;
       return guard.externalPolicy === "local" ? poolBehind("external", client, guard, settings) : "cluster";
     }
   }

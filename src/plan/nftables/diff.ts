@@ -104,6 +104,8 @@ function between(have: NftTable, want: NftTable): readonly Operation[] {
       .map((name): Operation => ({ kind: "add counter", name })),
     ...chains.grow,
     ...slots.grow,
+    // A pool's own chain picks among more slots only when they are there.
+    ...chains.rewrite,
     ...elements.grow,
     ...elements.shrink,
     ...slots.shrink,
@@ -127,7 +129,14 @@ function setsToWrite(have: NftTable, want: NftTable): NftSet[] {
 
 type Changes = { readonly grow: readonly Operation[]; readonly shrink: readonly Operation[] };
 
-function chainChanges(have: NftTable, want: NftTable): Changes & { readonly empty: readonly Operation[] } {
+function hasRules({ rules }: Chain): boolean {
+  return rules.length > 0;
+}
+
+function chainChanges(
+  have: NftTable,
+  want: NftTable,
+): Changes & { readonly rewrite: readonly Operation[]; readonly empty: readonly Operation[] } {
   const added = missing(have.chains, want.chains);
   const gone = missing(want.chains, have.chains);
   const rewritten = [...want.chains.values()].filter((chain) => {
@@ -137,10 +146,11 @@ function chainChanges(have: NftTable, want: NftTable): Changes & { readonly empt
   return {
     grow: [
       ...added.map((chain): Operation => ({ kind: "add chain", chain })),
+      ...added.filter(hasRules).map((chain): Operation => ({ kind: "add rules", chain })),
+    ],
+    rewrite: [
       ...rewritten.map(({ name }): Operation => ({ kind: "flush chain", name })),
-      ...[...added, ...rewritten]
-        .filter(({ rules }) => rules.length > 0)
-        .map((chain): Operation => ({ kind: "add rules", chain })),
+      ...rewritten.filter(hasRules).map((chain): Operation => ({ kind: "add rules", chain })),
     ],
     empty: gone.map(({ name }): Operation => ({ kind: "flush chain", name })),
     shrink: gone.map(({ name }): Operation => ({ kind: "delete chain", name })),
@@ -182,6 +192,7 @@ function elementChanges(have: NftTable, want: NftTable): Changes {
     (set, into) => {
       const old = have.elements.get(set.name);
       const now = want.elements.get(set.name);
+      if (old === now) return;
       for (const element of now?.values() ?? []) {
         const before = old?.get(element.key);
         if (before !== undefined && before.data === element.data && before.comment === element.comment)

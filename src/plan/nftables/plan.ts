@@ -2,7 +2,17 @@
 import { keyed } from "../../model/keyed.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import { arrange } from "./diff.ts";
-import type { Chain, Element, Foundation, Fragment, NftPlan, NftSet, NftTable, Spread } from "./types.ts";
+import type {
+  Chain,
+  Element,
+  FilledSet,
+  Foundation,
+  Fragment,
+  NftPlan,
+  NftSet,
+  NftTable,
+  Spread,
+} from "./types.ts";
 
 export function emptyPlan(foundation: Foundation): NftPlan {
   return { foundation, fragments: keyed<Fragment>(), uses: keyed<number>(), changed: new Set() };
@@ -100,7 +110,7 @@ type MutableTable = {
   sets: Map<string, NftSet>;
   counters: Set<string>;
   chains: Map<string, Chain>;
-  elements: Map<string, Map<string, Element>>;
+  elements: Map<string, ReadonlyMap<string, Element>>;
   spreads: Map<string, Map<string, Spread>>;
 };
 
@@ -117,6 +127,7 @@ export function tableOf(foundation: Foundation, fragments: Iterable<Fragment>): 
   for (const element of foundation.elements) put(table.elements, element.set, element);
   for (const fragment of fragments) {
     for (const set of fragment.sets) table.sets.set(set.name, set);
+    for (const filled of fragment.filled) putFilled(table, filled);
     for (const chain of fragment.shared) table.chains.set(chain.name, chain);
     for (const chain of fragment.chains) table.chains.set(chain.name, chain);
     for (const element of fragment.elements) put(table.elements, element.set, element);
@@ -131,6 +142,7 @@ function keepShared(plan: NftPlan, others: readonly Fragment[], table: MutableTa
     for (const chain of fragment.shared) {
       if (plan.uses.has(chainId(chain))) table.chains.set(chain.name, chain);
     }
+    for (const filled of fragment.filled) if (plan.uses.has(setId(filled))) putFilled(table, filled);
     for (const element of fragment.elements) {
       if (isSharable(element) && plan.uses.has(elementId(element))) put(table.elements, element.set, element);
     }
@@ -138,7 +150,11 @@ function keepShared(plan: NftPlan, others: readonly Fragment[], table: MutableTa
 }
 
 function sharedIds(fragment: Fragment): string[] {
-  return [...fragment.shared.map(chainId), ...fragment.elements.filter(isSharable).map(elementId)];
+  return [
+    ...fragment.shared.map(chainId),
+    ...fragment.filled.map(setId),
+    ...fragment.elements.filter(isSharable).map(elementId),
+  ];
 }
 
 /** Elements of plain sets state a fact that several ServicePorts may share; a map's key has one holder. */
@@ -150,16 +166,28 @@ function chainId(chain: Chain): string {
   return `chain ${chain.name}`;
 }
 
+function setId({ set }: FilledSet): string {
+  return `set ${set.name}`;
+}
+
 function elementId(element: Element & { readonly set: string }): string {
   return `${element.set} ${element.key}`;
 }
 
+/** Its elements are not copied: where two tables hold the same set, `diff` need not compare them. */
+function putFilled(table: MutableTable, { set, elements }: FilledSet): void {
+  if (table.sets.has(set.name)) return;
+  table.sets.set(set.name, set);
+  table.elements.set(set.name, elements);
+}
+
 function put<V extends { readonly key: string }>(
-  into: Map<string, Map<string, V>>,
+  into: Map<string, ReadonlyMap<string, V>>,
   name: string,
   value: V,
 ): void {
-  let inner = into.get(name);
+  // Elements of filled sets never come this way.
+  let inner = into.get(name) as Map<string, V> | undefined;
   if (inner === undefined) {
     inner = new Map();
     into.set(name, inner);

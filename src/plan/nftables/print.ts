@@ -56,10 +56,15 @@ function printSlots({ key, backends }: Spread): string[] {
   const slots: string[] = [];
   for (let slot = 0; slot < backends.length; slot++) {
     const backend = backends[slot];
-    if (backend !== undefined) slots.push(`${key} . ${slot} : ${printBackend(backend)}`);
+    if (backend !== undefined) slots.push(`${printSlotKey(key, slot)} : ${printBackend(backend)}`);
   }
   // Numbers of one digit are in order as text, too.
   return backends.length <= 10 ? slots : slots.sort();
+}
+
+/** The key of a pool's own map is the slot alone. */
+export function printSlotKey(key: string, slot: number): string {
+  return key === "" ? String(slot) : `${key} . ${slot}`;
 }
 
 function setLines(set: NftSet, table: NftTable): string[] {
@@ -166,6 +171,8 @@ function printStatement(statement: Statement, family: NftFamily): string {
     case "dnat":
       return `meta l4proto ${statement.protocol} dnat to ${joinHostPort(statement.address, statement.port)}`;
     case "dnat by slot": {
+      if (statement.fields.length === 0)
+        return `meta l4proto ${statement.protocol} dnat ${family} to numgen random mod ${statement.slots} map @${statement.map}`;
       // nft folds the match on the protocol into the name of the port field.
       const key = printFields(statement.fields, family).replace("th dport", `${statement.protocol} dport`);
       return `dnat ${family} to ${key} . numgen random mod ${statement.slots} map @${statement.map}`;

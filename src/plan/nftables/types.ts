@@ -120,10 +120,15 @@ export type FoundTable = {
   readonly remembered: ReadonlyMap<string, readonly Client[]>;
 };
 
+/** A set and all its elements. */
+export type FilledSet = { readonly set: NftSet; readonly elements: ReadonlyMap<string, Element> };
+
 /** What one ServicePort contributes. */
 export type Fragment = {
   /** Chains that several ServicePorts use; equal names mean equal chains. */
   readonly shared: readonly Chain[];
+  /** Sets that several ServicePorts use; equal names mean equal elements. */
+  readonly filled: readonly FilledSet[];
   readonly chains: readonly Chain[];
   readonly sets: readonly NftSet[];
   readonly elements: readonly (Element & { readonly set: string })[];
@@ -143,7 +148,7 @@ export type Foundation = {
 export type NftPlan = {
   readonly foundation: Foundation;
   readonly fragments: Keyed<Fragment>;
-  /** How many Fragments use each shared chain and each element, by `sharedId`; only those used more than once, or sharable. */
+  /** How many Fragments use each shared chain, filled set and element, by `sharedId`; only those used more than once, or sharable. */
   readonly uses: Keyed<number>;
   /** Keys whose Fragment differs from the Plan before. */
   readonly changed: ReadonlySet<PortKey>;

@@ -1,0 +1,71 @@
+// Source ranges of load-balancer addresses: a set and a chain for each list of ranges, shared by all that have this list.
+import { createHash } from "node:crypto";
+import type { Cidr } from "../../model/address.ts";
+import { withoutNested } from "../../model/networks.ts";
+import type { Chain, Element, FilledSet, NftSet } from "../../plan/nftables/types.ts";
+import { rule } from "./foundation.ts";
+
+/** Lets these sources pass and drops all others. */
+export type SourceCheck = { readonly chain: Chain; readonly ranges: FilledSet };
+
+/**
+ * The name follows from the ranges, so equal names mean equal ranges, and a changed list is a new set that is complete
+ * before an address leads to it. Computed once for each list: all ports and addresses of a Service share one.
+ */
+export function sourceCheck(allowed: readonly Cidr[]): SourceCheck {
+  let check = known.get(allowed);
+  if (check === undefined) {
+    check = make(allowed);
+    known.set(allowed, check);
+  }
+  return check;
+}
+
+const known = new WeakMap<readonly Cidr[], SourceCheck>();
+
+/** Those among chains of these names, with their sets, whose elements are not known. */
+export function sourceChecksAmong(
+  names: readonly string[],
+): readonly { readonly chain: Chain; readonly set: NftSet }[] {
+  return names.flatMap((name) => {
+    const [, hash] = /^firewall\/([0-9a-f]{32})$/.exec(name) ?? [];
+    return hash === undefined ? [] : { chain: chainOf(hash), set: setOf(hash) };
+  });
+}
+
+function make(allowed: readonly Cidr[]): SourceCheck {
+  const keys = withoutNested(allowed).map(elementNetwork);
+  // 128 bits: another tenant must not find ranges that give the same name.
+  const hash = createHash("sha256").update(keys.join()).digest("hex").slice(0, 32);
+  const elements = new Map(keys.map((key): [string, Element] => [key, { key, data: null, comment: null }]));
+  return { chain: chainOf(hash), ranges: { set: setOf(hash), elements } };
+}
+
+/** The slash makes kube-proxy remove the chain when it takes over. */
+function chainOf(hash: string): Chain {
+  const isAllowed = { kind: "in set", fields: ["saddr"], set: setOf(hash).name } as const;
+  return {
+    name: `firewall/${hash}`,
+    hook: null,
+    rules: [rule(isAllowed, { kind: "return" }), rule({ kind: "drop" })],
+    comment: null,
+  };
+}
+
+function setOf(hash: string): NftSet {
+  return {
+    name: `source-ranges-${hash}`,
+    key: ["address"],
+    data: null,
+    interval: true,
+    timeout: null,
+    comment: "LoadBalancerSourceRanges",
+  };
+}
+
+/** nft writes a network of one address without its prefix. */
+function elementNetwork(network: Cidr): string {
+  return network.replace(/\/(32|128)$/, (suffix) =>
+    (suffix === "/128") === network.includes(":") ? "" : suffix,
+  );
+}
