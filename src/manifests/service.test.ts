@@ -3,7 +3,7 @@ import { service } from "../../test/objects.ts";
 import type { Family } from "../model/address.ts";
 import type { ServicePort } from "../model/snapshot.ts";
 import { identify } from "./identity.ts";
-import { parseService } from "./service.ts";
+import { mostSourceRanges, parseService } from "./service.ts";
 
 type Rest = Parameters<typeof service>[1];
 
@@ -103,6 +103,23 @@ describe("addresses from outside", () => {
     expect(ranges("fd00::/8")).toEqual([]);
     expect(fieldsOf({ loadBalancerSourceRanges: ["10.0.0.0/8", " ", "10.0.0.0"] })).toEqual([
       "invalid-range spec.loadBalancerSourceRanges[2]",
+    ]);
+  });
+
+  it("security/2: a Service with too many source ranges lets nobody in, and a Problem names the field", () => {
+    const ranges = Array.from(
+      { length: mostSourceRanges + 1 },
+      (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}/32`,
+    );
+    expect(port({ loadBalancerSourceRanges: ranges.slice(1) }).sourceRanges).toHaveLength(mostSourceRanges);
+    const { value, problems } = parse({ loadBalancerSourceRanges: ranges });
+    expect(value!.ipv4[0]!.sourceRanges).toEqual(["0.0.0.0/32"]);
+    expect(problems).toEqual([
+      expect.objectContaining({
+        kind: "invalid-range",
+        field: "spec.loadBalancerSourceRanges",
+        message: "has 100001 entries, more than 100000; the load-balancer addresses drop all traffic",
+      }),
     ]);
   });
 

@@ -144,9 +144,20 @@ function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
   const field = "loadBalancerSourceRanges";
   const written = texts(report, spec[field], "spec", field);
   if (written.length === 0) return noneOfBoth;
+  if (written.length > mostSourceRanges) {
+    const message = `has ${written.length} entries, more than ${mostSourceRanges}; the load-balancer addresses drop all traffic`;
+    complain(report, "invalid-range", `spec.${field}`, message);
+    return nobody;
+  }
   const ranges = cidrsOf(report, written, `spec.${field}`);
   return { ipv4: unlessAll(ranges.ipv4), ipv6: unlessAll(ranges.ipv6) };
 }
+
+/** One Service must not keep a node busy for seconds. */
+export const mostSourceRanges = 100_000;
+
+/** No packet to a load balancer comes from these addresses: the ranges let nobody in, in every mode. */
+const nobody: ByFamily<readonly Cidr[]> = { ipv4: ["0.0.0.0/32"], ipv6: ["::/128"] };
 
 function unlessAll(ranges: readonly Cidr[]): readonly Cidr[] {
   return ranges.some((range) => prefixLength(range) === 0) ? [] : ranges;
