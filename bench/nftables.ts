@@ -7,7 +7,7 @@ import { compareEndpoints, type FamilySnapshot, type ServicePort } from "../src/
 import { compile } from "../src/modes/nftables/compile.ts";
 import { diff } from "../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../src/plan/nftables/plan.ts";
-import { portions } from "../src/plan/nftables/portions.ts";
+import { after, portions } from "../src/plan/nftables/portions.ts";
 import type { NftPlan } from "../src/plan/nftables/types.ts";
 import { type Routes, route } from "../src/routing/routes.ts";
 import { openNftables } from "../src/sync/nftables.ts";
@@ -104,9 +104,11 @@ async function partsOfLoad(
   let [diffMs, encodeMs, kernelMs] = [0, 0, 0];
   let applied: NftPlan | null = null;
   const cutting = timedNow(() => portions(null, want, want.fragments.keys()));
-  for (const { plan, keys } of cutting.result) {
+  for (const portion of cutting.result) {
     const before: NftPlan | null = applied;
+    const { keys } = portion;
     const diffing = timedNow(() => {
+      const plan = after(before, want, portion);
       const tables = before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, keys);
       applied = settled(plan, keys, tables.have);
       return diff(tables.have, tables.want);

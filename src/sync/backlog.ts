@@ -7,7 +7,11 @@ export type Attempts<Plan> = {
   /** Whether it is known what the host holds. */
   readonly isKnown: () => boolean;
   readonly without: (plan: Plan, keys: readonly PortKey[]) => Plan;
-  readonly attempt: (want: Plan, keys: readonly PortKey[]) => Promise<Omit<Applied, "refused">>;
+  /** `left`: keys that it did not get to, because there was news. */
+  readonly attempt: (
+    want: Plan,
+    keys: readonly PortKey[],
+  ) => Promise<Omit<Applied, "refused" | "unfinished"> & { readonly left?: readonly PortKey[] }>;
   /** Whom a refusal concerns, with the reason; null: it is none, but another kind of trouble. */
   readonly culprits: (error: unknown, want: Plan) => Iterable<readonly [PortKey, string]> | null;
 };
@@ -38,10 +42,11 @@ export class Backlog {
       const want = this.#refused.size === 0 ? whole : without(whole, this.refused);
       const wasKnown = isKnown();
       try {
-        const applied = await attempt(want, [...this.#pending, ...this.#refused.keys()]);
+        const { left = [], ...applied } = await attempt(want, [...this.#pending, ...this.#refused.keys()]);
         this.#pending.clear();
+        for (const key of left) this.#pending.add(key);
         const refused = [...this.#refused].map(([key, reason]) => refusal(key, reason));
-        return { ...applied, setbacks, refused };
+        return { ...applied, setbacks, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
       } catch (error) {
         const found = culprits(error, want);
         if (found === null) throw error;

@@ -75,7 +75,9 @@ export class Crank {
 
   /** What comes next if nothing happens, and when; asks for news once they would be welcome. */
   #next(): readonly [at: number, reason: Reason] {
-    const newsAt = this.#lastPacedEnd + this.#options.pace().minGapMs;
+    const newsAt = this.#sync.unfinished
+      ? Number.NEGATIVE_INFINITY
+      : this.#lastPacedEnd + this.#options.pace().minGapMs;
     const hasNews = !this.#tray.isEmpty || this.#woken;
     const isTimeForNews = newsAt <= this.#options.clock.steady();
     if (isTimeForNews && !hasNews) this.#tray.ask();
@@ -138,10 +140,22 @@ export class Crank {
     // A turn without a new Snapshot repeats the last one: nothing in it is changed any more.
     const wanted = isNew ? seen : { ...seen, changed: new Set<string>() };
     const { conflicts } = this.#sync;
-    const record = await this.#sync.turn(wanted, settings(this.#family, snapshot), trigger, signal);
+    const record = await this.#sync.turn(wanted, settings(this.#family, snapshot), trigger, signal, () =>
+      this.#hasNews(),
+    );
     if (this.#sync.conflicts !== conflicts) observer.conflicts(this.#family, this.#sync.conflicts);
+    if (this.#sync.unfinished) {
+      this.#tray.putBack(begun(snapshot, this.#family));
+      return;
+    }
     observer.synced(record, snapshot);
     afterSync?.({ record, snapshot, routes: () => this.#sync.routes! });
+  }
+
+  /** Asked in the middle of a long Sync. */
+  #hasNews(): boolean {
+    this.#tray.ask();
+    return !this.#tray.isEmpty;
   }
 
   async #verify(trigger: "drift" | "resync", signal: AbortSignal): Promise<void> {
@@ -155,4 +169,13 @@ export class Crank {
       observer.readBack(this.#family, null, found.failed);
     } else observer.readBack(this.#family, found.differences, what);
   }
+}
+
+/** A Snapshot whose changes are routed and reported already, but not all brought about. */
+function begun(snapshot: Snapshot, family: Family): Snapshot {
+  return {
+    ...snapshot,
+    [family]: { ...snapshot[family], changed: new Set<string>() },
+    triggeredAt: { ...snapshot.triggeredAt, [family]: [] },
+  };
 }

@@ -14,9 +14,15 @@ export type Driver = {
   readonly rules?: readonly RuleCount[];
   /**
    * Brings the host to the Routes, which must be made of those before. Refused objects are set aside, and tried again
-   * when they change or when `retryRefused` says so; throws HostError if nothing could be done.
+   * when they change or when `retryRefused` says so; throws HostError if nothing could be done. A change that takes
+   * several transactions may be left `unfinished` once `hasNews` returns true.
    */
-  sync(routes: Routes, signal: AbortSignal, retryRefused?: boolean): Promise<Applied>;
+  sync(
+    routes: Routes,
+    signal: AbortSignal,
+    retryRefused?: boolean,
+    hasNews?: () => boolean,
+  ): Promise<Applied>;
   /** Compares the host with what was applied last and repairs what differs. */
   verify(signal: AbortSignal): Promise<Verified>;
   /** Calls back when somebody else changed what is ours, from the first Sync on until the signal aborts. */
@@ -40,6 +46,8 @@ export type Applied = {
   readonly setbacks?: number;
   /** Objects the host refused; everything else is in place, and they will be tried again. */
   readonly refused: readonly Problem[];
+  /** Newer Routes go first; the next sync continues with the rest. */
+  readonly unfinished?: boolean;
 };
 
 export type Verified = {

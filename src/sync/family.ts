@@ -23,6 +23,8 @@ export class FamilySync {
   #incomplete = false;
   /** The look at the host that the next turn began with; null: it begins without. */
   #look: Look | null = null;
+  /** What an unfinished Sync has done so far; null: the last one was finished. */
+  #begun: Begun | null = null;
 
   constructor(family: Family, driver: Driver, wall: () => number) {
     this.family = family;
@@ -39,6 +41,11 @@ export class FamilySync {
     return this.#incomplete;
   }
 
+  /** Whether the last turn stopped because there was news: the next one continues, and its record covers both. */
+  get unfinished(): boolean {
+    return this.#begun !== null;
+  }
+
   /** Services that ask for what they do not get, sorted; the same list as long as nothing changed. */
   get conflicts(): readonly Problem[] {
     return this.#conflicts;
@@ -50,8 +57,9 @@ export class FamilySync {
     settings: FamilySettings,
     trigger: Trigger,
     signal: AbortSignal,
+    hasNews: () => boolean = () => false,
   ): Promise<SyncRecord> {
-    const record = await this.#attempt(snapshot, settings, trigger, signal);
+    const record = await this.#attempt(snapshot, settings, trigger, signal, hasNews);
     this.#incomplete = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
     return record;
   }
@@ -61,10 +69,13 @@ export class FamilySync {
     settings: FamilySettings,
     trigger: Trigger,
     signal: AbortSignal,
+    hasNews: () => boolean,
   ): Promise<SyncRecord> {
     const look = this.#look;
+    const begun = this.#begun;
     this.#look = null;
-    const startedAt = look?.startedAt ?? this.#wall();
+    this.#begun = null;
+    const startedAt = begun?.startedAt ?? look?.startedAt ?? this.#wall();
     const before = this.#routes;
     this.#routes = route(before, snapshot, settings);
     this.#endpoints += this.#endpointsGained(before, this.#routes);
@@ -74,7 +85,7 @@ export class FamilySync {
       trigger,
       startedAt,
       finishedAt: this.#wall(),
-      changedPorts: this.#routes!.changed.size,
+      changedPorts: this.#routes!.changed.size + (begun?.changedPorts ?? 0),
       servicePorts: this.#routes!.ports.size,
       endpoints: this.#endpoints,
       ...rulesOf(this.#driver.rules, look?.repair.rules),
@@ -83,17 +94,24 @@ export class FamilySync {
     const sum = (applied: Omit<Applied, "refused">) => ({
       ...applied,
       readBack: look?.failure === null || applied.readBack,
-      operations: operations + applied.operations,
-      bytes: bytes + applied.bytes,
+      operations: operations + applied.operations + (begun?.operations ?? 0),
+      bytes: bytes + applied.bytes + (begun?.bytes ?? 0),
     });
     try {
       // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
-      const { refused, ...applied } = await this.#driver.sync(this.#routes, signal, this.#incomplete);
+      const { refused, unfinished, ...applied } = await this.#driver.sync(
+        this.#routes,
+        signal,
+        this.#incomplete,
+        hasNews,
+      );
       this.#lookForLacks();
       // Others changed the host, or may have, and we could not see what: nothing is known to be in place.
       const blind = applied.readBack ? null : (look?.failure ?? null);
       const outcome = blind === null ? ({ kind: "ok", refused } as const) : failureOf(blind);
-      return { ...facts(), ...sum(applied), outcome };
+      const record = { ...facts(), ...sum(applied), outcome };
+      if (unfinished) this.#begun = record;
+      return record;
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
       return { ...facts(), ...sum(nothing), outcome: failureOf(error) };
@@ -145,6 +163,8 @@ export class FamilySync {
     return gained;
   }
 }
+
+type Begun = Pick<SyncRecord, "startedAt" | "changedPorts" | "operations" | "bytes">;
 
 type Look = {
   readonly startedAt: number;

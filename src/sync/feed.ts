@@ -85,6 +85,12 @@ export class Tray {
     this.onNews();
   }
 
+  /** What could not be brought about yet comes again, together with what came meanwhile. */
+  putBack(snapshot: Snapshot): void {
+    this.#content = this.#content === null ? snapshot : merged(snapshot, this.#content, this.family);
+    this.onNews();
+  }
+
   take(): Snapshot | null {
     const content = this.#content;
     this.#content = null;

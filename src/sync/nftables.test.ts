@@ -5,7 +5,7 @@ import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/
 import { MemoryTableHost } from "../host/nftables/memoryhost.ts";
 import type { ServicePort } from "../model/snapshot.ts";
 import { compile } from "../modes/nftables/compile.ts";
-import { diff } from "../plan/nftables/diff.ts";
+import { countOperations, diff } from "../plan/nftables/diff.ts";
 import { unfold } from "../plan/nftables/plan.ts";
 import type { Routes } from "../routing/routes.ts";
 import { NftablesDriver } from "./nftables.ts";
@@ -105,6 +105,69 @@ describe("a big load", () => {
     const routes = await sync([...big.with(5, moved), api]);
     expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
   });
+
+  it("security/3: after a change that is cut, it is known which slot holds which endpoint", async () => {
+    const { sync, host, driver } = setUp();
+    await sync([...big, api]);
+    const less = (port: ServicePort, by: number) => ({ ...port, endpoints: port.endpoints.slice(by) });
+    await sync([...big.map((port) => less(port, 1)), api]);
+    const transactions = host.applied.length;
+    const routes = await sync([...big.map((port, i) => less(port, i < 5 ? 2 : 1)), api]);
+    expect(host.applied.length).toBe(transactions + 1);
+    expect(driver.cleanUpFailures).toBe(0);
+    expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+  });
+});
+
+describe("a large ServicePort", () => {
+  const wide = (addresses: number, endpoints: number) =>
+    servicePort("shop/wide", {
+      clusterIP: "172.30.255.2",
+      externalIPs: Array.from({ length: addresses }, (_, i) => `198.18.${i >> 8}.${i & 255}`),
+      endpoints: Array.from({ length: endpoints }, (_, i) =>
+        endpoint(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}:80`),
+      ),
+    });
+
+  it.each([
+    [100, 100],
+    [1000, 1000],
+    [2000, 2000],
+  ])("security/3: %i addresses × %i endpoints cost their sum", async (addresses, endpoints) => {
+    const { sync, written, host } = setUp();
+    await sync([web(1)]);
+    await sync([web(1), wide(addresses, endpoints)]);
+    // Besides: the cluster IP with its slot or two, two chains with three rules, one map.
+    expect(written()).toBeLessThanOrEqual(addresses + endpoints + 10);
+    const routes = await sync([web(1), wide(addresses, endpoints - 1)]);
+    // The slot, and the rule that picks among them; the last endpoint takes the place of none.
+    expect(written()).toBeLessThanOrEqual(5);
+    expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+    await sync([web(1)]);
+    expect([...host.table!.sets.keys()].filter((name) => name.includes("wide"))).toEqual([]);
+  });
+
+  it("security/3: its slots are written step by step before anything leads to them, and news goes in between", async () => {
+    const { sync, host, driver } = setUp();
+    const before = await sync([web(1)]);
+    const transactions = host.applied.length;
+    const large = routed([web(1), wide(1, 200_000)], ipv4Settings, before);
+    let asked = 0;
+    const first = await driver.sync(large, signal, false, () => asked++ > 0);
+    expect(first).toMatchObject({ unfinished: true, refused: [] });
+    expect(host.table!.elements.get("service-ips")!.size).toBe(1);
+
+    const news = routed([web(2), wide(1, 200_000)], ipv4Settings, large);
+    const second = await driver.sync({ ...news, changed: new Set([web(2).key]) }, signal, false, () => true);
+    expect(second).toMatchObject({ unfinished: true });
+    expect(host.table!.spreads.get("endpoints")!.get("172.30.0.10 . tcp . 80")!.backends).toHaveLength(2);
+
+    expect(await driver.sync({ ...news, changed: new Set() }, signal)).not.toHaveProperty("unfinished");
+    expect(diff(host.table, unfold(compile(null, news)))).toEqual([]);
+    for (const patch of host.applied.slice(transactions)) expect(countOperations(patch)).toBeLessThan(40_000);
+    const elements = host.applied.slice(transactions).reduce((sum, patch) => sum + countOperations(patch), 0);
+    expect(elements).toBeLessThan(200_050);
+  });
 });
 
 const { signal } = new AbortController();
@@ -123,6 +186,8 @@ function setUp(options: { beforeLinux62?: boolean } = {}) {
       await driver.sync(routes, signal);
       return routes;
     },
+    /** How many kernel objects the last transaction touched. */
+    written: () => countOperations(host.applied.at(-1)!),
     /** Name → number of rules. */
     chains: () =>
       Object.fromEntries([...host.table!.chains.values()].map(({ name, rules }) => [name, rules.length])),

@@ -9,9 +9,10 @@ import {
 import type { Clock } from "../model/clock.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { compile } from "../modes/nftables/compile.ts";
+import { longSourceLists, sourceCheck } from "../modes/nftables/sources.ts";
 import { countOperations, diff, type Operation } from "../plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged, withFragments } from "../plan/nftables/plan.ts";
-import { portions } from "../plan/nftables/portions.ts";
+import { after, type Portion, portionSize, portions } from "../plan/nftables/portions.ts";
 import { takeOver } from "../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
@@ -49,11 +50,17 @@ export class NftablesDriver implements Driver {
     return this.#lingering.failures;
   }
 
-  async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
+  async sync(
+    routes: Routes,
+    signal: AbortSignal,
+    retryRefused = false,
+    hasNews: () => boolean = () => false,
+  ): Promise<Applied> {
+    await prepared(routes);
     this.#want = compile(this.#want, routes);
     this.#backlog.add(this.#want.changed, retryRefused);
     if (this.#applied === null) await this.#watch.pause();
-    const applied = await this.#reach(this.#want, signal);
+    const applied = await this.#reach(this.#want, signal, hasNews);
     await this.#watch.resume();
     return applied;
   }
@@ -98,11 +105,11 @@ export class NftablesDriver implements Driver {
     await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
   }
 
-  #reach(whole: NftPlan, signal: AbortSignal): Promise<Applied> {
+  #reach(whole: NftPlan, signal: AbortSignal, hasNews: () => boolean): Promise<Applied> {
     return this.#backlog.reach(whole, {
       isKnown: () => this.#applied !== null,
       without,
-      attempt: (want, keys) => this.#attempt(want, keys, signal),
+      attempt: (want, keys) => this.#attempt(want, keys, signal, hasNews),
       culprits: (error, want) => (error instanceof PatchRefused ? culpritsOf(error.parts, want) : null),
     });
   }
@@ -111,8 +118,10 @@ export class NftablesDriver implements Driver {
     want: NftPlan,
     keys: readonly PortKey[],
     signal: AbortSignal,
-  ): Promise<Omit<Applied, "refused">> {
-    if (this.#applied !== null) return { readBack: false, ...(await this.#advance(want, keys, signal)) };
+    hasNews: () => boolean,
+  ): Promise<Omit<Applied, "refused"> & { readonly left?: readonly PortKey[] }> {
+    if (this.#applied !== null)
+      return { readBack: false, ...(await this.#advance(want, keys, signal, hasNews)) };
     const table = unfold(want);
     const found = await this.#host.find(table, signal);
     if (found === null)
@@ -123,23 +132,40 @@ export class NftablesDriver implements Driver {
     return { readBack: true, ...written };
   }
 
-  /** From what the host holds, which is known, in as many portions as it takes. */
-  async #advance(want: NftPlan, keys: Iterable<PortKey>, signal: AbortSignal): Promise<Written> {
-    let [operations, bytes] = [0, 0];
+  /** From what the host holds, which is known, in as many portions as it takes, or until there is news. */
+  async #advance(
+    want: NftPlan,
+    keys: Iterable<PortKey>,
+    signal: AbortSignal,
+    hasNews: () => boolean = () => false,
+  ): Promise<Written & { readonly left: readonly PortKey[] }> {
+    let [operations, bytes, size] = [0, 0, 0];
     const parts = portions(this.#applied, want, keys);
     if (parts.length > 1) await this.#watch.pause();
-    for (const part of parts) {
-      const before = this.#applied;
-      const tables: { have: NftTable | null; want: NftTable } =
-        before === null
-          ? { have: null, want: unfold(part.plan) }
-          : unfoldChanged(before, part.plan, part.keys);
-      const written = await this.#apply(diff(tables.have, tables.want), signal);
-      this.#applied = settled(part.plan, part.keys, tables.have);
+    for (const [i, part] of parts.entries()) {
+      const written = await this.#step(want, part, signal);
       operations += written.operations;
       bytes += written.bytes;
+      size += part.size;
+      // Asked every time: a newer Snapshot is made only when it is asked for. A full portion is progress enough.
+      if (hasNews() && size >= portionSize && i < parts.length - 1) {
+        const left = new Set(parts.slice(i + 1).flatMap((rest) => rest.keys));
+        return { operations, bytes, left: [...left] };
+      }
     }
-    return { operations, bytes };
+    return { operations, bytes, left: [] };
+  }
+
+  async #step(want: NftPlan, part: Portion, signal: AbortSignal): Promise<Written> {
+    const before = this.#applied;
+    const plan = after(before, want, part);
+    const tables: { have: NftTable | null; want: NftTable } =
+      before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, part.keys);
+    const patch = diff(tables.have, tables.want);
+    if (part.size > longWork) await pause();
+    const written = await this.#apply(patch, signal);
+    this.#applied = settled(plan, part.keys, tables.have);
+    return written;
   }
 
   /** A refused Patch changed nothing, but says that the host is not what we thought. */
@@ -151,6 +177,21 @@ export class NftablesDriver implements Driver {
       throw error;
     }
   }
+}
+
+/** From this many elements on, other work of the process goes in between. */
+const longWork = 4096;
+
+/** Source ranges are sorted once for each Service; of long lists one at a time. */
+async function prepared(routes: Routes): Promise<void> {
+  for (const allowed of longSourceLists(routes, longWork)) {
+    sourceCheck(allowed);
+    await pause();
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function without(plan: NftPlan, keys: Iterable<PortKey>): NftPlan {

@@ -5,10 +5,12 @@ import { walkNftables } from "../../src/explain/nftables.ts";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
 import { endpointKey } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
+import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
 import { diff } from "../../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
-import { portions } from "../../src/plan/nftables/portions.ts";
-import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
+import { after, portions } from "../../src/plan/nftables/portions.ts";
+import { printElements } from "../../src/plan/nftables/print.ts";
+import { isSlotMap, type NftPlan, type NftTable } from "../../src/plan/nftables/types.ts";
 import type { Packet } from "../../src/routing/decide.ts";
 import { route } from "../../src/routing/routes.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
@@ -20,29 +22,30 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
   const change = fc.record({
     settings: settings(family),
     before: fc.option(ports, { nil: null, freq: 4 }),
-    after: ports,
+    later: ports,
+    limit: fc.constantFrom(mostSharedSlots, 4),
     packets: fc.array(packet(family), { minLength: 5, maxLength: 20 }),
   });
 
   it("gives every packet its old fate or its new one, behind each portion", () => {
     fc.assert(
-      fc.property(change, ({ settings, before, after, packets }) => {
+      fc.property(change, ({ settings, before, later, packets, limit }) => {
         const first = route(null, snapshotOf(before ?? [], family), settings);
-        const keys = new Set([...(before ?? []), ...after].map(({ key }) => key));
-        const old = compile(null, first);
-        const want = compile(old, route(first, snapshotOf(after, family, keys), settings));
+        const keys = new Set([...(before ?? []), ...later].map(({ key }) => key));
+        const old = compile(null, first, limit);
+        const want = compile(old, route(first, snapshotOf(later, family, keys), settings), limit);
         const known = before === null ? null : old;
         const have = known === null ? null : unfold(known);
         let applied: NftPlan | null = known;
         let host = have;
         const fates = (table: NftTable | null, each: Packet) => walked(table, each, settings.localAddresses);
         for (const part of portions(known, want, want.changed, tiny)) {
+          const plan: NftPlan = after(applied, want, part);
           const tables: { have: NftTable | null; want: NftTable } =
-            applied === null
-              ? { have: null, want: unfold(part.plan) }
-              : unfoldChanged(applied, part.plan, part.keys);
+            applied === null ? { have: null, want: unfold(plan) } : unfoldChanged(applied, plan, part.keys);
           host = applyInMemory(host, diff(tables.have, tables.want), want.foundation.family);
-          applied = settled(part.plan, part.keys, tables.have);
+          applied = settled(plan, part.keys, tables.have);
+          expect(slotsOf(host!)).toEqual(slotsOf(unfold(applied)));
           for (const each of packets) {
             // Before there was a table, an address that is not served yet is still better than one nobody knows.
             const possible = [
@@ -55,10 +58,18 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
         expect(diff(host, unfold(want))).toEqual([]);
         expect(diff(host, unfold(applied!))).toEqual([]);
       }),
-      { numRuns: 200 },
+      { numRuns: 300 },
     );
   });
 });
+
+/** Which slot holds which Backend. */
+function slotsOf(table: NftTable): string[] {
+  return [...table.sets.values()]
+    .filter(isSlotMap)
+    .flatMap((set) => printElements(set, table).map((line) => `${set.name} ${line}`))
+    .sort();
+}
 
 function walked(table: NftTable | null, each: Packet, localAddresses: readonly string[]): string[] {
   if (table === null) return ["pass"];

@@ -41,6 +41,11 @@ export function applyInMemory(
       throw error;
     }
   }
+  return table === null ? null : shared(table);
+}
+
+/** From now on nobody writes its slots in place. */
+function shared({ ownSlots: _ownSlots, ...table }: Held): NftTable {
   return table;
 }
 
@@ -51,6 +56,8 @@ type Held = {
   readonly chains: Map<string, Chain>;
   readonly elements: Map<string, Map<string, Element>>;
   readonly spreads: Map<string, Map<string, Spread>>;
+  /** Slots that no other table shares: written in place, since a Patch may have a hundred thousand for one key. */
+  readonly ownSlots: Map<Spread, (Backend | undefined)[]>;
 };
 
 type TableOperation = Exclude<Operation, { kind: "add table" | "delete table" }>;
@@ -112,11 +119,9 @@ function addItem(table: Held, set: NftSet, item: Item): void {
   must(table.sets.has(set.name), "ENOENT", `add element to ${set.name}`);
   const what = `add element ${item.key} to ${set.name}`;
   if (isSlotMap(set)) {
-    const spreads = inner(table.spreads, set.name);
-    const backends = [...(spreads.get(item.key)?.backends ?? [])];
+    const backends = slotsOf(table, set, item.key);
     must(backends[item.slot!] === undefined, "EEXIST", what);
     backends[item.slot!] = item.data as Backend;
-    spreads.set(item.key, { key: item.key, backends });
     return;
   }
   const elements = inner(table.elements, set.name);
@@ -134,11 +139,22 @@ function deleteItem(table: Held, set: NftSet, item: Item): void {
   }
   const spread = table.spreads.get(set.name)?.get(item.key);
   must(spread?.backends[item.slot!] !== undefined, "ENOENT", what);
-  const backends = [...spread!.backends];
+  const backends = slotsOf(table, set, item.key);
   backends[item.slot!] = undefined;
   while (backends.length > 0 && backends.at(-1) === undefined) backends.pop();
   if (backends.length === 0) table.spreads.get(set.name)!.delete(item.key);
-  else table.spreads.get(set.name)!.set(item.key, { key: item.key, backends });
+}
+
+function slotsOf(table: Held, set: NftSet, key: string): (Backend | undefined)[] {
+  const spreads = inner(table.spreads, set.name);
+  const known = spreads.get(key);
+  const own = known === undefined ? undefined : table.ownSlots.get(known);
+  if (own !== undefined) return own;
+  const backends = [...(known?.backends ?? [])];
+  const spread = { key, backends };
+  table.ownSlots.set(spread, backends);
+  spreads.set(key, spread);
+  return backends;
 }
 
 function chainNamed(table: Held, name: string): Chain {
@@ -196,6 +212,7 @@ function copy(table: NftTable): Held {
     chains: new Map(table.chains),
     elements: deep(table.elements),
     spreads: deep(table.spreads),
+    ownSlots: new Map(),
   };
 }
 
@@ -207,5 +224,6 @@ function empty(family: NftFamily): Held {
     chains: new Map(),
     elements: new Map(),
     spreads: new Map(),
+    ownSlots: new Map(),
   };
 }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { Cidr } from "../../model/address.ts";
 import { withoutNested } from "../../model/networks.ts";
 import type { Chain, Element, FilledSet, NftSet } from "../../plan/nftables/types.ts";
+import type { Routes } from "../../routing/routes.ts";
 import { rule } from "./foundation.ts";
 
 /** Lets these sources pass and drops all others. */
@@ -22,6 +23,16 @@ export function sourceCheck(allowed: readonly Cidr[]): SourceCheck {
 }
 
 const known = new WeakMap<readonly Cidr[], SourceCheck>();
+
+/** Lists of more than `most` sources among the Routes that changed, each once. */
+export function longSourceLists({ ports, changed }: Routes, most: number): Iterable<readonly Cidr[]> {
+  const lists = new Set<readonly Cidr[]>();
+  for (const key of changed) {
+    const allowed = ports.get(key)?.routes.find((route) => route.allowed !== null)?.allowed ?? [];
+    if (allowed.length > most) lists.add(allowed);
+  }
+  return lists;
+}
 
 /** Those among chains of these names, with their sets, whose elements are not known. */
 export function sourceChecksAmong(

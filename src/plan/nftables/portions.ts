@@ -1,6 +1,7 @@
 // Cuts a huge change into portions of whole ServicePorts, so that neither the kernel nor we are busy with it for long.
 import type { PortKey } from "../../model/snapshot.ts";
-import { emptyPlan, onto } from "./plan.ts";
+import { fillings } from "./fillings.ts";
+import { emptyPlan, withFragments } from "./plan.ts";
 import type { Element, Fragment, NftPlan } from "./types.ts";
 
 export type PortionLimits = {
@@ -11,15 +12,22 @@ export type PortionLimits = {
 };
 
 /** About 3 MB and 1.5 MB. */
-const ordinary: PortionLimits = { whole: 65_536, portion: 32_768 };
+export const portionSize = 32_768;
+const ordinary: PortionLimits = { whole: 2 * portionSize, portion: portionSize };
 
-/** A Plan to reach, and the keys by which it differs from the one before. */
-export type Portion = { readonly plan: NftPlan; readonly keys: readonly PortKey[] };
+/** Some ServicePorts to bring a step further. */
+export type Portion = {
+  readonly keys: readonly PortKey[];
+  /** About how many elements it writes. */
+  readonly size: number;
+  /** What a ServicePort has after this portion, given what it has now. */
+  readonly fragmentOf: (key: PortKey, now: Fragment | undefined) => Fragment | undefined;
+};
 
 /**
- * Plans to reach one after the other, the last of which is `want`. Each is complete for the ServicePorts it holds, so
- * that no packet meets a half-built Service. Everything is one portion where the constant part changes as well.
- * `before` null: there is no table yet.
+ * Steps from one Plan to another. After each of them every ServicePort is complete, as it was before or as wanted; at
+ * most it has sets besides that nothing leads to yet. Small Services come before large ones. Everything is one portion
+ * where the constant part changes as well. `before` null: there is no table yet.
  */
 export function portions(
   before: NftPlan | null,
@@ -30,13 +38,25 @@ export function portions(
   const list = [...keys];
   const size = (key: PortKey) => sizeOf(want.fragments.get(key)) + sizeOf(before?.fragments.get(key));
   const total = list.reduce((sum, key) => sum + size(key), 0);
-  if (total <= limits.whole || (before !== null && before.foundation !== want.foundation))
-    return [{ plan: before === null ? want : onto(before, want, list), keys: list }];
-  let plan = before ?? emptyPlan(want.foundation);
-  return cut(list, before, want, size, limits.portion).map((some) => {
-    plan = onto(plan, want, some);
-    return { plan, keys: some };
+  const wanted = (some: readonly PortKey[]): Portion => ({
+    keys: some,
+    size: some.reduce((sum, key) => sum + size(key), 0),
+    fragmentOf: (key) => want.fragments.get(key),
   });
+  if (total <= limits.whole || (before !== null && before.foundation !== want.foundation))
+    return [wanted(list)];
+  return cut(list, before, want, size, limits.portion).flatMap((some) => [
+    ...fillings(some, before, want, limits.portion),
+    wanted(some),
+  ]);
+}
+
+/** The Plan after a portion; `applied` null: there is no table yet. */
+export function after(applied: NftPlan | null, want: NftPlan, { keys, fragmentOf }: Portion): NftPlan {
+  const changes = keys.map((key) => [key, fragmentOf(key, applied?.fragments.get(key))] as const);
+  const isAll = applied === null && keys.length === want.fragments.size;
+  if (isAll && changes.every(([key, fragment]) => fragment === want.fragments.get(key))) return want;
+  return withFragments(applied ?? emptyPlan(want.foundation), want.foundation, changes);
 }
 
 function cut(
@@ -51,9 +71,14 @@ function cut(
   const taken = new Set(first);
   const result: PortKey[][] = [first];
   let room = limit - first.reduce((sum, key) => sum + size(key), 0);
-  for (const group of byClusterIP(keys, before, want)) {
+  const groups = [...byClusterIP(keys, before, want)].map((group) => {
     const rest = group.filter((key) => !taken.has(key));
-    if (room <= 0) {
+    return { rest, size: rest.reduce((sum, key) => sum + size(key), 0) };
+  });
+  for (const group of groups.sort((a, b) => a.size - b.size)) {
+    const { rest } = group;
+    // One that takes several steps does not make others wait.
+    if (room <= 0 || (group.size > limit && result.at(-1)!.length > 0)) {
       result.push([]);
       room = limit;
     }
@@ -119,5 +144,6 @@ function mapKeys(fragment: Fragment | undefined): string[] {
 function sizeOf(fragment: Fragment | undefined): number {
   if (fragment === undefined) return 0;
   const slots = fragment.spreads.reduce((sum, { backends }) => sum + backends.length, 0);
-  return fragment.elements.length + slots + 3 * fragment.chains.length;
+  const ranges = fragment.filled.reduce((sum, { elements }) => sum + elements.size, 0);
+  return fragment.elements.length + slots + ranges + 3 * fragment.chains.length;
 }
