@@ -1,0 +1,96 @@
+// A huge change in several transactions: a newer change goes in between, and the record covers all of it.
+import { expect, it } from "vitest";
+import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
+import { MemoryTableHost } from "../host/nftables/memoryhost.ts";
+import { keyed } from "../model/keyed.ts";
+import { noTriggers, noUdpChanges, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { countOperations, type Operation } from "../plan/nftables/diff.ts";
+import type { FinishedSync } from "./flows.ts";
+import { openLoop } from "./loop.ts";
+import { NftablesDriver } from "./nftables.ts";
+import type { SyncRecord } from "./record.ts";
+
+it("security/3: a change of another Service does not wait for a large one", async () => {
+  const host = new MemoryTableHost("ip");
+  const records: SyncRecord[] = [];
+  const finished: FinishedSync[] = [];
+  const loop = openLoop({
+    snapshots: snapshots(),
+    drivers: new Map([["ipv4", new NftablesDriver(host)]]),
+    settings: () => ipv4Settings,
+    pace: () => ({ minGapMs: 0, retryMs: 1000, resyncMs: 1_000_000 }),
+    clock: { wall: () => records.length, steady: () => 0, after: () => () => {} },
+    observer: {
+      started: () => {},
+      queued: () => {},
+      arrived: () => {},
+      conflicts: () => {},
+      taken: () => {},
+      synced: (record) => records.push(record),
+      readBack: () => {},
+    },
+    afterSync: (sync) => finished.push(sync),
+  });
+  await loop.run(new AbortController().signal);
+
+  const leadsToLarge = host.applied.findIndex((patch) => touches(patch, "service-ips", "172.30.255.2"));
+  const changesSmall = host.applied.findLastIndex((patch) => touches(patch, "endpoints", "172.30.0.10"));
+  expect(changesSmall).toBeGreaterThan(1);
+  expect(changesSmall).toBeLessThan(leadsToLarge);
+
+  expect(records.map(({ trigger }) => trigger)).toEqual(["first", "change"]);
+  const written = host.applied.slice(1).reduce((sum, patch) => sum + countOperations(patch), 0);
+  expect(records[1]).toMatchObject({ operations: written, changedPorts: 2, outcome: { kind: "ok" } });
+  // What follows a Sync hears of the changes of all its turns.
+  expect([...finished.at(-1)!.snapshot.udpEndpointsChanged.ipv4]).toEqual(["shop/dns", "shop/web"]);
+});
+
+async function* snapshots(): AsyncGenerator<Snapshot> {
+  yield snapshotOf([web(1)], [], []);
+  yield snapshotOf([web(1), large], [large], ["shop/dns"]);
+  yield snapshotOf([web(2), large], [web(2)], ["shop/web"]);
+}
+
+const large = servicePort("shop/large", {
+  clusterIP: "172.30.255.2",
+  endpoints: Array.from({ length: 150_000 }, (_, i) =>
+    endpoint(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}:80`),
+  ),
+});
+
+function web(endpoints: number): ServicePort {
+  return servicePort("shop/web", {
+    clusterIP: "172.30.0.10",
+    endpoints: Array.from({ length: endpoints }, (_, i) => endpoint(`10.180.0.${i + 1}:80`)),
+  });
+}
+
+const none = { ports: keyed<ServicePort>(), changed: new Set<string>(), serviceCIDRs: [] };
+
+function snapshotOf(
+  ports: readonly ServicePort[],
+  changed: readonly ServicePort[],
+  udp: readonly string[],
+): Snapshot {
+  return {
+    ipv4: {
+      ports: keyed(ports.map((port) => [port.key, port] as const)),
+      changed: new Set(changed.map(({ key }) => key)),
+      serviceCIDRs: none.serviceCIDRs,
+    },
+    ipv6: none,
+    node: null,
+    udpEndpointsChanged: { ...noUdpChanges, ipv4: new Set(udp) },
+    triggeredAt: noTriggers,
+    problems: [],
+  };
+}
+
+function touches(patch: readonly Operation[], set: string, address: string): boolean {
+  return patch.some(
+    (operation) =>
+      "items" in operation &&
+      operation.set.name === set &&
+      operation.items.some(({ key }) => key.startsWith(`${address} `)),
+  );
+}
