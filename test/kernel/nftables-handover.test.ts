@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { findAssets } from "../assets.ts";
+import type { KubeObject } from "../cluster.ts";
 import { inFamily, places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
 import { clients } from "../stories.ts";
@@ -16,9 +17,10 @@ import { createWorld, type World } from "./world.ts";
 const assets = findAssets("kube-proxy");
 const reason = assets.found ? reasonToSkip() : assets.reason;
 
+const wideAddress = "172.30.0.210";
 const { settings, objects: sticky } = readScenario("affinity");
 const { objects: udp } = readScenario("udp-flows");
-const objects = [...new Map([...sticky, ...udp].map((each) => [identity(each), each])).values()];
+const objects = [...new Map([...sticky, ...udp, ...wide()].map((each) => [identity(each), each])).values()];
 
 describe.each([false, true])("handing over to and from the real kube-proxy, owned: %s", (owned) => {
   let world: World;
@@ -45,7 +47,9 @@ describe.each([false, true])("handing over to and from the real kube-proxy, owne
         await theirs.clear(world);
         pass.ours = await startNftables(world, objects, settings, owned);
         expect(await pass.ours.differences(), `round ${round}`).toBe(0);
-        expect(world.node.run("nft", "list", "ruleset")).not.toMatch(/chain service-\w+-udp-flows/);
+        const rules = world.node.run("nft", "list", "ruleset");
+        expect(rules).not.toMatch(/chain service-\w+-udp-flows/);
+        expect(rules).toMatch(/numgen random mod 2 map @endpoints-\w+-large\/wide\/udp\//);
         await stillTheSame();
         await pass.ours.close();
         await theirs.apply(world, objects, settings);
@@ -61,9 +65,41 @@ describe.each([false, true])("handing over to and from the real kube-proxy, owne
   });
 });
 
+/** So many addresses that it has slot maps of its own. */
+function wide(): KubeObject[] {
+  const metadata = { namespace: "large", name: "wide" };
+  return [
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata,
+      spec: {
+        type: "ClusterIP",
+        clusterIP: wideAddress,
+        clusterIPs: [wideAddress],
+        ports: [{ port: 80, protocol: "UDP" }],
+        externalIPs: Array.from({ length: 3000 }, (_, i) => `198.18.${i >> 8}.${i & 255}`),
+      },
+    },
+    {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: { ...metadata, name: "wide-1", labels: { "kubernetes.io/service-name": "wide" } },
+      addressType: "IPv4",
+      ports: [{ name: "", port: 8080, protocol: "UDP" }],
+      endpoints: [places.L1, places.R1].map((address) => ({
+        addresses: [address],
+        nodeName: address === places.L1 ? "node-a" : "node-b",
+        conditions: { ready: true },
+      })),
+    },
+  ];
+}
+
 function newFlows(): Probe[] {
   const to = (address: string, port: number) => ({ address, port, protocol: "udp" as const });
-  return families.flatMap((family) => [
+  const toLarge: Probe = { from: { kind: "pod", address: places.L2 }, to: to(wideAddress, 80) };
+  const others = families.flatMap((family): Probe[] => [
     {
       from: { kind: "pod", address: inFamily(places.L2, family) },
       to: to(inFamily("172.30.0.85", family), 80),
@@ -77,6 +113,7 @@ function newFlows(): Probe[] {
       to: to(inFamily(places.host, family), 30085),
     },
   ]);
+  return [toLarge, ...others];
 }
 
 /** Connections that stay open all the time. */
