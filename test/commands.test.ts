@@ -455,6 +455,8 @@ describe("status", () => {
         refused: false,
         lastEventAt: 985_000,
         lastError: null,
+        failing: false,
+        lastRestart: null,
         reconnects: 0,
         failures: 0,
         relists: 0,

@@ -11,13 +11,13 @@ it("tells a trouble once, again when it changes or lasts, and when it is over", 
   const { set, lines, clock } = setUp();
   clock.advance(5000);
   expect(lines()).toEqual([]);
-  set({ watchSince: null, lastError: { message: "connection refused", at: 1 } });
+  set({ watchSince: null, failing: true, lastError: { message: "connection refused", at: 1 } });
   clock.advance(60_000);
   expect(lines()).toHaveLength(1);
   expect(lines()[0]).toMatch(
     /^E.*"Cannot follow the cluster; trying on" err="connection refused" resource="Node"/,
   );
-  set({ watchSince: null, lastError: { message: "forbidden", at: 2 } });
+  set({ watchSince: null, failing: true, lastError: { message: "forbidden", at: 2 } });
   clock.advance(1000);
   expect(lines()).toHaveLength(2);
   clock.advance(600_000);
@@ -28,22 +28,32 @@ it("tells a trouble once, again when it changes or lasts, and when it is over", 
   expect(lines()[3]).toMatch(/^I.*"Hears from the API server again" resource="Node"/);
 });
 
+it("behaviour/2: an expected restart of a watch is a detail, whatever failed before", () => {
+  const { set, lines, clock } = setUp({ verbosity: 2 });
+  const lastRestart = { reason: "No bytes from the watch for 150 s", at: 1 };
+  const lastError = { message: "connection refused", at: 1 };
+  set({ watchSince: null, lastError, lastRestart });
+  clock.advance(5000);
+  expect(lines()).toHaveLength(1);
+  expect(lines()[0]).toMatch(/^I.*"Restarted the watch" resource="Node" reason="No bytes from the watch/);
+});
+
 it("says nothing of a watch that is opened again within a second, and nothing after the end", () => {
   const { set, lines, clock, end } = setUp();
   clock.advance(500);
-  set({ watchSince: null, lastError: { message: "connection reset", at: 1 } });
+  set({ watchSince: null, failing: true, lastError: { message: "connection reset", at: 1 } });
   clock.advance(400);
   set({ watchSince: 2, lastError: { message: "connection reset", at: 1 } });
   clock.advance(5000);
   end();
-  set({ watchSince: null, lastError: { message: "connection reset", at: 3 } });
+  set({ watchSince: null, failing: true, lastError: { message: "connection reset", at: 3 } });
   clock.advance(5000);
   expect(lines()).toEqual([]);
 });
 
-function setUp() {
+function setUp(settings: { verbosity?: number } = {}) {
   const clock = manualClock();
-  const { log, lines } = logLines(clock);
+  const { log, lines } = logLines(clock, settings);
   const stop = new AbortController();
   let status = fine;
   followSource({ status: () => ({ synced: true, resources: { Node: status } }) }, clock, log, stop.signal);

@@ -1,5 +1,5 @@
-// Tells the log when a Source has lost touch with the cluster, why, and when it is back; short hiccups stay out of it.
-import type { Source } from "../sources/source.ts";
+// Logs when requests to the API server fail, why, and when they succeed again; expected re-lists are details.
+import type { ResourceStatus, Source } from "../sources/source.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "./log/log.ts";
 
@@ -16,12 +16,18 @@ export function followSource(
   signal: AbortSignal,
 ): void {
   const told = new Map<string, { readonly message: string; readonly at: number }>();
+  const restarts = new Map<string, ResourceStatus["lastRestart"]>();
   const look = () => {
-    for (const [resource, { watchSince, lastError }] of Object.entries(source.status().resources)) {
+    for (const [resource, status] of Object.entries(source.status().resources)) {
+      const { watchSince, lastError, lastRestart, failing } = status;
       const before = told.get(resource);
+      if (lastRestart !== (restarts.get(resource) ?? null)) {
+        restarts.set(resource, lastRestart);
+        log.v(2, "Restarted the watch", { resource, reason: lastRestart?.reason ?? "" });
+      }
       if (watchSince !== null) {
         if (told.delete(resource)) log.info("Hears from the API server again", { resource });
-      } else if (lastError !== null && isNews(before, lastError.message, clock.steady())) {
+      } else if (failing && lastError !== null && isNews(before, lastError.message, clock.steady())) {
         told.set(resource, { message: lastError.message, at: clock.steady() });
         log.error(new Error(lastError.message), "Cannot follow the cluster; trying on", { resource });
       }

@@ -38,10 +38,15 @@ export type ResourceStatus = {
   /** Whether the last answer was a refusal: forbidden, or not served. */
   readonly refused: boolean;
   readonly lastEventAt: number | null;
+  /** The last request that failed. */
   readonly lastError: { readonly message: string; readonly at: number } | null;
+  /** Whether requests fail: from the first that fails until a list or a watch is answered. */
+  readonly failing: boolean;
+  /** The last expected re-list or re-watch: the version expired, the watch was quiet, the connection ended. */
+  readonly lastRestart: { readonly reason: string; readonly at: number } | null;
   /** Watches that were open and ended, for whatever reason. */
   readonly reconnects: number;
-  /** Requests and watches that came to nothing. */
+  /** Requests that failed and watches that were abandoned. */
   readonly failures: number;
   /** Complete lists after the first. */
   readonly relists: number;
@@ -57,6 +62,8 @@ export const nothingYet: ResourceStatus = {
   refused: false,
   lastEventAt: null,
   lastError: null,
+  failing: false,
+  lastRestart: null,
   reconnects: 0,
   failures: 0,
   relists: 0,

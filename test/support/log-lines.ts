@@ -11,11 +11,14 @@ export const plainLog: LogSettings = {
   flushFrequencyMs: 5000,
 };
 
-export function logLines(clock: Clock): { readonly log: Log; readonly lines: () => readonly string[] } {
+export function logLines(
+  clock: Clock,
+  settings: Partial<LogSettings> = {},
+): { readonly log: Log; readonly lines: () => readonly string[] } {
   let text = "";
   const write = (more: string) => {
     text += more;
   };
-  const { log } = openLog(plainLog, { clock, pid: 1, stdout: write, stderr: write });
+  const { log } = openLog({ ...plainLog, ...settings }, { clock, pid: 1, stdout: write, stderr: write });
   return { log, lines: () => text.split("\n").filter((line) => line !== "") };
 }

@@ -29,6 +29,18 @@ export class Backoff {
     return this.#pause;
   }
 
+  /** The pause after a watch that was lost: the request itself did not fail, so the pause does not grow. */
+  same(): number {
+    const { startMs, resetMs } = this.#figures;
+    const now = this.#world.clock.steady();
+    if (now - this.#failedAt > resetMs) {
+      this.#delay = startMs;
+      this.#failedAt = now;
+    }
+    this.#pause = this.#delay * (1 + this.#world.random());
+    return this.#pause;
+  }
+
   /** A watch that held for longer than we paused before it was a recovery: the next failure is a first one. */
   held(ms: number): void {
     if (ms >= Math.max(this.#figures.heldMs, this.#pause)) this.#failedAt = Number.NEGATIVE_INFINITY;

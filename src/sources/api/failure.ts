@@ -13,7 +13,9 @@ export type FailureKind =
   | "throttled"
   /** Any other refusal, told in a Status. */
   | "refused"
-  /** The stream was open and brought nothing for too long, or only an error. */
+  /** The stream was open and brought no bytes for too long: list again. */
+  | "silent"
+  /** The stream was open and brought only an error. */
   | "fruitless"
   /** No connection, or lost on the way. */
   | "lost";

@@ -19,6 +19,8 @@ export function nextAfter(next: Next, failure: ApiFailure): Next {
       return afresh;
     case "expired":
       return next.kind === "resume" ? { kind: "relist", version: next.version } : afresh;
+    // A server that went back in its history is silent about a version it has not reached, but refuses to list it.
+    case "silent":
     case "garbled":
       return next.kind === "resume" ? { kind: "relist", version: next.version } : next;
     case "throttled":

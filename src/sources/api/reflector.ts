@@ -16,6 +16,8 @@ export const reflectorFigures = {
   watchMs: { least: 300_000, most: 600_000 },
   /** Well above the minute between bookmarks: without a byte for so long, the peer is gone. */
   quietMs: 150_000,
+  /** Without bookmarks a quiet watch is normal, and only a server that does not end it in time is gone. */
+  overdueMs: 30_000,
   /** The same while the objects of a streaming list come in, and for all of them. */
   initialQuietMs: 30_000,
   initialMs: 120_000,
@@ -23,6 +25,8 @@ export const reflectorFigures = {
   shortMs: 1000,
   /** Watches in a row that open and bring nothing, before we doubt the version and start afresh. */
   fruitless: 3,
+  /** Least time between two lists after watches that we abandoned ourselves. */
+  abandonedMs: 1000,
   /** Pause before asking again for an optional resource that is not served. */
   absentMs: 300_000,
   backoff: backoffFigures as BackoffFigures,
@@ -49,7 +53,11 @@ export class Reflector {
   #next: Next = afresh;
   /** Until the server refuses streaming lists, or does not know them. */
   #streams = true;
+  /** Whether this server sends bookmarks for this resource; it need not, for one that never changes. */
+  #bookmarks = false;
   #fruitless = 0;
+  /** When we last abandoned a watch. */
+  #abandonedAt = Number.NEGATIVE_INFINITY;
   /** When we last listed again without a pause. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
   #status: ResourceStatus = nothingYet;
@@ -126,13 +134,18 @@ export class Reflector {
           onOpen: () => {
             openedAt = world.clock.steady();
             this.#parts.outage.over();
-            this.#note({ watchSince: world.clock.wall(), heardAt: openedAt });
+            this.#note({ watchSince: world.clock.wall(), heardAt: openedAt, failing: false });
           },
-          quietMs: () => this.#quietMs(follower, askedAt),
+          quietMs: () => this.#quietMs(follower, askedAt, seconds * 1000),
         },
         (event) => this.#take(follower, event),
         signal,
       );
+    } catch (error) {
+      // The request was answered: that its stream broke later is no failure of the request.
+      if (openedAt !== null && error instanceof ApiFailure && error.kind === "lost")
+        throw new LostWatch("lost", error.message, { cause: error });
+      throw error;
     } finally {
       if (openedAt !== null) {
         this.#backoff.held(world.clock.steady() - openedAt);
@@ -146,16 +159,18 @@ export class Reflector {
     }
   }
 
-  #quietMs(follower: Follower, askedAt: number): number {
-    if (follower.collecting === null) return this.#figures.quietMs;
-    const left = askedAt + this.#figures.initialMs - this.#parts.world.clock.steady();
-    return Math.max(0, Math.min(left, this.#figures.initialQuietMs));
+  #quietMs(follower: Follower, askedAt: number, watchMs: number): number {
+    const { quietMs, overdueMs, initialMs, initialQuietMs } = this.#figures;
+    const age = this.#parts.world.clock.steady() - askedAt;
+    if (follower.collecting !== null) return Math.max(0, Math.min(initialMs - age, initialQuietMs));
+    return this.#bookmarks ? quietMs : Math.max(quietMs, watchMs + overdueMs - age);
   }
 
   #take(follower: Follower, event: WatchEvent): void {
     const { clock } = this.#parts.world;
     this.#status = { ...this.#status, lastEventAt: clock.wall(), heardAt: clock.steady() };
     this.#fruitless = 0;
+    if (event.kind === "bookmark" && !event.initialEnd) this.#bookmarks = true;
     const complete = follower.take(event, this.#parts.sink);
     if (complete !== null) this.#replace(complete);
     else if (follower.collecting === null) this.#next = { kind: "resume", version: follower.version };
@@ -167,6 +182,7 @@ export class Reflector {
     this.#note({
       synced: true,
       refused: false,
+      failing: false,
       relists: this.#status.relists + (this.#status.synced ? 1 : 0),
     });
   }
@@ -175,21 +191,40 @@ export class Reflector {
   #pauseAfter(failure: ApiFailure): number {
     const listing = this.#next.kind !== "resume";
     const refused = failure.code >= 400 && failure.code < 500 && failure.kind === "refused";
-    const lastError = { message: failure.message, at: this.#parts.world.clock.wall() };
-    this.#note({ lastError, refused, failures: this.#status.failures + 1 });
+    this.#note({ ...this.#told(failure), refused, failures: this.#status.failures + 1 });
+    // The next watch is given more time: this server may have stopped sending bookmarks.
+    if (failure.kind === "silent") this.#bookmarks = false;
     if (listing && this.#streams && isAboutStreaming(failure)) {
       this.#streams = false;
       return 0;
     }
     const before = this.#next;
     this.#next = nextAfter(before, failure);
-    if (failure.kind === "fruitless") this.#fruitless++;
+    if (failure.kind === "silent" || failure.kind === "fruitless") this.#fruitless++;
     if (this.#fruitless >= this.#figures.fruitless) this.#next = afresh;
     return this.#pause(failure, before);
   }
 
+  #told(failure: ApiFailure): Pick<ResourceStatus, "lastError" | "lastRestart" | "failing"> {
+    const at = this.#parts.world.clock.wall();
+    const { lastError, lastRestart, failing } = this.#status;
+    if (this.#isExpected(failure))
+      return { lastError, failing, lastRestart: { reason: failure.message, at } };
+    return { lastError: { message: failure.message, at }, failing: true, lastRestart };
+  }
+
+  /** Part of normal operation: it becomes an error only when the request after it fails. */
+  #isExpected(failure: ApiFailure): boolean {
+    if (failure instanceof LostWatch) return true;
+    const isAbsent = failure.code === 404 && this.resource.optional;
+    const isOutdated = ["expired", "ahead"].includes(failure.kind) && this.#next.kind !== "afresh";
+    return isAbsent || isOutdated || failure.kind === "silent" || failure.kind === "rewound";
+  }
+
   #pause(failure: ApiFailure, before: Next): number {
     const { world, resource } = this.#parts;
+    if (failure.kind === "silent" || failure.kind === "rewound") return this.#pauseAbandoned();
+    if (failure instanceof LostWatch) return this.#backoff.same();
     const pause = Math.max(this.#backoff.next(), failure.waitMs);
     if (failure.code === 404 && resource.optional) {
       return Math.max(pause, this.#figures.absentMs * (1 + world.random()));
@@ -203,15 +238,27 @@ export class Reflector {
     return 0;
   }
 
+  /** None, unless a server makes us abandon every watch. */
+  #pauseAbandoned(): number {
+    const now = this.#parts.world.clock.steady();
+    const pause = Math.max(0, this.#abandonedAt + this.#figures.abandonedMs - now);
+    this.#abandonedAt = now + pause;
+    return pause;
+  }
+
   #note(change: Partial<ResourceStatus>): void {
     this.#status = { ...this.#status, ...change };
     this.#parts.onProgress?.();
   }
 }
 
+/** A watch that was open and whose connection broke. */
+class LostWatch extends ApiFailure {}
+
 /** The refusals of servers that do not offer streaming lists, and the silence of those that do not know them. */
 function isAboutStreaming(failure: ApiFailure): boolean {
   return (
+    failure.kind === "silent" ||
     failure.kind === "fruitless" ||
     (failure.kind === "refused" && [400, 405, 422, 501].includes(failure.code))
   );

@@ -63,7 +63,7 @@ function guardOf(clock: Clock, signal: AbortSignal) {
     expectBytes(ms: number) {
       cancel();
       cancel = clock.after(ms, () =>
-        inner.abort(new ApiFailure("fruitless", `Lost the watch: no bytes for ${ms / 1000} s`)),
+        inner.abort(new ApiFailure("silent", `No bytes from the watch for ${Math.round(ms / 1000)} s`)),
       );
     },
     release() {
