@@ -100,7 +100,11 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
 
   // Requests are made before there is anybody to tell of them: the search for this Node comes first.
   let running: Running | null = null;
-  const world: World = { ...realWorld(systemClock), onRequest: (facts) => running?.requested(facts) };
+  const world: World = {
+    ...realWorld(systemClock),
+    onRequest: (facts) => running?.requested(facts),
+    onWarning: onceEach((text) => log.error(new Error(text), "Connection to the API server is not secure")),
+  };
   const spec = options.source ?? apiSpec(options);
   const nodeName = await ownNodeName(config, spec, world, log);
   const life = new AbortController();
@@ -177,6 +181,16 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     status.close();
     life.abort();
   }
+}
+
+/** Passes each text on once, however often it comes. */
+function onceEach(pass: (text: string) => void): (text: string) => void {
+  const passed = new Set<string>();
+  return (text) => {
+    if (passed.has(text)) return;
+    passed.add(text);
+    pass(text);
+  };
 }
 
 /** What is in force, which is not always what was asked for. */

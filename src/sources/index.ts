@@ -46,6 +46,7 @@ export async function openSource(
 /** A client for other uses of the same API, such as events; the speed limit is shared only within it. */
 export async function openApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World) {
   const connection = await resolveConnection(spec.connection, world);
+  for (const warning of connection.warnings) world.onWarning?.(warning);
   return apiClient(connection, world, throttle(spec.limit, world.clock), spec.userAgent);
 }
 

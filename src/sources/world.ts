@@ -1,5 +1,5 @@
 // What a Source takes from the outside besides sockets and files: time, chance, environment, other programs.
-import { execFile } from "node:child_process";
+import { type ExecFileException, execFile } from "node:child_process";
 import type { Clock } from "../model/clock.ts";
 import { environmentOf } from "../model/environment.ts";
 import type { Disk } from "./files/disk.ts";
@@ -44,6 +44,8 @@ export type World = {
   readonly run: (command: Command, signal: AbortSignal) => Promise<string>;
   /** Is told of every request to the API. */
   readonly onRequest?: (facts: RequestFacts) => void;
+  /** Receives what is unsafe about a connection. */
+  readonly onWarning?: (warning: string) => void;
   /** How files are read; absent: beside other work. */
   readonly disk?: Disk;
 };
@@ -73,9 +75,20 @@ function runCommand({ command, args, env }: Command, signal: AbortSignal): Promi
     const options = { env: environmentOf(env), signal, timeout: 120_000, maxBuffer: 4 << 20 };
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
-      const said = stderr.trim().split("\n").at(-1) ?? "";
-      reject(new Error(said === "" ? error.message : said, { cause: error }));
+      const said = withoutSecrets(stderr.trim().split("\n").at(-1) ?? "");
+      reject(new Error(said === "" ? endOf(error) : said, { cause: error }));
     });
     child.stdin?.end();
   });
+}
+
+/** Not the message of Node.js: it repeats the arguments, which may hold a secret. */
+function endOf({ code, signal }: ExecFileException): string {
+  if (typeof code === "string") return code;
+  return signal ? `it was ended by ${signal}` : `it failed with exit code ${code}`;
+}
+
+/** Words that may be a token or a key: long, with letters and digits. */
+function withoutSecrets(text: string): string {
+  return text.replace(/[A-Za-z0-9_+=-]{16,}/g, (word) => (/[0-9]/.test(word) ? "[redacted]" : word));
 }

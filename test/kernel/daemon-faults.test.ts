@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ApiServerOptions } from "../../src/playground/api/server.ts";
 import { connectInside, enter } from "../reference/foothold.ts";
+import { serverCert, serverKey } from "../support/certificates.ts";
 import { reasonNotToShift, shiftedClock } from "./shifted-clock.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeObject, openSite, reasonNotToRun, type Site, sampleOf } from "./site.ts";
@@ -259,7 +260,7 @@ describe("an API server that goes away", () => {
 
   it("a token that expired: rules stay; a new one in the file is found without a restart", async () => {
     let valid = "first";
-    await opened({ token: () => valid });
+    await opened({ token: () => valid, tls: { key: serverKey, cert: serverCert } });
     const tokenFile = join(site.folder, "token");
     writeFileSync(tokenFile, valid);
     const daemon = site.start();

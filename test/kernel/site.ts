@@ -18,6 +18,7 @@ import { ApiServer, type ApiServerOptions } from "../../src/playground/api/serve
 import { nodeName, places, twin } from "../places.ts";
 import { enter, type Foothold } from "../reference/foothold.ts";
 import type { KubeObject } from "../reference/objects.ts";
+import { caCert } from "../support/certificates.ts";
 import { httpGet } from "./http.ts";
 import { createNamespace, type Namespace, reasonToSkip } from "./netns.ts";
 
@@ -82,8 +83,9 @@ export async function openSite(given?: Namespace, apiOptions: ApiServerOptions =
     writeFileSync(join(folder, name), JSON.stringify(content));
     return join(folder, name);
   };
-  file("kubeconfig.json", kubeconfigFor(join(folder, "token")));
-  writeFileSync(join(folder, "token"), "none");
+  const tokenFile = join(folder, "token");
+  file("kubeconfig.json", apiOptions.tls ? secureKubeconfig(tokenFile) : plainKubeconfig);
+  writeFileSync(tokenFile, "none");
   const configure = (config: Configuration) => file("config.json", completed(config, folder));
   let count = 0;
   const start = ({
@@ -235,13 +237,27 @@ export function sampleOf(metrics: string, sample: string): number {
   return Number(line?.slice(sample.length + 1) ?? 0);
 }
 
-function kubeconfigFor(tokenFile: string): object {
+const address = `${apiAddress.host}:${apiAddress.port}`;
+const plainKubeconfig = kubeconfigOf({ server: `http://${address}` }, {});
+
+/** A token is sent over TLS alone. */
+function secureKubeconfig(tokenFile: string): object {
+  const ca = Buffer.from(caCert).toString("base64");
+  const cluster = {
+    server: `https://${address}`,
+    "certificate-authority-data": ca,
+    "tls-server-name": "api.example",
+  };
+  return kubeconfigOf(cluster, { tokenFile });
+}
+
+function kubeconfigOf(cluster: object, user: object): object {
   return {
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "test", cluster: { server: `http://${apiAddress.host}:${apiAddress.port}` } }],
+    clusters: [{ name: "test", cluster }],
     contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
-    users: [{ name: "test", user: { tokenFile } }],
+    users: [{ name: "test", user }],
     "current-context": "test",
   };
 }

@@ -12,6 +12,7 @@ import { apiSource } from "../../src/sources/api/source.ts";
 import { throttle } from "../../src/sources/api/throttle.ts";
 import type { Source } from "../../src/sources/source.ts";
 import type { Clock, World } from "../../src/sources/world.ts";
+import { caCert, serverCert, serverKey } from "./certificates.ts";
 
 export const nodeName = "node-1";
 
@@ -40,7 +41,9 @@ export async function apiRig(
     readonly busy?: () => Promise<unknown>;
   } = {},
 ): Promise<ApiRig> {
-  const server = new ApiServer({ ...options.server });
+  // A token is sent over TLS alone.
+  const tls = options.tokenFile === undefined ? {} : { tls: { key: serverKey, cert: serverCert } };
+  const server = new ApiServer({ ...tls, ...options.server });
   await server.listen();
   options.prepare?.(server);
   const world: World = { clock, random: options.random ?? Math.random, env: {}, run: async () => "" };
@@ -73,8 +76,10 @@ export async function apiRig(
 
 async function connectionTo({ url }: ApiServer, tokenFile: string, world: World): Promise<Connection> {
   const connection = await resolveConnection({ master: url }, world);
+  if (tokenFile === "") return connection;
   const cluster = { server: url, ca: null, insecure: false, tlsServerName: "", proxyUrl: "", raw: {} };
-  return { ...connection, credentials: credentialsOf({ ...nobody, tokenFile }, cluster, world) };
+  const credentials = credentialsOf({ ...nobody, tokenFile }, cluster, world);
+  return { ...connection, ca: async () => caCert, tlsServerName: "api.example", credentials };
 }
 
 /** The parts of a Snapshot that do not depend on how it was reached. */

@@ -1,4 +1,5 @@
 // Ways to reach the API and to be known there: kubeconfig, pod, URL; certificates, tokens, plugins, proxies.
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttp } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp, type Server } from "node:net";
@@ -108,9 +109,9 @@ it("a certificate or token that cannot be used is a failure like others, for the
 describe("tokens", () => {
   it("reads a token file anew when it rotates, and at once when the server refuses", async () => {
     let token = "one";
-    await serve({ token: () => token });
+    await serve({ tls, token: () => token });
     await writeFile(join(folder, "token"), "one\n");
-    const made = await client({ kubeconfig: await kubeconfig({}, { tokenFile: "token" }) });
+    const made = await client({ kubeconfig: await kubeconfig(trust, { tokenFile: "token" }) });
     const get = () => made.json({ path: "/api/v1/services" }, signal());
     expect(await get()).toEqual(list);
     token = "two";
@@ -124,14 +125,14 @@ describe("tokens", () => {
   });
 
   it("sends a token in place, a user with password, and whom we act for", async () => {
-    await serve({ token: () => "secret" });
+    await serve({ tls, token: () => "secret" });
     const user = {
       token: "secret",
       as: "someone",
       "as-groups": ["a", "b"],
       "as-user-extra": { "x/y": ["1"] },
     };
-    expect(await ask({ kubeconfig: await kubeconfig({}, user) })).toEqual(list);
+    expect(await ask({ kubeconfig: await kubeconfig(trust, user) })).toEqual(list);
     const { headers } = server.seen.at(-1)!;
     expect(headers["impersonate-user"]).toBe("someone");
     expect(headers["impersonate-group"]).toBe("a, b");
@@ -139,9 +140,125 @@ describe("tokens", () => {
     expect(headers["user-agent"]).toBe("kube-proxy/v1.37.0");
     expect(headers.accept).toBe("application/json");
     await server.close();
-    await serve();
-    await ask({ kubeconfig: await kubeconfig({}, { username: "me", password: "p" }) });
+    await serve({ tls });
+    await ask({ kubeconfig: await kubeconfig(trust, { username: "me", password: "p" }) });
     expect(server.seen.at(-1)!.headers.authorization).toBe(`Basic ${base64("me:p")}`);
+  });
+});
+
+describe("security/6: credentials without TLS", () => {
+  const script = `require("node:fs").writeFileSync(process.argv[1], "")`;
+  const exec = () => ({
+    apiVersion: "client.authentication.k8s.io/v1",
+    command: process.execPath,
+    args: ["-e", script, join(folder, "ran")],
+  });
+  it.each<[string, () => object]>([
+    ["a token", () => ({ token: "secret" })],
+    ["a token file", () => ({ tokenFile: "token" })],
+    ["a user and password", () => ({ username: "me", password: "secret" })],
+    ["a plugin", () => ({ exec: exec() })],
+  ])("%s is not sent over plain HTTP, with or without a scheme, and a warning says so", async (_, user) => {
+    await serve();
+    await writeFile(join(folder, "token"), "secret");
+    for (const address of [server.url, new URL(server.url).host]) {
+      const path = await kubeconfig({ server: address }, { ...user(), as: "someone" });
+      const { warnings } = await resolveConnection({ kubeconfig: path }, world());
+      expect(warnings).toEqual([expect.stringContaining("no credentials are sent to 127.0.0.1:")]);
+      expect(await ask({ kubeconfig: path })).toEqual(list);
+      const { headers } = server.seen.at(-1)!;
+      expect(headers.authorization).toBeUndefined();
+      expect(headers["impersonate-user"]).toBe("someone");
+      expect(existsSync(join(folder, "ran"))).toBe(false);
+    }
+  });
+
+  it("a refusal without credentials says why there were none", async () => {
+    await serve({ token: () => "secret" });
+    const path = await kubeconfig({}, { token: "secret" });
+    await expect(ask({ kubeconfig: path })).rejects.toThrow(/^Unauthorized: no credentials are sent to/);
+  });
+
+  it("a server without scheme is reached by TLS where the kubeconfig has settings for it", async () => {
+    await serve({ tls, token: () => "secret" });
+    const { host } = new URL(server.url);
+    const secured = await kubeconfig({ ...trust, server: host }, { token: "secret" });
+    expect(await ask({ kubeconfig: secured })).toEqual(list);
+    const unverified = await kubeconfig(
+      { server: host, "insecure-skip-tls-verify": true },
+      { token: "secret" },
+    );
+    expect(await ask({ kubeconfig: unverified })).toEqual(list);
+  });
+
+  it("without credentials plain HTTP is no reason for a warning", async () => {
+    await serve();
+    expect((await resolveConnection({ master: server.url }, world())).warnings).toEqual([]);
+  });
+});
+
+it("security/10: insecure-skip-tls-verify is refused together with an authority, and alone is warned about", async () => {
+  await serve({ tls });
+  const insecure = { "insecure-skip-tls-verify": true };
+  for (const authority of [trust, { "certificate-authority": "ca.crt" }]) {
+    const path = await kubeconfig({ ...authority, ...insecure });
+    await expect(resolveConnection({ kubeconfig: path }, world())).rejects.toThrow("exclude each other");
+  }
+  const { warnings } = await resolveConnection({ kubeconfig: await kubeconfig(insecure) }, world());
+  expect(warnings).toEqual([expect.stringMatching(/^the certificate of .* is not verified/)]);
+});
+
+describe("security/13: messages without secrets", () => {
+  const secret = "eyJhbGciOiJSUzI1NiIsImtpZCI6";
+  const execEntry = (source: string) => ({
+    exec: {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: process.execPath,
+      args: ["-e", source, "--", `--token=${secret}`],
+    },
+  });
+  it.each([
+    ["its answer is a bare token", `console.log("${secret}")`, "its answer is not JSON"],
+    ["it ends without a word", "process.exit(3)", "it failed with exit code 3"],
+    [
+      "it complains about the token",
+      `console.error("bad token ${secret}"); process.exit(1)`,
+      "bad token [redacted]",
+    ],
+  ])("an exec plugin fails: %s", async (_, source, text) => {
+    await serve({ tls });
+    const failed = await ask({ kubeconfig: await kubeconfig(trust, execEntry(source)) }).catch(
+      (error: Error) => error.message,
+    );
+    expect(failed).toBe(`Cannot get credentials from ${process.execPath}: ${text}`);
+  });
+
+  it("a kubeconfig that is no YAML, or a URL with a password, is not quoted", async () => {
+    await serve();
+    const refused = async (text: string) => {
+      await writeFile(join(folder, "bad"), text);
+      return resolveConnection({ kubeconfig: join(folder, "bad") }, world()).then(
+        () => "accepted",
+        (error: Error) => error.message.replace(folder, ""),
+      );
+    };
+    expect(await refused(`a: 1\ntoken: [${secret}\nb: "x"\n- ${secret}: %${secret}`)).toMatch(
+      /^Cannot use kubeconfig \/bad: it is not valid YAML at line \d+ \([A-Z_]+\)$/,
+    );
+    expect(await refused(`token: *${secret}`)).toMatch(/: it has an alias without an anchor/);
+    for (const cluster of [
+      { server: `https://me:${secret}@192.0.2.1` },
+      { server: `me:${secret}@192.0.2.1:99999` },
+      { "proxy-url": `http://me:${secret}@192.0.2.1:99999` },
+    ]) {
+      const path = await kubeconfig(cluster);
+      const message = await resolveConnection({ kubeconfig: path }, world()).then(
+        () => "accepted",
+        (error: Error) => error.message,
+      );
+      expect(message).toMatch(/^Cannot/);
+      expect(message).not.toContain(secret);
+    }
   });
 });
 
@@ -164,10 +281,10 @@ describe("exec plugins", () => {
 
   it("asks once, again when the answer has expired, and again when the server refuses it", async () => {
     let token = "t1";
-    await serve({ token: () => token });
+    await serve({ tls, token: () => token });
     const expires = new Date(clock.wall() + 600_000).toISOString();
     const user = await plugin(`{ token: "t" + runs, expirationTimestamp: "${expires}" }`);
-    const made = await client({ kubeconfig: await kubeconfig({}, user) });
+    const made = await client({ kubeconfig: await kubeconfig(trust, user) });
     const get = () => made.json({ path: "/api/v1/services" }, signal());
     await Promise.all([get(), get()]);
     expect(await get()).toEqual(list);
@@ -220,12 +337,12 @@ describe("where the API is", () => {
   });
 
   it("takes a URL alone without credentials, and in place of the kubeconfig's", async () => {
-    await serve({ token: () => "t" });
-    await expect(ask({ master: server.url })).rejects.toThrow("Unauthorized");
+    await serve({ tls, token: () => "t" });
+    await expect(ask({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
     expect((await resolveConnection({ master: "10.0.0.1:8080" }, world())).server.href).toBe(
       "http://10.0.0.1:8080/",
     );
-    const path = await kubeconfig({ server: "http://192.0.2.1:1" }, { token: "t" });
+    const path = await kubeconfig({ ...trust, server: "https://192.0.2.1:1" }, { token: "t" });
     expect(await ask({ kubeconfig: path, master: server.url })).toEqual(list);
     await expect(resolveConnection({ master: "ftp://x" }, world())).rejects.toThrow(
       "not an http or https URL",

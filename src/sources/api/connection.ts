@@ -4,7 +4,14 @@ import { join } from "node:path";
 import type { World } from "../world.ts";
 import { type Credentials, credentialsOf } from "./credentials.ts";
 import { freshFile, freshMaterial } from "./fresh-file.ts";
-import { type ClusterEntry, nobody, parseKubeconfig } from "./kubeconfig.ts";
+import {
+  type ClusterEntry,
+  hasSecrets,
+  nobody,
+  parseKubeconfig,
+  type UserEntry,
+  withoutSecrets,
+} from "./kubeconfig.ts";
 import { proxyFromEnvironment, proxyUrl } from "./proxy.ts";
 
 export type Connection = {
@@ -18,6 +25,8 @@ export type Connection = {
   readonly tlsServerName: string;
   readonly proxy: URL | null;
   readonly credentials: Credentials;
+  /** What is unsafe about this connection, for the log. */
+  readonly warnings: readonly string[];
 };
 
 /** Both empty: the pod we run in. */
@@ -57,8 +66,14 @@ async function inCluster(directory: string, world: World): Promise<Connection> {
   return { ...connection, ca: () => ca.read().catch(() => "") };
 }
 
-function connectionTo(cluster: ClusterEntry, user: typeof nobody, world: World): Connection {
-  const server = serverUrl(cluster.server);
+function connectionTo(cluster: ClusterEntry, user: UserEntry, world: World): Connection {
+  if (cluster.insecure && cluster.ca !== null) {
+    throw new Error(
+      "Cannot use the kubeconfig: insecure-skip-tls-verify and certificate-authority exclude each other; remove one of them",
+    );
+  }
+  const server = serverUrl(cluster);
+  const isEncrypted = server.protocol === "https:";
   const ca = freshMaterial(cluster.ca, world.clock);
   return {
     server,
@@ -66,18 +81,40 @@ function connectionTo(cluster: ClusterEntry, user: typeof nobody, world: World):
     insecure: cluster.insecure,
     tlsServerName: cluster.tlsServerName,
     proxy: cluster.proxyUrl === "" ? proxyFromEnvironment(server, world.env) : proxyUrl(cluster.proxyUrl),
-    credentials: credentialsOf(user, cluster, world),
+    // As the Go client: credentials never travel without TLS, and a plugin is not even run.
+    credentials: credentialsOf(isEncrypted ? user : withoutSecrets(user), cluster, world),
+    warnings: warningsOf(server, cluster, user),
   };
+}
+
+function warningsOf(server: URL, { insecure }: ClusterEntry, user: UserEntry): readonly string[] {
+  if (server.protocol === "https:") {
+    return insecure
+      ? [
+          `the certificate of ${server.host} is not verified (insecure-skip-tls-verify): anyone on the network path can read the credentials and change the answers`,
+        ]
+      : [];
+  }
+  return hasSecrets(user)
+    ? [`no credentials are sent to ${server.host}, because it is reached without TLS; use an https:// server`]
+    : [];
 }
 
 function clusterAt(server: string): ClusterEntry {
   return { server, ca: null, insecure: false, tlsServerName: "", proxyUrl: "", raw: {} };
 }
 
-/** A bare `host:port` means HTTP, as for the Go client. */
-function serverUrl(text: string): URL {
-  const written = text === "" ? "http://localhost:8080" : text.includes("://") ? text : `http://${text}`;
+/** A bare `host:port` means HTTPS where the kubeconfig has settings for it, else HTTP, as for the Go client. */
+function serverUrl({ server: text, ca, insecure }: ClusterEntry): URL {
+  const scheme = ca !== null || insecure ? "https" : "http";
+  const written = text === "" ? "http://localhost:8080" : text.includes("://") ? text : `${scheme}://${text}`;
   const url = URL.canParse(written) ? new URL(written) : null;
+  // Neither message quotes the text if it may contain a password.
+  if (url === null ? text.includes("@") : url.username !== "" || url.password !== "") {
+    throw new Error(
+      "Cannot find the API: the server URL contains a user or a password; put them in the user entry of a kubeconfig",
+    );
+  }
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new Error(`Cannot find the API: ${JSON.stringify(text)} is not an http or https URL`);
   }

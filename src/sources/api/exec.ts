@@ -65,8 +65,17 @@ function execInfo(entry: ExecEntry, cluster: ClusterEntry): string {
   });
 }
 
+/** The message of the parser would quote the answer, and with it a token. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("its answer is not JSON");
+  }
+}
+
 function readAnswer(entry: ExecEntry, text: string): Answer {
-  const answer: unknown = JSON.parse(text);
+  const answer = parsed(text);
   if (!isMap(answer) || answer.kind !== "ExecCredential" || !isMap(answer.status)) {
     throw new Error("its answer is not an ExecCredential with a status");
   }

@@ -56,6 +56,16 @@ export const nobody: UserEntry = {
   impersonate: null,
 };
 
+/** Whether there is anything that proves who we are. */
+export function hasSecrets({ token, tokenFile, username, cert, exec }: UserEntry): boolean {
+  return token !== "" || tokenFile !== "" || username !== "" || cert !== null || exec !== null;
+}
+
+/** Impersonation stays: it names a user and proves nothing. */
+export function withoutSecrets({ impersonate }: UserEntry): UserEntry {
+  return { ...nobody, impersonate };
+}
+
 /** Throws with the file and what is wrong in it. `path` tells what relative paths are relative to. */
 export function parseKubeconfig(text: string, path: string): { cluster: ClusterEntry; user: UserEntry } {
   const refuse = (why: string): never => {
@@ -77,17 +87,21 @@ type Refuse = (why: string) => never;
 function rootOf(text: string, refuse: Refuse): Fields {
   const document = parseDocument(text);
   const fault = document.errors[0];
-  if (fault) refuse(fault.message.split("\n")[0]!);
+  // The parser's own message may quote a secret.
+  if (fault) refuse(`it is not valid YAML at line ${lineOf(text, fault.pos[0])} (${fault.code})`);
   const root = (): unknown => {
     try {
       return document.toJS();
-    } catch (error) {
-      // Aliases without an anchor, or so many that the document would explode.
-      return refuse((error as Error).message);
+    } catch {
+      return refuse("it has an alias without an anchor, or too many aliases");
     }
   };
   const config = root();
   return isMap(config) ? config : refuse("it is not an object");
+}
+
+function lineOf(text: string, at: number): number {
+  return text.slice(0, at).split("\n").length;
 }
 
 /** The entry of a list that bears the name. */

@@ -48,7 +48,11 @@ export function proxyFromEnvironment(
 }
 
 export function proxyUrl(text: string): URL {
-  if (!URL.canParse(text)) throw new Error(`Cannot use proxy ${JSON.stringify(text)}: it is not a URL`);
+  if (!URL.canParse(text)) {
+    // It may contain a password.
+    const shown = text.includes("@") ? "proxy" : `proxy ${JSON.stringify(text)}`;
+    throw new Error(`Cannot use ${shown}: it is not a URL`);
+  }
   return new URL(text);
 }
 
