@@ -10,6 +10,8 @@ const child = spawn(join(root, "bin/turnout"), ["playground", ...process.argv.sl
 });
 // A signal is for the playground, which then removes everything; we end when it has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+// Without a listener SIGUSR1 opens the inspector of Node.js, to which any local user can connect.
+process.on("SIGUSR1", () => {});
 // So it does when whoever started us is gone without a word: a shell in between does not pass signals on.
 const parent = process.ppid;
 setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 500).unref();

@@ -1,4 +1,5 @@
 // The drop-in executable: kube-proxy's flags and nothing else.
+import "./inspector-signal.ts";
 import { constants } from "node:os";
 import { runCommand } from "./command.ts";
 import { exitWith } from "./exit.ts";

@@ -1,5 +1,6 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
 import { printProblem } from "../model/problem.ts";
+import { saveHeap } from "../observe/ask.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
@@ -9,12 +10,14 @@ import { outputOf } from "./output.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing
 
-Usage: turnout status [--source=daemon[:SOCKET]|playground] [--node=NAME] [-o json]
+Usage: turnout status [--source=daemon[:SOCKET]|playground] [--node=NAME] [-o json] [--heap=FILE]
 
   --source    daemon (default): the one that runs here, asked through /run/turnout/status.sock; daemon:SOCKET: another;
               playground: one of the playground that runs here
   --node      which node of the playground (default node-a)
   -o          text (default) or json
+  --heap      write a heap snapshot of the daemon to this new file instead; it contains credentials, and the daemon does
+              nothing else while it is taken
 
 Only root may ask.
 `;
@@ -22,7 +25,7 @@ Only root may ask.
 export function status(argv: readonly string[], world: CommandWorld): Promise<number> {
   return withMistakes("status", world, async () => {
     const { given, help } = readArguments(argv, {
-      flags: ["source", "node", "o", "output"],
+      flags: ["source", "node", "o", "output", "heap"],
       words: { most: 0, instead: "say for example: turnout status --source=playground --node=node-a" },
     });
     if (help) {
@@ -35,10 +38,25 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
       socket,
       "Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
     );
+    if (given.heap !== undefined) return writeHeap(socket, given.heap, world);
     const now = world.clock.wall();
     world.stdout(output === "json" ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, now));
     return 0;
   });
+}
+
+async function writeHeap(socket: string, file: string, world: CommandWorld): Promise<number> {
+  if (file === "")
+    throw new Mistake("--heap needs the name of a new file, for example --heap=daemon.heapsnapshot");
+  try {
+    await saveHeap(socket, file);
+  } catch (error) {
+    throw new Mistake(`cannot write a heap snapshot to ${file}: ${(error as Error).message}`);
+  }
+  world.stdout(
+    `wrote ${file}; it contains credentials: keep it private, and open it in Chrome's developer tools\n`,
+  );
+  return 0;
 }
 
 function socketOf(source: string, node: string): string {

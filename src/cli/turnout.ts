@@ -1,4 +1,5 @@
 // The tool: runs the command that was asked for.
+import "./inspector-signal.ts";
 import { dispatch } from "./dispatch.ts";
 import { exitWith } from "./exit.ts";
 import { signalReason } from "./signals.ts";

@@ -1,6 +1,8 @@
 // Asks a daemon through its socket.
-import { request } from "node:http";
-import type { Answers, Tales } from "./status.ts";
+import { createWriteStream } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { type Answers, heapPath, type Tales } from "./status.ts";
 
 export async function ask<Path extends keyof Answers>(
   socketPath: string,
@@ -26,15 +28,26 @@ export async function* listen<Path extends keyof Tales>(
   }
 }
 
+/** Taking the snapshot of a large heap may take minutes. */
+const heapMs = 300_000;
+
+/** Writes a heap snapshot of the daemon to a new file that only its owner can read: it contains credentials. */
+export async function saveHeap(socketPath: string, file: string): Promise<void> {
+  const target = createWriteStream(file, { flags: "wx", mode: 0o600 });
+  await pipeline(await responseTo(socketPath, heapPath, heapMs), target);
+}
+
 /** The text of the answer, as it comes. Throws when it breaks off. */
-function answerTo(socketPath: string, path: string): Promise<AsyncIterable<string>> {
+async function answerTo(socketPath: string, path: string): Promise<AsyncIterable<string>> {
+  return (await responseTo(socketPath, path, 5_000)).setEncoding("utf8");
+}
+
+function responseTo(socketPath: string, path: string, timeout: number): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     // No connection is kept: the next daemon at the same path is another one.
-    const call = request({ socketPath, path, timeout: 5_000, agent: false }, (response) =>
-      resolve(response.setEncoding("utf8")),
-    );
+    const call = request({ socketPath, path, timeout, agent: false }, resolve);
     call.on("error", reject);
-    call.on("timeout", () => call.destroy(new Error("no answer in 5 s")));
+    call.on("timeout", () => call.destroy(new Error(`no answer in ${timeout / 1000} s`)));
     call.end();
   });
 }

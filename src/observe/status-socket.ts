@@ -4,8 +4,9 @@ import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { isMainThread } from "node:worker_threads";
 import type { Log } from "./log/log.ts";
-import type { Answers, Tales } from "./status.ts";
+import { type Answers, heapPath, type Tales } from "./status.ts";
 
 /** Who answers, by path. */
 export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] } & {
@@ -59,6 +60,10 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
   rmSync(path, { force: true });
   const server = createServer(({ url = "/" }, response) => {
     const [asked = "/", query = ""] = url.split("?");
+    if (asked === heapPath) {
+      void sendHeap(response);
+      return;
+    }
     const answers = answering();
     if (asked === "/cluster") {
       void tell(response, answers[asked]());
@@ -70,7 +75,7 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(path, resolve);
+    forRootOnly(() => server.listen(path, resolve));
   });
   chmodSync(path, 0o600);
   server.unref();
@@ -79,6 +84,22 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
     server.close();
     rmSync(path, { force: true });
   };
+}
+
+/** Binds the socket without a moment in which another user could connect. Threads other than the main one have no umask. */
+function forRootOnly(bind: () => void): void {
+  const before = isMainThread ? process.umask(0o177) : null;
+  bind();
+  if (before !== null) process.umask(before);
+}
+
+/** Loaded only here: it is rarely used. The daemon does nothing else while the snapshot is taken. */
+async function sendHeap(response: ServerResponse): Promise<void> {
+  const { getHeapSnapshot } = await import("node:v8");
+  response.writeHead(200, { "content-type": "application/octet-stream" });
+  getHeapSnapshot()
+    .on("error", () => response.destroy())
+    .pipe(response);
 }
 
 /** A line for each piece; between two of them the daemon does its work, and waits for whoever reads slowly. */

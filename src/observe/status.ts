@@ -10,6 +10,9 @@ import type { SyncRecord } from "../sync/record.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
 
+/** Where the socket serves a heap snapshot. */
+export const heapPath = "/heap";
+
 /** Who answers: what start-up has settled does not change any more. */
 export type StatusFacts = {
   readonly pid: number;

@@ -14,7 +14,7 @@ export function profilingPages(setVerbosity: SetVerbosity): Pages {
     ["/debug/pprof", () => redirect("/debug/pprof/")],
     ["/debug/pprof/", pprofIndex],
     ["/debug/pprof/profile", oneAtATime(cpuProfile)],
-    ["/debug/pprof/heap", heapSnapshot],
+    ["/debug/pprof/heap", heapElsewhere],
     ["/debug/flags", flagsIndex],
     ["/debug/flags/", flagsIndex],
     ["/debug/flags/v", (request) => putVerbosity(request, setVerbosity)],
@@ -25,7 +25,7 @@ function pprofIndex(request: IncomingMessage): Answer {
   if (pathOf(request) !== "/debug/pprof/") return notFound;
   return html("/debug/pprof/", [
     '<a href="profile?seconds=30">profile</a>: CPU profile (.cpuprofile; open it in Chrome\'s developer tools)',
-    '<a href="heap">heap</a>: heap snapshot (.heapsnapshot); stops the proxy while it is taken',
+    "heap: heap snapshot (.heapsnapshot), by turnout status --heap=FILE alone: it contains credentials",
   ]);
 }
 
@@ -91,9 +91,12 @@ async function cpuProfile(request: IncomingMessage): Promise<Answer> {
   }
 }
 
-async function heapSnapshot(): Promise<Answer> {
-  const { getHeapSnapshot } = await import("node:v8");
-  return attachment("heap.heapsnapshot", getHeapSnapshot());
+/** A heap snapshot contains the bearer token, and this server is not for root alone. */
+function heapElsewhere(): Answer {
+  return plainText(
+    403,
+    "heap snapshots contain credentials and are served on the status socket only: run turnout status --heap=FILE as root\n",
+  );
 }
 
 function attachment(name: string, body: Answer["body"]): Answer {
