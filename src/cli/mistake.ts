@@ -1,6 +1,7 @@
 // A mistake in what the user said, a cluster not to be reached, a kernel that does not tell: every command answers with a
 // sentence and exit code 1.
 import { HostError } from "../host/error.ts";
+import { printableLine } from "../model/printable.ts";
 import { CannotReach } from "../sources/source.ts";
 import type { CommandWorld } from "./command.ts";
 
@@ -37,7 +38,9 @@ export async function withMistakes(
     if (!(error instanceof Mistake || error instanceof CannotReach || error instanceof HostError))
       throw error;
     const why = error instanceof HostError && process.getuid?.() !== 0 ? "; only root may do that" : "";
-    world.stderr(`turnout ${name}: ${error.message}${why}\n`);
+    // What a server or the kernel says is one line; the sentences of a Mistake are our own.
+    const text = error instanceof Mistake ? error.message : printableLine(error.message);
+    world.stderr(`turnout ${name}: ${text}${why}\n`);
     return 1;
   }
 }

@@ -1,4 +1,5 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
+import { printableLine } from "../model/printable.ts";
 import { printProblem } from "../model/problem.ts";
 import { saveHeap } from "../observe/ask.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
@@ -79,7 +80,9 @@ export function printStatus(told: Status, now: number): string {
     ...(isStarting ? [] : troubleRows(told, now)),
   ];
   return rows
-    .flatMap(([label, lines]) => lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${line}\n`))
+    .flatMap(([label, lines]) =>
+      lines.map((line, i) => `${(i === 0 ? label : "").padEnd(9)} ${printableLine(line)}\n`),
+    )
     .join("");
 }
 

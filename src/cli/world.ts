@@ -1,5 +1,6 @@
 // The real machine as the commands see it.
 import { writeFile } from "node:fs/promises";
+import { printable } from "../model/printable.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { CommandWorld } from "./command.ts";
 import { openConfigFile } from "./config-file.ts";
@@ -25,8 +26,9 @@ export function commandWorld(): CommandWorld {
     width: process.stdout.columns ?? 110,
     pid: process.pid,
     clock: systemClock,
-    stdout: (text: string) => void process.stdout.write(text),
-    stderr: (text: string) => void process.stderr.write(text),
+    // Text from the cluster is in nearly everything that is printed, so it is escaped here, for all commands.
+    stdout: (text: string) => void process.stdout.write(printable(text)),
+    stderr: (text: string) => void process.stderr.write(printable(text)),
     openConfigFile,
     writeFile,
     runDaemon,

@@ -1,4 +1,5 @@
 // Bad input as a value: which object, which field, what is wrong. Never stops the rest.
+import { printableLine } from "./printable.ts";
 
 export type Problem = {
   /** What kind of trouble it is; a small closed list, so that it can label a metric. */
@@ -28,14 +29,11 @@ export type ProblemKind =
 
 /** `Service shop/web spec.externalIPs[2]: is no address` */
 export function printProblem({ object, field, message }: Problem): string {
-  return `${object}${field === "" ? "" : ` ${field}`}: ${message}`;
+  return printableLine(`${object}${field === "" ? "" : ` ${field}`}: ${message}`);
 }
 
 /** Quotes cluster-supplied text so that it cannot break a log line or a terminal. */
 export function quoted(text: string): string {
   const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
-  return JSON.stringify(shown).replace(
-    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return printableLine(JSON.stringify(shown));
 }

@@ -8,6 +8,7 @@ import type { SyncNews } from "./daemon.ts";
 import { emptyLine, keysIn, type Line, lineOf, pressed, textOf } from "./line.ts";
 import type { Playground } from "./playground.ts";
 import { samplesOf } from "./samples.ts";
+import { onTerminal } from "./text.ts";
 import { promptColumn, renderView } from "./view.ts";
 
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream; readonly colour: boolean };
@@ -158,7 +159,7 @@ export class TerminalView {
       },
       screen,
     );
-    const frame = lines.map((line) => `${line}\u001b[K`).join("\r\n");
+    const frame = lines.map((line) => `${onTerminal(line)}\u001b[K`).join("\r\n");
     if (frame === this.#drawn) return;
     this.#drawn = frame;
     const column = promptColumn(this.#line, screen.width);

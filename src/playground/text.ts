@@ -1,4 +1,5 @@
 // Text on a screen: how wide it is, cut and folded to a width. Colours take no room, wide characters take two columns.
+import { printableLine } from "../model/printable.ts";
 
 const esc = "\u001b";
 const colourCode = new RegExp(`(${esc}\\[\\d+m)`);
@@ -55,6 +56,13 @@ export function folded(line: string, width: number): string[] {
     rest = indent + rest.slice(at).trimStart();
   }
   return [...lines, rest];
+}
+
+/** The line as it may go to a terminal: colours stay, everything else that a terminal acts on is escaped. */
+export function onTerminal(line: string): string {
+  return partsOf(line)
+    .map((part) => (isColour(part) ? part : printableLine(part)))
+    .join("");
 }
 
 function partsOf(line: string): string[] {

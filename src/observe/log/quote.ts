@@ -1,4 +1,5 @@
 // Quotes text the way Go's strconv.Quote does, so that no value can break a log line or a terminal.
+import { printableLine } from "../../model/printable.ts";
 
 const named: Readonly<Record<string, string>> = {
   '"': '\\"',
@@ -19,8 +20,7 @@ export function goQuote(text: string): string {
 
 /** JSON on one line in which nothing invisible is left: control characters and text direction marks are escaped. */
 export function safeJson(value: unknown): string {
-  const text = JSON.stringify(value, plain) ?? "null";
-  return text.replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (c) => hex("\\u", c, 4));
+  return printableLine(JSON.stringify(value, plain) ?? "null");
 }
 
 function plain(_key: string, value: unknown): unknown {
