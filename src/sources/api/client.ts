@@ -19,6 +19,10 @@ export type Ask = {
   readonly body?: { readonly contentType: string; readonly text: string };
   /** How long the head of the answer may take. */
   readonly headMs?: number;
+  /** Most bytes of the answer, unzipped; absent: those of the largest list. */
+  readonly mostBytes?: number;
+  /** Receives the size of the answer. */
+  readonly onBytes?: (bytes: number) => void;
 };
 
 export type ApiClient = {
@@ -57,7 +61,8 @@ export function apiClient(
       const { answer, tell } = await accepted(ask, signal, throttle);
       let text: string | null = null;
       try {
-        text = await readBody(await bodyOf(answer), largest);
+        text = await readBody(await bodyOf(answer), Math.min(largest, ask.mostBytes ?? largest));
+        ask.onBytes?.(Buffer.byteLength(text));
       } finally {
         tell(text === null ? null : Buffer.byteLength(text));
       }

@@ -1,7 +1,7 @@
 // Follows one stream of watch events: collects its list, passes on its changes, and knows where to resume.
 import { ApiFailure } from "./failure.ts";
-import type { Listing } from "./list.ts";
-import { type Item, isOlder } from "./resources.ts";
+import { type ListFigures, type Listing, listFigures, tooLarge } from "./list.ts";
+import { type Item, isOlder, type WatchedResource } from "./resources.ts";
 import type { WatchEvent } from "./watch.ts";
 
 /** Where the objects go. */
@@ -20,20 +20,31 @@ export class Follower {
   heard = false;
   /** Version of the last change told in this stream, or the one it was opened with. */
   #floor: string;
+  readonly #figures: ListFigures;
+  readonly #resource: WatchedResource;
+  /** Bytes of the streaming list so far. */
+  #bytes = 0;
 
-  constructor(version: string | null) {
+  constructor(version: string | null, resource: WatchedResource, figures: ListFigures = listFigures) {
+    this.#resource = resource;
+    this.#figures = figures;
     this.collecting = version === null ? new Map() : null;
     this.version = version ?? "";
     this.#floor = this.version;
   }
 
   /** Gives the whole list at the moment it is complete. */
-  take(event: WatchEvent, sink: Sink): Listing | null {
+  take(event: WatchEvent, bytes: number, sink: Sink): Listing | null {
     this.heard = true;
-    return this.collecting === null ? this.#follow(event, sink) : this.#collect(this.collecting, event);
+    if (this.collecting === null) return this.#follow(event, sink);
+    this.#bytes += bytes;
+    return this.#collect(this.collecting, event);
   }
 
   #collect(found: Map<string, Item>, event: WatchEvent): Listing | null {
+    const { objects, bytes } = this.#figures;
+    if (found.size > objects) throw tooLarge(this.#resource, `it has more than ${objects} objects`);
+    if (this.#bytes > bytes) throw tooLarge(this.#resource, `it is larger than ${bytes} bytes`);
     if (event.kind === "bookmark") {
       if (!event.initialEnd) return null;
       this.collecting = null;

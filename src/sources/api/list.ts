@@ -1,5 +1,5 @@
 // Lists all objects of a resource, in pages where that is right.
-import type { ApiClient } from "./client.ts";
+import type { ApiClient, Ask } from "./client.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 import { type Item, itemOf, type WatchedResource } from "./resources.ts";
 
@@ -7,12 +7,18 @@ export type Listing = { readonly items: readonly Item[]; readonly version: strin
 
 const pageSize = "500";
 
+/** Several times what the largest clusters have: more than this is a server that never ends its list. */
+export const listFigures = { pages: 2_500, objects: 1_000_000, bytes: 1 << 29 };
+
+export type ListFigures = typeof listFigures;
+
 /** With `since`, any state not older than that will do; without, the newest there is. */
 export async function listAll(
   client: ApiClient,
   resource: WatchedResource,
   since: string | null,
   signal: AbortSignal,
+  figures: ListFigures = listFigures,
 ): Promise<Listing> {
   // Only without a limit may the server answer from its cache when a version is given.
   if (since !== null) {
@@ -21,13 +27,14 @@ export async function listAll(
       resource,
       { resourceVersion: since, resourceVersionMatch: "NotOlderThan" },
       signal,
+      figures,
     );
   }
   try {
-    return await readPages(client, resource, { limit: pageSize }, signal);
+    return await readPages(client, resource, { limit: pageSize }, signal, figures);
   } catch (error) {
     // The state the pages show was forgotten while we read them; in one piece that cannot happen.
-    if (error instanceof LatePage) return readPages(client, resource, {}, signal);
+    if (error instanceof LatePage) return readPages(client, resource, {}, signal, figures);
     throw error;
   }
 }
@@ -40,12 +47,17 @@ async function readPages(
   resource: WatchedResource,
   options: Readonly<Record<string, string>>,
   signal: AbortSignal,
+  figures: ListFigures,
 ): Promise<Listing> {
   const items: Item[] = [];
   let version = "";
   let next: Readonly<Record<string, string>> = options;
-  for (let first = true; ; first = false) {
-    const page = await readPage(client, resource, next, first, signal);
+  const budget = { bytes: figures.bytes };
+  for (let pages = 1; ; pages++) {
+    if (pages > figures.pages) throw tooLarge(resource, `it has more than ${figures.pages} pages`);
+    const page = await readPage(client, resource, next, pages === 1, budget, signal);
+    if (items.length + page.items.length > figures.objects)
+      throw tooLarge(resource, `it has more than ${figures.objects} objects`);
     for (const raw of page.items) items.push(itemOf(resource.kind, raw));
     version = page.version;
     // Fewer items than asked for, even none, do not mean the end: only a missing token does.
@@ -56,18 +68,28 @@ async function readPages(
   }
 }
 
+export function tooLarge({ plural }: WatchedResource, why: string): ApiFailure {
+  return new ApiFailure("garbled", `Cannot list ${plural}: ${why}`);
+}
+
 async function readPage(
   client: ApiClient,
   resource: WatchedResource,
   options: Readonly<Record<string, string>>,
   first: boolean,
+  budget: { bytes: number },
   signal: AbortSignal,
 ): Promise<{ items: readonly unknown[]; version: string; token: string }> {
   try {
-    const answer = await client.json(
-      { path: resource.path, query: { ...resource.selectors, ...options } },
-      signal,
-    );
+    const ask: Ask = {
+      path: resource.path,
+      query: { ...resource.selectors, ...options },
+      mostBytes: budget.bytes,
+      onBytes(bytes) {
+        budget.bytes -= bytes;
+      },
+    };
+    const answer = await client.json(ask, signal);
     return pageOf(answer, resource);
   } catch (error) {
     if (!first && error instanceof ApiFailure && error.kind === "expired")

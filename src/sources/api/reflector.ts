@@ -5,7 +5,7 @@ import { Backoff, type BackoffFigures, backoffFigures } from "./backoff.ts";
 import type { ApiClient } from "./client.ts";
 import { ApiFailure } from "./failure.ts";
 import { Follower, type Sink } from "./follower.ts";
-import { type Listing, listAll } from "./list.ts";
+import { type ListFigures, type Listing, listAll, listFigures } from "./list.ts";
 import { afresh, type Next, nextAfter } from "./next.ts";
 import type { Outage } from "./outage.ts";
 import type { WatchedResource } from "./resources.ts";
@@ -30,6 +30,7 @@ export const reflectorFigures = {
   /** Pause before asking again for an optional resource that is not served. */
   absentMs: 300_000,
   backoff: backoffFigures as BackoffFigures,
+  list: listFigures as ListFigures,
 };
 
 export type ReflectorFigures = typeof reflectorFigures;
@@ -101,11 +102,11 @@ export class Reflector {
     if (next.kind === "resume") return this.#watch(next.version, signal);
     const since = next.kind === "relist" ? next.version : null;
     if (this.#streams) return this.#streamingList(since, signal);
-    this.#replace(await listAll(this.#parts.client, this.resource, since, signal));
+    this.#replace(await listAll(this.#parts.client, this.resource, since, signal, this.#figures.list));
   }
 
   #watch(version: string, signal: AbortSignal): Promise<void> {
-    return this.#stream({ resourceVersion: version }, new Follower(version), signal);
+    return this.#stream({ resourceVersion: version }, new Follower(version, this.resource), signal);
   }
 
   /** Watches with all objects up front; they count only when the server says they are complete. */
@@ -115,7 +116,7 @@ export class Reflector {
       resourceVersionMatch: "NotOlderThan",
       ...(since === null ? {} : { resourceVersion: since }),
     };
-    await this.#stream(query, new Follower(null), signal);
+    await this.#stream(query, new Follower(null, this.resource, this.#figures.list), signal);
   }
 
   async #stream(query: Record<string, string>, follower: Follower, signal: AbortSignal): Promise<void> {
@@ -138,7 +139,7 @@ export class Reflector {
           },
           quietMs: () => this.#quietMs(follower, askedAt, seconds * 1000),
         },
-        (event) => this.#take(follower, event),
+        (event, bytes) => this.#take(follower, event, bytes),
         signal,
       );
     } catch (error) {
@@ -166,12 +167,12 @@ export class Reflector {
     return this.#bookmarks ? quietMs : Math.max(quietMs, watchMs + overdueMs - age);
   }
 
-  #take(follower: Follower, event: WatchEvent): void {
+  #take(follower: Follower, event: WatchEvent, bytes: number): void {
     const { clock } = this.#parts.world;
     this.#status = { ...this.#status, lastEventAt: clock.wall(), heardAt: clock.steady() };
     this.#fruitless = 0;
     if (event.kind === "bookmark" && !event.initialEnd) this.#bookmarks = true;
-    const complete = follower.take(event, this.#parts.sink);
+    const complete = follower.take(event, bytes, this.#parts.sink);
     if (complete !== null) this.#replace(complete);
     else if (follower.collecting === null) this.#next = { kind: "resume", version: follower.version };
   }

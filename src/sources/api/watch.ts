@@ -21,13 +21,13 @@ export type WatchAsk = {
 };
 
 /** The largest object an API server accepts is a few MB. */
-const longestLine = 64 << 20;
+const longestLine = 16 << 20;
 const headMs = 30_000;
 
 /** Resolves when the server ends the stream; an unfinished last line is then dropped. Rejects with ApiFailure. */
 export async function watchEvents(
   { client, clock, resource, query, onOpen, quietMs }: WatchAsk,
-  handle: (event: WatchEvent) => void,
+  handle: (event: WatchEvent, bytes: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const ask: Ask = { path: resource.path, query: { ...resource.selectors, watch: "true", ...query }, headMs };
@@ -40,7 +40,7 @@ export async function watchEvents(
     for await (const chunk of body) {
       for (const line of split(chunk as Buffer)) {
         const event = eventOf(line, resource);
-        if (event !== null) handle(event);
+        if (event !== null) handle(event, line.length);
       }
       guard.expectBytes(quietMs());
     }
