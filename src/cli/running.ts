@@ -92,6 +92,7 @@ export class Running {
         source: () => parts.source.status(),
         configuration: () => writeConfig(parts.settings.config),
         problems: () => this.#observation.problems(),
+        intercepts: () => this.#observation.intercepts(),
         waits: () => (this.#known === null ? firstLists : null),
         now: () => systemClock.wall(),
       },

@@ -118,8 +118,23 @@ function troubleRows(told: Status, now: number): Row[] {
                 `${span(now - at)} ago, ${family}: ${differences} repaired: ${what}`,
             ),
     ],
+    ["addresses", interceptLines(told.intercepts)],
     ["problems", problemLines(told.problems)],
   ];
+}
+
+function interceptLines(counts: Status["intercepts"]): string[] {
+  if (counts === undefined) return [];
+  const lines: [number, string][] = [
+    [counts["external-ip node"], "external IPs are addresses of this node (CVE-2020-8554)"],
+    [counts["external-ip api-server"], "external IPs are addresses of the API server (CVE-2020-8554)"],
+    [
+      counts["load-balancer-ip api-server"],
+      "load-balancer IPs are addresses of the API server (CVE-2020-8554)",
+    ],
+    [counts["load-balancer-ip node"], "load-balancer IPs are addresses of this node"],
+  ];
+  return lines.filter(([count]) => count > 0).map(([count, text]) => `${count} ${text}`);
 }
 
 /** As many Problems are printed; a cluster may have thousands. */

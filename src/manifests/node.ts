@@ -29,15 +29,15 @@ export function parseNode(who: Identity, object: unknown): Parsed<ClusterNode> {
   const node: ClusterNode = {
     name: who.name,
     zone: nameOrNothing(report, label[labels.zone], "metadata", `labels["${labels.zone}"]`),
-    addresses: addressesOf(report, fields(report, raw.status, "", "status")),
+    ...addressesOf(report, fields(report, raw.status, "", "status")),
     podCIDRs: podCIDRsOf(report, spec),
     eligibleForLoadBalancers: !isBeingDeleted(report, metadata) && !isTaintedForDeletion(report, spec),
   };
   return parsed(report, node);
 }
 
-/** InternalIPs before ExternalIPs; of these the first, and the first of the other family. */
-function addressesOf(report: Report, status: Raw): readonly Address[] {
+/** InternalIPs before ExternalIPs; of these the first, and the first of the other family; then all the others. */
+function addressesOf(report: Report, status: Raw): Pick<ClusterNode, "addresses" | "otherAddresses"> {
   const found: Readonly<Record<string, Address[]>> = { InternalIP: [], ExternalIP: [] };
   for (const [i, item] of list(report, status.addresses, "status", "addresses").entries()) {
     const at = `status.addresses[${i}]`;
@@ -51,9 +51,11 @@ function addressesOf(report: Report, status: Raw): readonly Address[] {
   }
   const all = [...found.InternalIP!, ...found.ExternalIP!];
   const first = all[0];
-  if (first === undefined) return [];
+  if (first === undefined) return { addresses: [] };
   const second = all.find((address) => familyOf(address) !== familyOf(first));
-  return second === undefined ? [first] : [first, second];
+  const addresses = second === undefined ? [first] : [first, second];
+  const otherAddresses = all.filter((address) => !addresses.includes(address));
+  return otherAddresses.length === 0 ? { addresses } : { addresses, otherAddresses };
 }
 
 /** In the order of the Node, which says what its primary family is. */

@@ -22,6 +22,7 @@ export type ProblemKind =
   | "wrong-type"
   | "unreadable"
   | "conflict"
+  | "intercepts"
   | "ignored"
   | "unserved"
   | "unsupported"

@@ -69,6 +69,8 @@ export type ClusterNode = {
   readonly zone: string;
   /** InternalIPs, then ExternalIPs: the first, and the first of the other family. */
   readonly addresses: readonly Address[];
+  /** All the others, if there are any. */
+  readonly otherAddresses?: readonly Address[];
   readonly podCIDRs: readonly Cidr[];
   readonly eligibleForLoadBalancers: boolean;
 };

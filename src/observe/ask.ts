@@ -1,5 +1,5 @@
 // Asks a daemon through its socket.
-import { createWriteStream } from "node:fs";
+import { open, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { type Answers, heapPath, type Tales } from "./status.ts";
@@ -33,8 +33,18 @@ const heapMs = 300_000;
 
 /** Writes a heap snapshot of the daemon to a new file that only its owner can read: it contains credentials. */
 export async function saveHeap(socketPath: string, file: string): Promise<void> {
-  const target = createWriteStream(file, { flags: "wx", mode: 0o600 });
-  await pipeline(await responseTo(socketPath, heapPath, heapMs), target);
+  const target = await open(file, "wx", 0o600);
+  try {
+    await pipeline(
+      await responseTo(socketPath, heapPath, heapMs),
+      target.createWriteStream({ autoClose: false }),
+    );
+  } catch (error) {
+    await rm(file);
+    throw error;
+  } finally {
+    await target.close();
+  }
 }
 
 /** The text of the answer, as it comes. Throws when it breaks off. */

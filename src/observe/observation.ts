@@ -3,6 +3,7 @@ import type { Mode } from "../config/modes.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Problem, ProblemKind } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import type { InterceptCounts } from "../routing/intercepts.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts } from "../sources/world.ts";
 import type { FlowSweep } from "../sync/flows.ts";
@@ -11,6 +12,7 @@ import type { SyncRecord } from "../sync/record.ts";
 import type { Clock } from "./clock.ts";
 import { type Events, openEvents } from "./events/recorder.ts";
 import type { HealthSettings } from "./health.ts";
+import { keepIntercepts } from "./intercepts.ts";
 import type { Log } from "./log/log.ts";
 import { reportEvents } from "./metrics/events.ts";
 import { type KernelCounters, reportKernelCounters } from "./metrics/kernel-counters.ts";
@@ -72,6 +74,8 @@ export type Observation = LoopObserver & {
   readonly events: Events;
   /** What is wrong with the objects known now. */
   readonly problems: () => readonly Problem[];
+  /** How many addresses of Services are also this node's or the API server's, in all families. */
+  readonly intercepts: () => InterceptCounts;
   /** Told of requests to the API server: the `onRequest` of a Source's World. */
   readonly requested: (facts: RequestFacts) => void;
   /** Told of passes over the tracked flows. */
@@ -117,6 +121,9 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     logProblems(all);
     countProblems(metrics, all);
   });
+  const externalIPsAllowed = gates.has("AllowServiceExternalIPs");
+  const intercepts = keepIntercepts({ families, externalIPsAllowed }, problems.intercepts);
+  metrics.intercepts.from(intercepts.samples);
   reportProcess(metrics, world.process);
   reportKernelCounters(metrics, world.counters);
   metrics.watchAge.from(() =>
@@ -173,9 +180,11 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     health,
     events,
     problems: problems.all,
+    intercepts: intercepts.counts,
     conflicts: problems.conflicts,
     arrived(snapshot: Snapshot) {
       problems.arrived(snapshot);
+      intercepts.arrived(snapshot);
       syncs.arrived(snapshot);
     },
     requested: (facts) => observeRequest(metrics, facts),
@@ -183,6 +192,7 @@ export function openObservation(settings: ObservationSettings, world: Observatio
     countEvents: (source) => reportEvents(metrics, families, source.events),
     follow(source) {
       const since = clock.steady();
+      intercepts.serverAt(source.status().server ?? null);
       health.askAges(() => watchAges(source.status(), since, clock.steady()));
     },
     synced(record: SyncRecord, snapshot: Snapshot) {

@@ -1,9 +1,11 @@
-// Every Problem known now: of objects, and of Services that ask for what another one holds or the mode cannot serve.
+// Every Problem known now: of objects, and of Services whose requests conflict with others or cannot be served.
 import type { Family } from "../model/address.ts";
 import { type Problem, printProblem } from "../model/problem.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 
 export type KnownProblems = Pick<LoopObserver, "arrived" | "conflicts"> & {
+  /** Services that take an address of this node or of the API server, in one family. */
+  readonly intercepts: (family: Family, problems: readonly Problem[]) => void;
   readonly all: () => readonly Problem[];
 };
 
@@ -11,9 +13,10 @@ export type KnownProblems = Pick<LoopObserver, "arrived" | "conflicts"> & {
 export function keepProblems(tell: (all: readonly Problem[]) => void): KnownProblems {
   let ofObjects: readonly Problem[] = [];
   const conflicts = new Map<Family, readonly Problem[]>();
+  const intercepts = new Map<Family, readonly Problem[]>();
   let all: readonly Problem[] = [];
   const gather = () => {
-    all = distinct([...ofObjects, ...[...conflicts.values()].flat()]);
+    all = distinct([...ofObjects, ...[...conflicts.values(), ...intercepts.values()].flat()]);
     tell(all);
   };
   return {
@@ -24,6 +27,10 @@ export function keepProblems(tell: (all: readonly Problem[]) => void): KnownProb
     },
     conflicts(family, problems) {
       conflicts.set(family, problems);
+      gather();
+    },
+    intercepts(family, problems) {
+      intercepts.set(family, problems);
       gather();
     },
     all: () => all,

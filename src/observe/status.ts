@@ -4,6 +4,7 @@ import type { View } from "../explain/view.ts";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { OpenRelays } from "../modes/userspace/relays.ts";
+import type { InterceptCounts } from "../routing/intercepts.ts";
 import type { SourceStatus } from "../sources/source.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
@@ -68,6 +69,8 @@ export type Status = StatusFacts & {
   /** What was found changed by somebody else and repaired, newest first. */
   readonly drift: readonly Drift[];
   readonly watches: SourceStatus["resources"];
+  /** Addresses of Services that are also this node's or the API server's; absent: there are none. */
+  readonly intercepts?: InterceptCounts;
 };
 
 /** What the socket answers, by path. Relays are those of each family that has any. */
@@ -98,11 +101,12 @@ export type StatusSources = {
   /** What is wrong with the objects known now. */
   readonly problems: () => readonly Problem[];
   readonly waits: () => Wait | null;
+  readonly intercepts?: () => InterceptCounts;
   readonly now: () => number;
 };
 
 export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKeeper {
-  const { source, configuration, problems, waits, now } = sources;
+  const { source, configuration, problems, waits, intercepts, now } = sources;
   let syncs: readonly SyncRecord[] = [];
   let drift: readonly Drift[] = [];
   const refused = new Map<Family, readonly Problem[]>();
@@ -127,6 +131,13 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       problems: [...problems(), ...[...refused.values()].flat()],
       drift,
       watches: source().resources,
+      ...found(intercepts?.()),
     }),
   };
+}
+
+function found(counts: InterceptCounts | undefined): Pick<Status, "intercepts"> {
+  return counts !== undefined && Object.values(counts).some((count) => count > 0)
+    ? { intercepts: counts }
+    : {};
 }

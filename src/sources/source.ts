@@ -1,6 +1,7 @@
 // What a Source is: Snapshots on demand, word of this Node, and how well it is doing.
 import type { ClusterEvents } from "../manifests/cluster.ts";
 import type { Kind } from "../manifests/objects.ts";
+import type { Address } from "../model/address.ts";
 import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
 
 export type Source = {
@@ -27,10 +28,14 @@ export type NodeEvent =
   | { readonly kind: "deleted" };
 
 export type SourceStatus = {
+  /** Where the API server is, if it is named by its address. */
+  readonly server?: ServerAddress;
   /** Whether the first Snapshot could be made. */
   readonly synced: boolean;
   readonly resources: Readonly<Partial<Record<Kind, ResourceStatus>>>;
 };
+
+export type ServerAddress = { readonly address: Address; readonly port: number };
 
 /** Times are milliseconds since 1970, unless it says otherwise. */
 export type ResourceStatus = {

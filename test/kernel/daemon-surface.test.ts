@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { saveHeap } from "../../src/observe/ask.ts";
 import type { ApiServerOptions } from "../../src/playground/api/server.ts";
-import { nodeName } from "../places.ts";
+import { nodeName, places } from "../places.ts";
 import { enter } from "../reference/foothold.ts";
 import { serverCert, serverKey } from "../support/certificates.ts";
 import { httpGet } from "./http.ts";
 import { shop } from "./shop.ts";
-import { eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
+import { eventually, nodeObject, openSite, reasonNotToRun, type Site, sampleOf } from "./site.ts";
 
 const reason = reasonNotToRun();
 
@@ -106,6 +106,32 @@ describe("the daemon", () => {
         reportingController: "kube-proxy",
       }),
     ]);
+  });
+
+  it("security/14: an external IP that is this node's address is a Problem, in log, metrics and status", async () => {
+    await opened();
+    const [evil] = shop({ clusterIP: "172.30.0.66" });
+    const metadata = { ...(evil!.metadata as object), name: "evil" };
+    const ports = [{ name: "ssh", port: 22, protocol: "TCP" }];
+    const spec = { ...(evil!.spec as object), externalIPs: [places.host, "127.0.0.1"], ports };
+    site.api.put({ ...evil!, metadata, spec });
+    const socket = join(site.folder, "status.sock");
+    const daemon = site.start({ program: "turnout run", args: [`--status-socket=${socket}`] });
+    await daemon.ready();
+    const metric = 'turnout_intercepted_addresses{ip_family="IPv4",kind="external-ip",of="node"}';
+    expect(sampleOf(await daemon.metrics(), metric)).toBe(1);
+    expect(sampleOf(await daemon.metrics(), 'turnout_problems{kind="intercepts"}')).toBe(2);
+    expect(daemon.log()).toMatch(
+      /^E.*is an address of this node: traffic to it at tcp port 22 .*CVE-2020-8554.*evil/m,
+    );
+    const status = site.netns.run(
+      join(import.meta.dirname, "../../bin/turnout"),
+      "status",
+      `--source=daemon:${socket}`,
+    );
+    expect(status).toContain("addresses 1 external IPs are addresses of this node (CVE-2020-8554)");
+    // The API server of this test is at 127.0.0.1, as its kubeconfig says.
+    expect(status).toContain("1 external IPs are addresses of the API server (CVE-2020-8554)");
   });
 
   it("security/6: a token in the kubeconfig of a server without TLS is not sent, and the log says so", async () => {

@@ -103,6 +103,7 @@ export const turnoutMetrics = {
   tableOwned: gauge("turnout_table_owned", family, nftables, "1 while the kernel lets nobody else change our nftables table"),
   watchAge: readGauge("turnout_watch_age_seconds", ["resource"], everywhere, "Time since the API server was last heard about this resource"),
   problems: gauge("turnout_problems", ["kind"], everywhere, "Things wrong with the objects known now, by kind"),
+  intercepts: readGauge("turnout_intercepted_addresses", ["ip_family", "kind", "of"], everywhere, "Addresses of Services (kind external-ip, load-balancer-ip) that are also this node's or the API server's (of node, api-server)"),
   healthy: readGauge("turnout_healthy", ["answers"], everywhere, "1 if healthy: as upstream would say, and honestly"),
   localhostConnections: gauge("turnout_localhost_proxy_connections", family, nftablesLocalhost, "Open connections through the proxy for NodePorts on loopback addresses"),
   localhostAcceptedConnections: counter("turnout_localhost_proxy_connections_total", ["ip_family", "outcome"], nftablesLocalhost, "Connections to NodePorts on loopback addresses by outcome (forwarded, failed)"),

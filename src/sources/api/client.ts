@@ -3,11 +3,13 @@ import type { IncomingMessage, RequestOptions } from "node:http";
 import { pipeline, type Readable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { createGunzip } from "node:zlib";
+import { parseAddress } from "../../model/address.ts";
+import type { ServerAddress } from "../source.ts";
 import type { World } from "../world.ts";
 import type { Connection } from "./connection.ts";
 import type { Presented } from "./credentials.ts";
 import { ApiFailure, failureOf } from "./failure.ts";
-import { bareHost } from "./proxy.ts";
+import { bareHost, portOf } from "./proxy.ts";
 import { type Throttle, unlimited } from "./throttle.ts";
 import { transport } from "./transport.ts";
 
@@ -30,6 +32,8 @@ export type ApiClient = {
   stream(ask: Ask, signal: AbortSignal): Promise<Readable>;
   /** The whole answer as JSON. */
   json(ask: Ask, signal: AbortSignal): Promise<unknown>;
+  /** null: the server is known by name. */
+  readonly server: ServerAddress | null;
   /** Closes idle connections. */
   close(): void;
 };
@@ -68,6 +72,7 @@ export function apiClient(
       }
       return parsed(text);
     },
+    server: serverAddress(connection),
     close: () => wire.close(),
   };
 
@@ -239,6 +244,11 @@ async function requestOptions(
 function unready(error: unknown, signal: AbortSignal): Error {
   if (signal.aborted) return signal.reason as Error;
   return new ApiFailure("lost", (error as Error).message, { cause: error });
+}
+
+function serverAddress({ server }: Connection): ServerAddress | null {
+  const address = parseAddress(bareHost(server));
+  return address === null ? null : { address, port: portOf(server) };
 }
 
 function pathOf(server: URL, { path, query = {} }: Ask): string {

@@ -55,7 +55,8 @@ export function apiSource(
     status() {
       const entries = [...reflectors].map(([kind, reflector]) => [kind, reflector.status] as const);
       const known: Partial<Record<Kind, ResourceStatus>> = Object.fromEntries(entries);
-      return { synced: isSettled(), resources: known };
+      const server = client.server === null ? {} : { server: client.server };
+      return { ...server, synced: isSettled(), resources: known };
     },
   };
 
