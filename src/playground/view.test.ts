@@ -8,6 +8,9 @@ import { samplesOf } from "./samples.ts";
 import { folded, widthOf } from "./text.ts";
 import { promptColumn, renderView, type ViewState } from "./view.ts";
 
+const escape = "\u001b";
+const colours = new RegExp(`${escape}\\[\\d+m`, "g");
+
 const object = (kind: string, name: string, fields: object): ApiObject => ({
   apiVersion: "v1",
   kind,
@@ -173,7 +176,7 @@ describe("the live view", () => {
     };
     for (const colour of [false, true]) {
       const lines = renderView(wide, { width: 120, height: 24, colour }).map((line) =>
-        line.replaceAll(/\u001b\[\d+m/g, ""),
+        line.replaceAll(colours, ""),
       );
       const at = (start: string, text: string) => lines.find((line) => line.startsWith(start))!.indexOf(text);
       const columns = ["CLUSTER-IP", "EXTERNAL-IP", "PORT", "ENDPOINTS"].map((name) => at("SERVICE", name));

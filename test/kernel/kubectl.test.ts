@@ -128,7 +128,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await met("svc/shop/made:80")).toMatch(/^made-[34]$/);
     expect(await kubectl("describe deployment made")).toMatch(/^Replicas: +2 desired \| 2 updated/m);
     for (const line of ["rollout history deployment/made", "rollout undo deployment/made"])
-      await expect(kubectl(line)).rejects.toThrow();
+      await expect(kubectl(line)).rejects.toThrow(/could not find the requested resource/);
     await expect(kubectl("rollout pause deployment/made")).rejects.toThrow(/does not pause rollouts/);
     await kubectl("delete deployment,service made made-np made-too --ignore-not-found");
   });
