@@ -8,8 +8,8 @@ import { samplesOf } from "./samples.ts";
 import { folded, widthOf } from "./text.ts";
 import { promptColumn, renderView, type ViewState } from "./view.ts";
 
-const escape = "\u001b";
-const colours = new RegExp(`${escape}\\[\\d+m`, "g");
+const esc = "\u001b";
+const colours = new RegExp(`${esc}\\[\\d+m`, "g");
 
 const object = (kind: string, name: string, fields: object): ApiObject => ({
   apiVersion: "v1",

@@ -1,6 +1,6 @@
 // The controllers of a cluster in one: sets become Pods, Pods get a place, Services get EndpointSlices.
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
-import { resources } from "../api/resources.ts";
+import { resourceOfKind, resources } from "../api/resources.ts";
 import type { ApiServer } from "../api/server.ts";
 import { CannotStart } from "../cannot-start.ts";
 import { type NodePlace, nodePlaces } from "../net/layout.ts";
@@ -19,6 +19,8 @@ export type PodNetwork = {
 
 /** A timer for more than 25 days would fire at once, again and again. */
 const longestAlarmMs = 60_000;
+
+const olderEvents = resourceOfKind("Event", "v1")!;
 
 /** As many Events are remembered. */
 const eventLimit = 200;
@@ -274,7 +276,9 @@ export class Controller {
     const old = events.slice(0, Math.max(0, events.length - eventLimit));
     for (const event of old) {
       this.#remove(event);
-      this.#remove(olderForm(event) as ApiObject);
+      // It was never written when many Events came together, and clients may delete it.
+      const { name, namespace = "" } = event.metadata;
+      if (this.#api.store.has(olderEvents, namespace, name)) this.#remove(olderForm(event) as ApiObject);
     }
     for (const event of events.slice(old.length)) this.#api.put(olderForm(event));
   }
