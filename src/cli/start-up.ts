@@ -55,31 +55,30 @@ export async function findNode(
 
 /** Largest number of connections and their time-outs, as configured. */
 export function tuneConntrack(config: ValidConfig, log: Log): void {
-  const targets = settableHere(conntrackTargetsOf(config), log);
-  for (const change of applySysctls(targets, systemFiles)) logSysctl(change, log);
+  warnOfLimit(config, log);
+  for (const change of applySysctls(conntrackTargetsOf(config), systemFiles)) logSysctl(change, log);
 }
 
-/** Kernel settings that the section `conntrack` means on this machine. */
-export function conntrackTargetsOf({ conntrack }: ValidConfig): readonly SysctlTarget[] {
+/** Kernel settings that the section `conntrack` means on this machine, as far as they can be set here. */
+export function conntrackTargetsOf(config: ValidConfig): readonly SysctlTarget[] {
+  const targets = allConntrackTargets(config);
+  return isReadOnly(conntrackMaxFile) ? withoutLimits(targets) : targets;
+}
+
+/** Only the machine's first network namespace can set the limit on connections. */
+function warnOfLimit(config: ValidConfig, log: Log): void {
+  const limit = allConntrackTargets(config).find(({ file }) => file === conntrackMaxFile);
+  const current = readSysctl(conntrackMaxFile);
+  if (limit === undefined || !isReadOnly(conntrackMaxFile) || current === String(limit.value)) return;
+  log.info(
+    "Warning: cannot set the limit on tracked connections outside the first network namespace; keeping it",
+    { current, wanted: limit.value, hint: "set --conntrack-max-per-core=0 and --conntrack-min=0" },
+  );
+}
+
+function allConntrackTargets({ conntrack }: ValidConfig): readonly SysctlTarget[] {
   const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
   return conntrackTargets(conntrack, cpus);
-}
-
-/** Without the limit on connections where only the machine's first network namespace can set it. */
-function settableHere(targets: readonly SysctlTarget[], log: Log): readonly SysctlTarget[] {
-  const limit = targets.find(({ file }) => file === conntrackMaxFile);
-  if (limit === undefined || !isReadOnly(conntrackMaxFile)) return targets;
-  const current = readSysctl(conntrackMaxFile);
-  if (current !== String(limit.value))
-    log.info(
-      "Warning: cannot set the limit on tracked connections outside the first network namespace; keeping it",
-      {
-        current,
-        wanted: limit.value,
-        hint: "set --conntrack-max-per-core=0 and --conntrack-min=0",
-      },
-    );
-  return withoutLimits(targets);
 }
 
 /** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */

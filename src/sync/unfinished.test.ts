@@ -26,6 +26,7 @@ it("security/3: a change of another Service does not wait for a large one", asyn
       arrived: () => {},
       conflicts: () => {},
       taken: () => {},
+      drifted: () => {},
       synced: (record) => records.push(record),
       readBack: () => {},
     },
