@@ -285,7 +285,10 @@ it("behaviour/2: versions out of order never make the pauses grow", async () => 
     await agrees();
     await watching();
   }
-  expect(status()).toMatchObject({ lastError: null, failing: false, relists: 10 });
+  await vi.waitFor(
+    () => expect(status()).toMatchObject({ lastError: null, failing: false, relists: 10 }),
+    patiently,
+  );
 });
 
 it("behaviour/2: watches that are lost one after another do not make the pauses grow", async () => {
