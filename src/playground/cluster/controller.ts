@@ -54,8 +54,9 @@ export class Controller {
     for (const set of this.#api.list("Deployment")) this.#reconcileSet(set);
     this.#removeOrphans();
     this.#removeEnded();
-    for (const pod of this.#api.list("Pod")) this.#placePod(pod);
+    // First, so that their addresses are free for others.
     this.#detachGone();
+    for (const pod of this.#api.list("Pod")) this.#placePod(pod);
     const pods = this.#placedPods();
     for (const service of this.#api.list("Service")) this.#serveLoadBalancer(service);
     this.#reconcileSlices(pods);
