@@ -148,6 +148,14 @@ describe("the live view", () => {
     expect(line(200)).toMatch(/ web-11@a$/);
   });
 
+  it("does not let names in the cluster steer the terminal", () => {
+    const endpoints = [{ addresses: ["10.0.1.1"], targetRef: { name: "\u001b[2J\u009bmine\r" } }];
+    const slices = state.slices.map((each) => ({ ...each, endpoints }));
+    const shown = renderView({ ...state, slices }, { width: 200, height: 24, colour: false }).join("\n");
+    expect(shown).toContain(String.raw`\u001b[2J\u009bmine\r`);
+    expect(shown).not.toMatch(/(?!\n)\p{Cc}/u);
+  });
+
   it("user/6: shows load-balancer addresses, and leaves them out where there is no room", () => {
     const [balanced, plain] = state.services as [ApiObject, ApiObject];
     const services = [

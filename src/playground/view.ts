@@ -1,4 +1,5 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
+import { printableLine } from "../model/printable.ts";
 import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/object.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Line } from "./line.ts";
@@ -126,7 +127,8 @@ function externalText(service: ApiObject): string {
     scalar(ip ?? hostname),
   );
   const others = dig(service, "spec.externalIPs");
-  const [first, ...more] = [...balancers, ...(Array.isArray(others) ? others.map(scalar) : [])];
+  const all = [...balancers, ...(Array.isArray(others) ? others.map(scalar) : [])];
+  const [first, ...more] = all.map(printableLine);
   if (first === undefined) return dig(service, "spec.type") === "LoadBalancer" ? "pending" : "";
   return more.length === 0 ? first : `${first} +${more.length}`;
 }
@@ -213,7 +215,8 @@ function endpointText(service: ApiObject, state: ViewState, paint: Painter, widt
 function endpointName(endpoint: Readonly<Record<string, unknown>>): string {
   const address = Array.isArray(endpoint.addresses) ? scalar(endpoint.addresses[0]) : "";
   const node = scalar(endpoint.nodeName).replace("node-", "");
-  return `${scalar(dig(endpoint, "targetRef.name")) || address}${node === "" ? "" : `@${node}`}`;
+  const name = scalar(dig(endpoint, "targetRef.name")) || address;
+  return printableLine(`${name}${node === "" ? "" : `@${node}`}`);
 }
 
 type Label = { readonly text: string; readonly paint: (text: string) => string };
