@@ -30,10 +30,9 @@ const jumps: readonly PlacedRule[] = [...jumpsOfNow, ...olderJumps];
 export function removal(have: HostTables, spared: Spared | null = null): IptablesPatch {
   const steps = tableNames.map((table) => {
     const held: Held = have.tables.get(table) ?? new Map();
-    const step = emptyStep(table);
-    step.remove.push(...heldJumps(held, jumpsToTakeOut(table, have.family, spared), have.family));
-    step.doom.push(...unreferenced(held, chainsToTakeOut(held, table, spared), jumps));
-    return step;
+    const remove = heldJumps(held, jumpsToTakeOut(table, have.family, spared), have.family);
+    const doom = unreferenced(held, chainsToTakeOut(held, table, spared), jumps);
+    return { ...emptyStep(table), remove, doom };
   });
   return { family: have.family, steps: steps.filter((step) => !isEmpty(step)) };
 }

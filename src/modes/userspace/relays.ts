@@ -52,7 +52,7 @@ export function wantedRelays({ ports, settings }: Routes): OpenRelays {
       pools: { cluster: routed.pools.cluster.endpoints, local: routed.pools.local.endpoints },
     });
     const places = routed.routes.map(({ frontend }) => frontend);
-    held.push(...places.filter((frontend) => isToBeHeld(frontend, settings)).map(frontendId));
+    for (const place of places) if (isToBeHeld(place, settings)) held.push(frontendId(place));
   }
   return { ports: relayed, held: held.sort(), taken: [] };
 }

@@ -91,7 +91,7 @@ function doomLeftovers(held: Held, fragments: readonly Fragment[], step: Draft):
       if (doomed.delete(target)) staying.push([target, held.get(target)!]);
     }
   }
-  step.doom.push(...doomed);
+  for (const name of doomed) step.doom.push(name);
 }
 
 function holdsExactly(lines: readonly string[] | undefined, rules: readonly Rule[], family: Family): boolean {

@@ -4,7 +4,7 @@ import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/suppo
 import type { ServicePort } from "../../model/snapshot.ts";
 import { compile } from "../../modes/iptables/compile.ts";
 import { adopt } from "./adopt.ts";
-import { diff } from "./diff.ts";
+import { countOperations, diff } from "./diff.ts";
 import { parseSave } from "./parse.ts";
 import { print, printPatch } from "./print.ts";
 import type { IptablesPlan } from "./types.ts";
@@ -48,6 +48,36 @@ describe("a change", () => {
       "-X KUBE-SEP-YCI5FLUZZZWLO7SW",
       "COMMIT",
     ]);
+  });
+
+  it("security/3: of 1,000 external IPs and 1,000 endpoints costs their sum, not their product", () => {
+    const many = (count: number, first: number) =>
+      Array.from({ length: count }, (_, i) => `${first}.0.${i >> 8}.${i & 255}`);
+    const large = {
+      ...web,
+      externalIPs: many(1000, 100),
+      endpoints: many(1000, 10).map((address) => endpoint(`${address}:8080`)),
+    };
+    const old = routed([web]);
+    const have = compile(null, old, counters);
+    const want = compile(have, routed([large], ipv4Settings, old), counters);
+    const operations = countOperations(diff(have, want, want.changed));
+    expect(operations).toBeGreaterThan(5000);
+    expect(operations).toBeLessThan(5100);
+  });
+
+  it("security/3: of 150,000 rules and as many left-over chains is possible", () => {
+    const externalIPs = Array.from(
+      { length: 150_000 },
+      (_, i) => `100.${i >> 16}.${(i >> 8) & 255}.${i & 255}`,
+    );
+    const old = routed([web]);
+    const have = compile(null, old, counters);
+    const want = compile(have, routed([{ ...web, externalIPs }], ipv4Settings, old), counters);
+    expect(countOperations(diff(have, want, want.changed))).toBeGreaterThan(150_000);
+    const leftOver = externalIPs.map((address): [string, string[]] => [`KUBE-SEP-${address}`, []]);
+    const host = { family: "ipv4", tables: new Map([["nat", new Map(leftOver)]]) } as const;
+    expect(adopt(host, have).steps.find(({ table }) => table === "nat")!.doom).toHaveLength(150_000);
   });
 
   it("10/24 of the affinity time-out rewrites that Service's choice alone", () => {

@@ -97,9 +97,11 @@ function compareFragments(
       steps.nat.write.push({ ...chain, owner: key });
     }
   }
-  steps.nat.doom.push(...before.keys());
+  for (const name of before.keys()) steps.nat.doom.push(name);
   comparePlaced(key, old?.placed ?? [], now?.placed ?? [], family, steps);
 }
+
+// One item at a time: a call with more than about 100,000 arguments, as `push(...list)` makes, ends in a RangeError.
 
 /** Rules of one ServicePort in one shared chain stay together and in order, so a group is renewed as a whole. */
 function comparePlaced(
@@ -118,14 +120,14 @@ function comparePlaced(
     const grow = inNat ? steps.nat : steps.filter;
     const shrink = inNat ? steps.nat : steps.refusalsGone;
     const texts = new Set(after.map(({ rule }) => savedRule(rule, family)));
-    const kept = before.filter(({ rule }) => texts.has(savedRule(rule, family)));
-    const gone = before.filter((rule) => !kept.includes(rule));
+    const [kept, gone]: [PlacedRule[], PlacedRule[]] = [[], []];
+    for (const each of before) (texts.has(savedRule(each.rule, family)) ? kept : gone).push(each);
     if (!sameRules(rulesOf(kept), rulesOf(after), family)) {
       // Deleting takes the first rule of its kind, so the old ones go before the new ones come.
-      grow.remove.push(...kept.map((rule) => ({ ...rule, owner })));
-      grow.prepend.push(...after.toReversed().map((rule) => ({ ...rule, owner })));
+      for (const rule of kept) grow.remove.push({ ...rule, owner });
+      for (const rule of after.toReversed()) grow.prepend.push({ ...rule, owner });
     }
-    shrink.remove.push(...gone.map((rule) => ({ ...rule, owner })));
+    for (const rule of gone) shrink.remove.push({ ...rule, owner });
   }
 }
 

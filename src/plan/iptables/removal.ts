@@ -25,7 +25,8 @@ export function unreferenced(
   jumps: readonly PlacedRule[],
 ): ChainName[] {
   const ours = new Set(names);
-  const isOurJump = (line: string) => jumps.some(({ rule }) => savedRule(rule, "ipv4") === line);
+  const ourJumps = new Set(jumps.map(({ rule }) => savedRule(rule, "ipv4")));
+  const isOurJump = (line: string) => ourJumps.has(line);
   // Taking one chain out of the list may leave a foreign rule's target with jumps into others of ours.
   const waiting = [...held].filter(([chain]) => !ours.has(chain));
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
