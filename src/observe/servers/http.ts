@@ -20,6 +20,8 @@ export type ListenAddress = {
 
 export type HttpServer = {
   readonly port: number;
+  /** How many connections are open now. */
+  readonly open: () => number;
   /** Stops listening and cuts all connections. */
   readonly close: () => Promise<void>;
 };
@@ -28,10 +30,13 @@ export type HttpLimits = {
   /** Connections beyond this displace the oldest ones. */
   readonly connections: number;
   readonly onDisplaced: () => void;
+  /** How long a client may take no byte of an answer; absent: 15 s. */
+  readonly stalledMs?: number;
 };
 
 const headersTimeoutMs = 5_000;
 const requestTimeoutMs = 15_000;
+const stalledMs = 15_000;
 const keepAliveTimeoutMs = 65_000;
 const checkEveryMs = 2_500;
 const maxHeaderBytes = 16 * 1024;
@@ -50,13 +55,14 @@ export async function listen(
       connectionsCheckingInterval: checkEveryMs,
       maxHeaderSize: maxHeaderBytes,
     },
-    (request, response) => void answer(respond, request, response),
+    (request, response) => void answer(respond, request, response, limits.stalledMs ?? stalledMs),
   );
-  limitConnections(server, limits);
+  const connections = limitConnections(server, limits);
   await bind(server, address);
   const bound = server.address();
   return {
     port: typeof bound === "object" && bound !== null ? bound.port : address.port,
+    open: () => connections.size,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -80,9 +86,16 @@ export function pathOf(request: IncomingMessage): string {
   return query < 0 ? target : target.slice(0, query);
 }
 
-async function answer(respond: Respond, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  respond: Respond,
+  request: IncomingMessage,
+  response: ServerResponse,
+  mostStalledMs: number,
+): Promise<void> {
   try {
     const { status, headers, body } = await respond(request);
+    // An answer that nobody reads stays in memory. Until here the page itself may take its time, as a profile does.
+    response.setTimeout(mostStalledMs, () => response.destroy());
     response.writeHead(
       status,
       body instanceof Stream ? headers : { ...headers, "Content-Length": Buffer.byteLength(body) },
@@ -97,7 +110,7 @@ async function answer(respond: Respond, request: IncomingMessage, response: Serv
 }
 
 /** A Set remembers the order of arrival: its first member is the oldest connection. */
-function limitConnections(server: Server, limits: HttpLimits): void {
+function limitConnections(server: Server, limits: HttpLimits): ReadonlySet<Socket> {
   const open = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     open.add(socket);
@@ -108,6 +121,7 @@ function limitConnections(server: Server, limits: HttpLimits): void {
     open.delete(oldest!);
     limits.onDisplaced();
   });
+  return open;
 }
 
 const wildcards = ["0.0.0.0", "::", ""];

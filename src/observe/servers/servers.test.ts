@@ -9,7 +9,7 @@ import { silentLog } from "../log/log.ts";
 import { counterVector } from "../metrics/instruments.ts";
 import { openHealth } from "../proxy-health.ts";
 import { healthPages } from "./health-server.ts";
-import { type HttpServer, listen } from "./http.ts";
+import { type HttpServer, listen, type Respond } from "./http.ts";
 import { keepServing } from "./keep-serving.ts";
 import { healthCheckAddresses, openServiceHealth, type ServiceHealth } from "./service-health.ts";
 
@@ -59,6 +59,34 @@ async function occupy(port: number, host = "127.0.0.1") {
   const address = server.address() as { port: number };
   return { port: address.port, free: () => new Promise((resolve) => server.close(resolve)) };
 }
+
+describe("a client that reads nothing of its answer", () => {
+  it("security/15: is cut off, and one that waits for a slow page is not", async () => {
+    let release = () => {};
+    const slow = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const respond: Respond = async ({ url }) => {
+      if (url === "/slow") await slow;
+      return { status: 200, headers: {}, body: url === "/slow" ? "done" : "x".repeat(32 << 20) };
+    };
+    const limits = { connections: 8, onDisplaced() {}, stalledMs: 200 };
+    const server = await listen({ host: "127.0.0.1", port: 0, families: "both" }, respond, limits);
+    closers.push(server.close);
+    const patient = ask("127.0.0.1", server.port, "/slow");
+    const silent = connect(server.port, "127.0.0.1").pause();
+    const cut = new Promise((resolve) => silent.once("close", resolve));
+    silent.on("error", () => {});
+    silent.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    await expect.poll(() => server.open()).toBe(2);
+    // A paused socket does not see the end before it reads again; the server does not wait for that.
+    await expect.poll(() => server.open()).toBe(1);
+    silent.resume();
+    await cut;
+    release();
+    expect((await patient).body).toBe("done");
+  });
+});
 
 describe("the proxy health server", () => {
   it("03/11 answers /healthz and /livez exactly, with any method; anything else is 404", async () => {
