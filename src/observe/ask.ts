@@ -35,15 +35,11 @@ const heapMs = 300_000;
 export async function saveHeap(socketPath: string, file: string): Promise<void> {
   const target = await open(file, "wx", 0o600);
   try {
-    await pipeline(
-      await responseTo(socketPath, heapPath, heapMs),
-      target.createWriteStream({ autoClose: false }),
-    );
+    await pipeline(await responseTo(socketPath, heapPath, heapMs), target.createWriteStream());
   } catch (error) {
+    await target.close();
     await rm(file);
     throw error;
-  } finally {
-    await target.close();
   }
 }
 

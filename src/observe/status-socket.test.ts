@@ -1,5 +1,5 @@
 // The socket of `turnout status` is handed on, waits its turn, and never keeps a daemon from working.
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import type { View } from "../explain/view.ts";
-import { ask, listen } from "./ask.ts";
+import { ask, listen, saveHeap } from "./ask.ts";
 import type { Status } from "./status.ts";
 import { type Answering, StatusSocket } from "./status-socket.ts";
 
@@ -50,6 +50,18 @@ it("is for root only, answers whatever is asked, and answers anew when it is han
   expect(await ask(path, "/view")).toBeNull();
   socket.close();
   expect(existsSync(path)).toBe(false);
+});
+
+it("security/5: a heap snapshot goes to a new file that only its owner can read", async () => {
+  const path = join(folder, "sock");
+  const file = join(folder, "heap");
+  await expect(saveHeap(path, file)).rejects.toThrow("ENOENT");
+  expect(existsSync(file)).toBe(false);
+  await socketAt(path, "working").open();
+  await saveHeap(path, file);
+  expect(readFileSync(file, "utf8").slice(0, 12)).toBe('{"snapshot":');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await expect(saveHeap(path, file)).rejects.toThrow("EEXIST");
 });
 
 it("tells the cluster in pieces, and has a turn for its work between any two", async () => {
