@@ -115,8 +115,12 @@ export class TablesDriver implements Driver {
     this.#options.watchCanary?.(applied, onForeignChange, signal);
     // Told even while we do not know what the host holds: it may have been read already.
     if (this.#host.backEnd === "nf_tables") {
-      const { family, isOwn } = this.#host;
-      const watched = { family, isOwn, guardsLoopback: () => this.#guards().length > 0 };
+      const host = this.#host;
+      const watched = {
+        family: host.family,
+        isOwn: (pid: number) => host.isOwn(pid),
+        guardsLoopback: () => this.#guards().length > 0,
+      };
       this.#foreign = new ForeignChanges(watched, onForeignChange, signal, this.#options.place);
     }
     return Promise.resolve();

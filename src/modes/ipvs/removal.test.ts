@@ -37,10 +37,10 @@ describe.each(["ipv4", "ipv6"] as const)("clean-up of ipvs mode, %s", (family) =
   });
 
   it("behaviour/5: takes out KUBE-FIREWALL of earlier releases from nat, and leaves the kubelet's in filter", () => {
-    const older = ["nat", "filter"].reduce((tables, table) => {
-      const chains = new Map(tables.tables.get(table as TableName)).set("KUBE-FIREWALL", []);
-      return { ...tables, tables: new Map(tables.tables).set(table as TableName, chains) };
-    }, held);
+    const withChain = (table: TableName) => new Map(held.tables.get(table)).set("KUBE-FIREWALL", []);
+    const tables = new Map(held.tables);
+    for (const table of ["nat", "filter"] as const) tables.set(table, withChain(table));
+    const older = { ...held, tables };
     const cleaned = applyInMemory(older, rulesRemoval(older));
     expect(cleaned.tables.get("nat")).toEqual(fresh.tables.get("nat"));
     expect([...cleaned.tables.get("filter")!.keys()]).toContain("KUBE-FIREWALL");

@@ -7,7 +7,7 @@ import { adopt } from "./adopt.ts";
 import { countOperations, diff } from "./diff.ts";
 import { parseSave } from "./parse.ts";
 import { print, printPatch } from "./print.ts";
-import type { IptablesPlan } from "./types.ts";
+import type { HostTables, IptablesPlan } from "./types.ts";
 
 const counters = { invalidDropped: false, localhostNodePorts: false };
 
@@ -76,7 +76,7 @@ describe("a change", () => {
     const want = compile(have, routed([{ ...web, externalIPs }], ipv4Settings, old), counters);
     expect(countOperations(diff(have, want, want.changed))).toBeGreaterThan(150_000);
     const leftOver = externalIPs.map((address): [string, string[]] => [`KUBE-SEP-${address}`, []]);
-    const host = { family: "ipv4", tables: new Map([["nat", new Map(leftOver)]]) } as const;
+    const host: HostTables = { family: "ipv4", tables: new Map([["nat", new Map(leftOver)]]) };
     expect(adopt(host, have).steps.find(({ table }) => table === "nat")!.doom).toHaveLength(150_000);
   });
 
