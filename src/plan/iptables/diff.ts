@@ -97,6 +97,7 @@ function compareFragments(
       steps.nat.write.push({ ...chain, owner: key });
     }
   }
+  // One by one here and below: as arguments of one call, a hundred thousand would not fit on the stack.
   for (const name of before.keys()) steps.nat.doom.push(name);
   comparePlaced(key, old?.placed ?? [], now?.placed ?? [], family, steps);
 }

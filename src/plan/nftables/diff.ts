@@ -222,7 +222,10 @@ function collect(
     const into: ItemChanges = { replaced: [], added: [], removed: [] };
     change(set, into);
     // An interval set refuses what overlaps an element that is still there.
-    if (set.interval) into.replaced.push(...into.removed.splice(0));
+    if (set.interval) {
+      into.replaced = [...into.replaced, ...into.removed];
+      into.removed = [];
+    }
     if (into.replaced.length > 0) grow.push({ kind: "delete elements", set, items: into.replaced });
     if (into.added.length > 0) grow.push({ kind: "add elements", set, items: into.added });
     if (into.removed.length > 0) shrink.push({ kind: "delete elements", set, items: into.removed });
