@@ -1,4 +1,5 @@
 // Routes as text that reads like a manual, sorted; same Routes, same bytes.
+import type { Cidr } from "../model/address.ts";
 import { endpointKey, portLabel } from "../model/snapshot.ts";
 import { conflicts } from "./conflicts.ts";
 import type { Pool } from "./pools.ts";
@@ -32,7 +33,7 @@ function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRo
 }
 
 function printRoute({ frontend, from, allowed }: Route, printed: PrintPool): string {
-  const only = allowed === null ? "" : `  only from ${allowed.join(", ")}`;
+  const only = allowed === null ? "" : `  only from ${printSources(allowed)}`;
   return `  ${printFrontend(frontend)}${only}\n${printFates(from, printed)}`;
 }
 
@@ -53,6 +54,14 @@ function isSameFate(a: Target, b: Target, printed: PrintPool): boolean {
   if (a.kind !== "forward" || b.kind !== "forward") return a.kind === b.kind;
   return a.masquerade === b.masquerade && printed(a.pool) === printed(b.pool);
 }
+
+/** All of a short list; of a long one the beginning, since every address of a Service repeats it. */
+function printSources(allowed: readonly Cidr[]): string {
+  const shown = allowed.slice(0, mostSources).join(", ");
+  return allowed.length <= mostSources ? shown : `${shown} and ${allowed.length - mostSources} more`;
+}
+
+const mostSources = 100;
 
 export function printTarget(target: Target, printed = printPool): string {
   if (target.kind !== "forward") return target.kind;
