@@ -227,7 +227,7 @@ function listed(elements: readonly Element[]): Elements {
   return { all: () => elements, except: () => elements };
 }
 
-/** Such sets are asked by range and not by key; so are the maps that rules have for themselves, and both are small. */
+/** Such sets are asked by range and not by key; so are the maps that rules have for themselves. */
 function isOfRanges({ flags }: KernelSet): boolean {
   return (flags & (setFlag.interval | setFlag.anonymous)) !== 0;
 }
