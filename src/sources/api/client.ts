@@ -164,8 +164,8 @@ export function apiClient(
     const cancel = world.clock.after(idleMs, () => body.destroy());
     const text = await readBody(body, largestFailure).catch(() => "");
     cancel();
-    const told = parsedOrNull(text);
-    const failure = failureOf(code, told, answer.headers["retry-after"] ?? "", world.clock.wall());
+    const status = parsedOrNull(text);
+    const failure = failureOf(code, status, answer.headers["retry-after"] ?? "", world.clock.wall());
     const { warnings, server } = connection;
     if (code !== 401 || server.protocol === "https:" || warnings.length === 0) return failure;
     return new ApiFailure(failure.kind, `${failure.message}: ${warnings.join(", ")}`, { code });

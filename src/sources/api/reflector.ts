@@ -192,7 +192,7 @@ export class Reflector {
   #pauseAfter(failure: ApiFailure): number {
     const listing = this.#next.kind !== "resume";
     const refused = failure.code >= 400 && failure.code < 500 && failure.kind === "refused";
-    this.#note({ ...this.#told(failure), refused, failures: this.#status.failures + 1 });
+    this.#note({ ...this.#reported(failure), refused, failures: this.#status.failures + 1 });
     // The next watch is given more time: this server may have stopped sending bookmarks.
     if (failure.kind === "silent") this.#bookmarks = false;
     if (listing && this.#streams && isAboutStreaming(failure)) {
@@ -206,7 +206,7 @@ export class Reflector {
     return this.#pause(failure, before);
   }
 
-  #told(failure: ApiFailure): Pick<ResourceStatus, "lastError" | "lastRestart" | "failing"> {
+  #reported(failure: ApiFailure): Pick<ResourceStatus, "lastError" | "lastRestart" | "failing"> {
     const at = this.#parts.world.clock.wall();
     const { lastError, lastRestart, failing } = this.#status;
     if (this.#isExpected(failure))
