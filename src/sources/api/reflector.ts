@@ -143,8 +143,9 @@ export class Reflector {
         signal,
       );
     } catch (error) {
-      // The request was answered: that its stream broke later is no failure of the request.
-      if (openedAt !== null && error instanceof ApiFailure && error.kind === "lost")
+      // The request was answered in full: that its stream broke later is no failure of the request.
+      const isAnswered = openedAt !== null && follower.collecting === null;
+      if (isAnswered && error instanceof ApiFailure && error.kind === "lost")
         throw new LostWatch("lost", error.message, { cause: error });
       throw error;
     } finally {
