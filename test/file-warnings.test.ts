@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandWorld } from "../src/cli/command.ts";
 import { diff } from "../src/cli/diff.ts";
+import { doctor } from "../src/cli/doctor.ts";
 import { explain } from "../src/cli/explain.ts";
 import { render } from "../src/cli/render.ts";
 
@@ -125,6 +126,16 @@ it("user/4: explain and diff warn about mistakes in files", async () => {
   const warning = `! ${folder}/a.yaml:12: unknown field "spec.typ" in Service shop/web is ignored; did you mean type?\n`;
   expect((await said(explain, "node", "svc/shop/web", ...source())).err).toBe(warning);
   expect((await said(diff, ...source(), `--against=files:${folder}`)).err).toBe(warning.repeat(2));
+});
+
+it("user/4: doctor refuses files that it cannot read, and reports a source without Services", async () => {
+  put("node.yaml", node);
+  const argv = ["migrate", "--from=ipvs", ...source()];
+  expect((await said(doctor, ...argv)).err).toContain("! no Services found in");
+  put("a.yaml", "a: [");
+  const { code, out, err } = await said(doctor, ...argv);
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+  expect(err).toContain(`cannot compare the modes: ${folder}/a.yaml:1: cannot be read`);
 });
 
 it("user/4: diff against an empty folder says so first", async () => {

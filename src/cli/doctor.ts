@@ -8,7 +8,16 @@ import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
 import { readinessFor } from "../sync/readiness.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { isPlayground, type Look, lookAt, lookFrom, placeOf } from "./look.ts";
+import {
+  fileProblems,
+  isPlayground,
+  type Look,
+  lookAt,
+  lookFrom,
+  noServices,
+  placeOf,
+  unreadable,
+} from "./look.ts";
 import { knownMode, modeNames } from "./look-config.ts";
 import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { readLocalAddresses } from "./node-settings.ts";
@@ -66,7 +75,11 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
       node: look.node,
     };
     if (migration.from === migration.to) throw new Mistake(`--from and --to are both ${migration.to}`);
-    const { snapshot } = await lookAt(look, signal);
+    const seen = await lookAt(look, signal);
+    const { snapshot } = seen;
+    const [broken] = unreadable(seen);
+    if (broken !== undefined) throw new Mistake(`cannot compare the modes: ${broken}`);
+    world.stderr(`${noServices(seen)}${fileProblems(seen)}`);
     const facts = live ? { localAddresses: await readLocalAddresses(placeOf(look)) } : {};
     const report = reportOf(migration, fileFor(given, look), snapshot, facts);
     const remarks = live ? await remarksOn(report, look) : null;
