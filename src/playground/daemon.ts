@@ -1,6 +1,7 @@
 // The proxy of one node: `turnout run` as a program of its own in the node's namespace, read through its log.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
+import { milliseconds, parseDuration } from "../config/units/duration.ts";
 import { environmentOf } from "../model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { namespaceName } from "./net/namespaces.ts";
@@ -127,22 +128,29 @@ export class NodeDaemon {
   }
 
   #hear(line: string): boolean {
-    const entry = parsed(line);
-    if (entry?.msg !== "Synced") return false;
-    const { node, synced } = this.#options;
-    const number = (value: unknown) => (typeof value === "number" ? value : 0);
-    synced({
-      node,
-      family: String(entry.family),
-      trigger: String(entry.trigger),
-      ms: number(entry.ms),
-      changedPorts: number(entry.changedPorts),
-      operations: number(entry.operations),
-    });
+    const news = syncIn(line, this.#options.node);
+    if (news === null) return false;
+    this.#options.synced(news);
     this.#isReady = true;
     this.#firstSync();
     return true;
   }
+}
+
+/** The Sync that a log line reports; null: it reports something else. */
+export function syncIn(line: string, node: string): SyncNews | null {
+  const entry = parsed(line);
+  if (entry?.msg !== "Synced") return null;
+  const number = (value: unknown) => (typeof value === "number" ? value : 0);
+  const duration = parseDuration(String(entry.duration));
+  return {
+    node,
+    family: String(entry.family),
+    trigger: String(entry.trigger),
+    ms: duration.ok ? milliseconds(duration.value) : 0,
+    changedPorts: number(entry.changedPorts),
+    operations: number(entry.operations),
+  };
 }
 
 /** What an entry complains about; null when it does not. Lines that are no entries are complaints themselves. */
