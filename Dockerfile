@@ -7,9 +7,8 @@ FROM node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY scripts/build.mjs scripts/bundle.mjs scripts/compile-ahead.mjs scripts/
+COPY scripts/build.mjs scripts/bundle.mjs scripts/
 COPY src src
-COPY examples/shop examples/shop
 COPY tsconfig.json ./
 RUN node scripts/build.mjs \
  && npm prune --omit=dev --no-audit --no-fund --ignore-scripts \
@@ -19,7 +18,7 @@ FROM node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}}
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends iptables ipset \
  && rm -rf /var/lib/apt/lists/* /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn*
-COPY --from=build /src/dist/*.cjs /src/dist/*.compiled /opt/turnout/dist/
+COPY --from=build /src/dist/*.cjs /opt/turnout/dist/
 COPY --from=build /src/node_modules /opt/turnout/node_modules
 COPY bin /opt/turnout/bin
 COPY LICENSE /opt/turnout/
