@@ -6,9 +6,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { CommandWorld } from "../src/cli/command.ts";
 import { doctor } from "../src/cli/doctor.ts";
 import { packetChanges, type Side } from "../src/explain/migrate/packets.ts";
+import { remarksOn } from "../src/inspect/readiness.ts";
 import { families, familyOf, isLoopback } from "../src/model/address.ts";
 import { habitsOf } from "../src/routing/habits.ts";
-import { remarksOn } from "../src/sync/readiness.ts";
 import { routesFor } from "./scenario-routes.ts";
 import {
   casesFor,

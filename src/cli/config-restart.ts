@@ -6,7 +6,7 @@ import { HostError } from "../host/error.ts";
 import { unwritableSysctls } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
-import { modesAtWork } from "../sync/modes.ts";
+import { modesAtWork } from "../modes/index.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import { conntrackTargetsOf, doubtsOf } from "./start-up.ts";
 

@@ -1,7 +1,7 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
 import { compareRoutes, printComparison } from "../explain/compare.ts";
 import type { Family } from "../model/address.ts";
-import { differences } from "../sync/differences.ts";
+import { differences } from "../modes/differences.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import {

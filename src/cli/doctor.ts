@@ -5,7 +5,7 @@ import type { FileConfig } from "../config/fields.ts";
 import type { Mode } from "../config/modes.ts";
 import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
-import { readinessFor } from "../sync/readiness.ts";
+import { readinessFor } from "../inspect/readiness.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
 import {

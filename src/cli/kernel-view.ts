@@ -21,11 +21,11 @@ import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compileTable } from "../modes/nftables/compile.ts";
 import { withChainsNamed } from "../modes/nftables/recognised.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
+import { bindAddressOf } from "../modes/userspace/host/setup.ts";
 import { noRelays, type OpenRelays, socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import type { Asked } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { bindAddressOf } from "../sync/userspace-support.ts";
 import { askRelays, type Look, placeOf } from "./look.ts";
 
 export type KernelView = {

@@ -5,6 +5,7 @@ import { compile as compileIptables } from "../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
 import { compileTable } from "../modes/nftables/compile.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
+import { bindAddressOf } from "../modes/userspace/host/setup.ts";
 import { socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
 import { chainsOf } from "../plan/iptables/plan.ts";
 import { print as printIptables } from "../plan/iptables/print.ts";
@@ -14,7 +15,6 @@ import type { IpvsPlan } from "../plan/ipvs/types.ts";
 import { print as printNftables } from "../plan/nftables/print.ts";
 import type { NftTable } from "../plan/nftables/types.ts";
 import type { Routes } from "../routing/routes.ts";
-import { bindAddressOf } from "../sync/userspace-support.ts";
 
 /** Made when asked for: of a large cluster each takes a while. */
 type Rendered = { readonly text: () => string; readonly data: () => unknown };

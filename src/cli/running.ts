@@ -8,6 +8,9 @@ import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
+import type { Driver } from "../modes/driver.ts";
+import type { ModeAtWork } from "../modes/index.ts";
+import { LocalhostNodePorts, type LocalhostReport } from "../modes/nftables/host/localhost.ts";
 import { systemClock } from "../observe/clock.ts";
 import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
@@ -19,11 +22,8 @@ import { openSyncLog } from "../observe/sync-log.ts";
 import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
-import type { Driver } from "../sync/driver.ts";
 import { type FinishedSync, type FlowSweep, FlowSweeper, type FlowSweepOptions } from "../sync/flows.ts";
-import { LocalhostNodePorts, type LocalhostReport } from "../sync/localhost.ts";
 import { openLoop } from "../sync/loop.ts";
-import type { ModeAtWork } from "../sync/modes.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import { followConfig, type Restart, readText } from "./config-changes.ts";
 import { reasonNotToRestart } from "./config-restart.ts";
@@ -295,7 +295,7 @@ export class Running {
       failed: (family, error) => {
         metrics.localhostListenFailures.with(label(family)).add();
         this.#log
-          .in("sync/localhost.ts")
+          .in("modes/nftables/host/localhost.ts")
           .error(error, "NodePort on loopback is not served; trying again with the next Sync");
       },
     };

@@ -14,11 +14,11 @@ import { applySysctls, isReadOnly, setOomScore, systemFiles } from "../host/sysc
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
+import type { ModeAtWork } from "../modes/index.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";
 import { type Patience, type TellWait, waitForNode } from "../sources/wait-for-node.ts";
-import type { ModeAtWork } from "../sync/modes.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import { logNode, logSettings, logSysctl } from "./start-up-log.ts";
 

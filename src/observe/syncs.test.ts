@@ -7,7 +7,7 @@ import { parsePrometheus } from "../../test/support/prometheus.ts";
 import type { Mode } from "../config/modes.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import type { Family } from "../model/address.ts";
-import { modesAtWork } from "../sync/modes.ts";
+import { modesAtWork } from "../modes/index.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import { reportEvents } from "./metrics/events.ts";
 import { openMetrics } from "./metrics/metrics.ts";

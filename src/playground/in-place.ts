@@ -4,8 +4,8 @@ import { defaultConfig, nodeRoutes } from "../explain/node-routes.ts";
 import { readAddresses } from "../host/netlink/route.ts";
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { differences } from "../modes/differences.ts";
 import { ask } from "../observe/ask.ts";
-import { differences } from "../sync/differences.ts";
 import { namespaceName, namespacePath } from "./net/namespaces.ts";
 
 export async function isInPlace(

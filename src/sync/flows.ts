@@ -4,9 +4,9 @@ import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { GoneFrontends, isLeftBehind } from "../routing/gone-frontends.ts";
 import type { Routes } from "../routing/routes.ts";
 import { isStale } from "../routing/staleflows.ts";
-import { GoneFrontends, isLeftBehind } from "./gone-frontends.ts";
 import type { SyncRecord } from "./record.ts";
 
 /** A Sync that ended, whatever its outcome. */

@@ -8,10 +8,10 @@ import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
 import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
+import type { Driver } from "../modes/driver.ts";
+import { modesAtWork } from "../modes/index.ts";
 import { Bell } from "../sources/bell.ts";
-import type { Driver } from "./driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
-import { modesAtWork } from "./modes.ts";
 import type { SyncRecord } from "./record.ts";
 
 describe("loop", () => {

@@ -4,11 +4,11 @@ import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Problem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { Crank } from "./crank.ts";
-import type { Driver } from "./driver.ts";
-import { Feed } from "./feed.ts";
+import type { Driver } from "../modes/driver.ts";
+import { Crank } from "./family-loop.ts";
 import type { FinishedSync } from "./flows.ts";
 import type { SyncRecord } from "./record.ts";
+import { Feed } from "./snapshot-fanout.ts";
 
 /** All in milliseconds, measured from the end of a Sync. */
 export type Pace = {

@@ -4,10 +4,10 @@ import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.t
 import { MemoryTableHost } from "../host/nftables/memoryhost.ts";
 import { keyed } from "../model/keyed.ts";
 import { noTriggers, noUdpChanges, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { NftablesDriver } from "../modes/nftables/host/driver.ts";
 import { countOperations, type Operation } from "../plan/nftables/diff.ts";
 import type { FinishedSync } from "./flows.ts";
 import { openLoop } from "./loop.ts";
-import { NftablesDriver } from "./nftables.ts";
 import type { SyncRecord } from "./record.ts";
 
 it("security/3: a change of another Service does not wait for a large one", async () => {

@@ -1,6 +1,7 @@
 // A process that syncs one changed cluster after the other into a namespace, until somebody kills it.
+
+import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import type { Routes } from "../../src/routing/routes.ts";
-import { openNftables } from "../../src/sync/nftables.ts";
 import { ipv4Settings, routed } from "../support/routed.ts";
 import { type ChurnOrder, churned } from "./churn.ts";
 

@@ -1,7 +1,7 @@
 // A process that makes one Service large and small again, until it is told to end; prints a line after each Sync.
 import type { ServicePort } from "../../src/model/snapshot.ts";
+import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import type { Routes } from "../../src/routing/routes.ts";
-import { openNftables } from "../../src/sync/nftables.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../support/routed.ts";
 
 const { signal } = new AbortController();

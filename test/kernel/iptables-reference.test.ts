@@ -1,8 +1,8 @@
 // Beside the real kube-proxy: the same tables for generated clusters, and a switch-over that nobody notices.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
+import { openIptables } from "../../src/modes/iptables/host/driver.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { openIptables } from "../../src/sync/iptables.ts";
 import { findAssets } from "../assets.ts";
 import { nodeName } from "../places.ts";
 import { generateCase } from "../reference/cases.ts";

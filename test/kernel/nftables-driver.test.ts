@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import { keyed } from "../../src/model/keyed.ts";
 import { compareEndpoints, type FamilySnapshot, type ServicePort } from "../../src/model/snapshot.ts";
+import type { Driver } from "../../src/modes/driver.ts";
+import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import type { Driver } from "../../src/sync/driver.ts";
-import { openNftables } from "../../src/sync/nftables.ts";
 import { numberedEndpoint, numberedService, oneAddressSettings as settings } from "../support/numbered.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 

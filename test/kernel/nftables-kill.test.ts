@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openNftables } from "../../src/sync/nftables.ts";
+import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import { places } from "../places.ts";
 import { ipv4Settings, routed } from "../support/routed.ts";
 import { type ChurnOrder, churned, keptFrontend } from "./churn.ts";

@@ -4,7 +4,7 @@ import type { FamilySettings } from "../../src/config/settings.ts";
 import { readCounters } from "../../src/host/netlink/ruleset.ts";
 import { cleanUpNftables } from "../../src/host/nftables/support.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
-import { type NftablesDriver, openNftables } from "../../src/sync/nftables.ts";
+import { type NftablesDriver, openNftables } from "../../src/modes/nftables/host/driver.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 

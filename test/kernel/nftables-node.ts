@@ -1,6 +1,6 @@
 // The nftables mode at work on the node of the world, without a daemon around it.
 import { families } from "../../src/model/address.ts";
-import { type NftablesDriver, openNftables } from "../../src/sync/nftables.ts";
+import { type NftablesDriver, openNftables } from "../../src/modes/nftables/host/driver.ts";
 import type { KubeObject } from "../cluster.ts";
 import { routesFor } from "../scenario-routes.ts";
 import type { ScenarioSettings } from "../scenarios.ts";

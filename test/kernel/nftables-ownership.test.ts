@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
+import { type NftablesDriver, openNftables } from "../../src/modes/nftables/host/driver.ts";
 import { countOperations } from "../../src/plan/nftables/diff.ts";
 import { unfold } from "../../src/plan/nftables/plan.ts";
 import { takeOver } from "../../src/plan/nftables/takeover.ts";
 import type { FoundTable } from "../../src/plan/nftables/types.ts";
-import { type NftablesDriver, openNftables } from "../../src/sync/nftables.ts";
 import { endpoint, routed, servicePort } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 

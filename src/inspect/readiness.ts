@@ -1,0 +1,36 @@
+// Whether a machine could run another mode, and what the mode it leaves would leave behind there; nothing is changed.
+import { existsSync, readFileSync } from "node:fs";
+import type { Mode } from "../config/modes.ts";
+import { HostError } from "../host/error.ts";
+import { modesAtWork } from "../modes/index.ts";
+import type { ReadFile } from "../modes/remarks.ts";
+
+export type Readiness = {
+  /** Why the mode cannot run here; empty: it can. */
+  readonly blocks: readonly string[];
+  readonly remarks: readonly string[];
+};
+
+export async function readinessFor(
+  from: Mode,
+  to: Mode,
+  place: { readonly netns?: string },
+): Promise<Readiness> {
+  const blocks: string[] = [];
+  try {
+    await modesAtWork[to].requires(place);
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    blocks.push(error.message);
+  }
+  // A node of the playground has a view of these files that we do not.
+  return { blocks, remarks: place.netns === undefined ? remarksOn(from, to, readHere) : [] };
+}
+
+export function remarksOn(from: Mode, to: Mode, read: ReadFile): string[] {
+  return [...(modesAtWork[to].lacks?.(read) ?? []), ...(modesAtWork[from].leaves?.(read) ?? [])];
+}
+
+function readHere(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
+}

@@ -1,0 +1,64 @@
+// What a driver still owes its host: keys that differ, and keys the host refused; and how it gets there all the same.
+import type { PortKey } from "../model/snapshot.ts";
+import type { Applied } from "./driver.ts";
+import { refusal } from "./nftables/host/refusals.ts";
+
+export type Attempts<Plan> = {
+  /** Whether it is known what the host holds. */
+  readonly isKnown: () => boolean;
+  readonly without: (plan: Plan, keys: readonly PortKey[]) => Plan;
+  /** `left`: keys that it did not get to, because there was news. */
+  readonly attempt: (
+    want: Plan,
+    keys: readonly PortKey[],
+  ) => Promise<Omit<Applied, "refused" | "unfinished"> & { readonly left?: readonly PortKey[] }>;
+  /** Whom a refusal concerns, with the reason; null: it is none, but another kind of trouble. */
+  readonly culprits: (error: unknown, want: Plan) => Iterable<readonly [PortKey, string]> | null;
+};
+
+export class Backlog {
+  /** Keys that differ between what is wanted and what the host holds. */
+  readonly #pending = new Set<PortKey>();
+  /** What the host refused, and why: left out until it changes or is tried again. */
+  readonly #refused = new Map<PortKey, string>();
+
+  get refused(): readonly PortKey[] {
+    return [...this.#refused.keys()];
+  }
+
+  add(changed: Iterable<PortKey>, retryRefused: boolean): void {
+    for (const key of changed) {
+      this.#pending.add(key);
+      this.#refused.delete(key);
+    }
+    if (!retryRefused) return;
+    for (const key of this.#refused.keys()) this.#pending.add(key);
+    this.#refused.clear();
+  }
+
+  /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
+  async reach<Plan>(whole: Plan, { isKnown, without, attempt, culprits }: Attempts<Plan>): Promise<Applied> {
+    for (let setbacks = 0; ; setbacks++) {
+      const want = this.#refused.size === 0 ? whole : without(whole, this.refused);
+      const wasKnown = isKnown();
+      try {
+        const { left = [], ...applied } = await attempt(want, [...this.#pending, ...this.#refused.keys()]);
+        this.#pending.clear();
+        for (const key of left) this.#pending.add(key);
+        const refused = [...this.#refused].map(([key, reason]) => refusal(key, reason));
+        return { ...applied, setbacks, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
+      } catch (error) {
+        const found = culprits(error, want);
+        if (found === null) throw error;
+        if (!wasKnown && !this.#refuse(found)) throw error;
+      }
+    }
+  }
+
+  /** Whether anybody is set aside who was not yet. */
+  #refuse(culprits: Iterable<readonly [PortKey, string]>): boolean {
+    const before = this.#refused.size;
+    for (const [key, reason] of culprits) this.#refused.set(key, reason);
+    return this.#refused.size > before;
+  }
+}

@@ -1,0 +1,208 @@
+// The nftables mode at work: Plan from Routes, Patch from Plans, and the kernel as the only truth when in doubt.
+import {
+  NftablesHost,
+  type NftablesHostOptions,
+  PatchRefused,
+  type TableHost,
+  type Written,
+} from "../../../host/nftables/host.ts";
+import type { Clock } from "../../../model/clock.ts";
+import type { PortKey } from "../../../model/snapshot.ts";
+import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
+import { settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
+import { after, type Portion, portionSize, portions } from "../../../plan/nftables/portions.ts";
+import { takeOver } from "../../../plan/nftables/takeover.ts";
+import type { NftPlan, NftTable } from "../../../plan/nftables/types.ts";
+import type { Routes } from "../../../routing/routes.ts";
+import { Backlog } from "../../backlog.ts";
+import type { Applied, Driver, Verified } from "../../driver.ts";
+import { compile } from "../compile.ts";
+import { longSourceLists, sourceCheck } from "../sources.ts";
+import { LingeringChains } from "./deferred-deletes.ts";
+import { culpritsOf } from "./refusals.ts";
+import { TableWatch } from "./table-watch.ts";
+
+export async function openNftables(options: NftablesHostOptions): Promise<NftablesDriver> {
+  return new NftablesDriver(await NftablesHost.open(options));
+}
+
+export class NftablesDriver implements Driver {
+  /** Whether the table belongs to this process alone. */
+  readonly owned: boolean;
+  readonly #host: TableHost;
+  readonly #watch: TableWatch;
+  readonly #lingering: LingeringChains;
+  /** What the Routes ask for. */
+  #want: NftPlan | null = null;
+  /** What the host holds; null: we do not know. */
+  #applied: NftPlan | null = null;
+  readonly #backlog = new Backlog();
+  #closing: Promise<void> | null = null;
+
+  constructor(host: TableHost, after: Clock["after"] = systemAfter) {
+    this.owned = host.owned;
+    this.#host = host;
+    this.#watch = new TableWatch(host);
+    this.#lingering = new LingeringChains(host, after);
+  }
+
+  get cleanUpFailures(): number {
+    return this.#lingering.failures;
+  }
+
+  async sync(
+    routes: Routes,
+    signal: AbortSignal,
+    retryRefused = false,
+    hasNews: () => boolean = () => false,
+  ): Promise<Applied> {
+    await prepared(routes);
+    this.#want = compile(this.#want, routes);
+    this.#backlog.add(this.#want.changed, retryRefused);
+    if (this.#applied === null) await this.#watch.pause();
+    const applied = await this.#reach(this.#want, signal, hasNews);
+    await this.#watch.resume();
+    return applied;
+  }
+
+  async verify(signal: AbortSignal): Promise<Verified> {
+    if (this.#applied === null) return { differences: 0 };
+    const want = unfold(this.#applied);
+    const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.owned);
+    if (patch.length === 0) return { differences: 0 };
+    const repair = await this.#apply(patch, signal);
+    this.#applied = settled(this.#applied!, this.#applied!.fragments.keys(), from);
+    await this.#watch.resume();
+    return { differences: countOperations(patch), repair };
+  }
+
+  /** Starts behind the first Sync. */
+  async watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+    this.#watch.want(onForeignChange, signal);
+    if (this.#applied !== null) await this.#watch.resume();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#lingering.stop();
+    try {
+      if (this.owned && this.#want !== null)
+        await this.#handBack(this.#applied ?? without(this.#want, this.#backlog.refused));
+    } finally {
+      await this.#host.close();
+    }
+  }
+
+  /** No other program could even start over a table of ours: a plain one takes its place in one stroke. */
+  async #handBack(plan: NftPlan): Promise<void> {
+    const table = unfold(plan);
+    const found = await this.#host.find(table);
+    if (found?.ownership !== "ours") return;
+    await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
+  }
+
+  #reach(whole: NftPlan, signal: AbortSignal, hasNews: () => boolean): Promise<Applied> {
+    return this.#backlog.reach(whole, {
+      isKnown: () => this.#applied !== null,
+      without,
+      attempt: (want, keys) => this.#attempt(want, keys, signal, hasNews),
+      culprits: (error, want) => (error instanceof PatchRefused ? culpritsOf(error.parts, want) : null),
+    });
+  }
+
+  async #attempt(
+    want: NftPlan,
+    keys: readonly PortKey[],
+    signal: AbortSignal,
+    hasNews: () => boolean,
+  ): Promise<Omit<Applied, "refused"> & { readonly left?: readonly PortKey[] }> {
+    if (this.#applied !== null)
+      return { readBack: false, ...(await this.#advance(want, keys, signal, hasNews)) };
+    const table = unfold(want);
+    const found = await this.#host.find(table, signal);
+    if (found === null)
+      return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
+    const { patch, from } = takeOver(found, table, this.owned);
+    const written = await this.#apply(patch, signal);
+    this.#applied = settled(want, want.fragments.keys(), from);
+    return { readBack: true, ...written };
+  }
+
+  /** From what the host holds, which is known, in as many portions as it takes, or until there is news. */
+  async #advance(
+    want: NftPlan,
+    keys: Iterable<PortKey>,
+    signal: AbortSignal,
+    hasNews: () => boolean = () => false,
+  ): Promise<Written & { readonly left: readonly PortKey[] }> {
+    let [operations, bytes, size] = [0, 0, 0];
+    const parts = portions(this.#applied, want, keys);
+    if (parts.length > 1) await this.#watch.pause();
+    for (const [i, part] of parts.entries()) {
+      const written = await this.#step(want, part, signal);
+      operations += written.operations;
+      bytes += written.bytes;
+      size += part.size;
+      // Asked every time: a newer Snapshot is made only when it is asked for. A full portion is progress enough.
+      if (hasNews() && size >= portionSize && i < parts.length - 1) {
+        const left = new Set(parts.slice(i + 1).flatMap((rest) => rest.keys));
+        return { operations, bytes, left: [...left] };
+      }
+    }
+    return { operations, bytes, left: [] };
+  }
+
+  async #step(want: NftPlan, part: Portion, signal: AbortSignal): Promise<Written> {
+    const before = this.#applied;
+    const plan = after(before, want, part);
+    const tables: { have: NftTable | null; want: NftTable } =
+      before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, part.keys);
+    const patch = diff(tables.have, tables.want);
+    if (part.size > longWork) await pause();
+    const written = await this.#apply(patch, signal);
+    this.#applied = settled(plan, part.keys, tables.have);
+    return written;
+  }
+
+  /** A refused Patch changed nothing, but says that the host is not what we thought. */
+  async #apply(patch: readonly Operation[], signal: AbortSignal): Promise<Written> {
+    try {
+      return await this.#lingering.apply(patch, signal);
+    } catch (error) {
+      this.#applied = null;
+      throw error;
+    }
+  }
+}
+
+/** From this many elements on, other work of the process goes in between. */
+const longWork = 4096;
+
+/** Source ranges are sorted once for each Service; of long lists one at a time. */
+async function prepared(routes: Routes): Promise<void> {
+  for (const allowed of longSourceLists(routes, longWork)) {
+    sourceCheck(allowed);
+    await pause();
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function without(plan: NftPlan, keys: Iterable<PortKey>): NftPlan {
+  return withFragments(
+    plan,
+    plan.foundation,
+    [...keys].map((key) => [key, undefined] as const),
+  );
+}
+
+function systemAfter(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms).unref();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,60 @@
+// Which ServicePorts a refused Patch of the nftables mode concerns.
+import type { RefusedPart } from "../../../host/nftables/host.ts";
+import type { Problem } from "../../../model/problem.ts";
+import type { PortKey } from "../../../model/snapshot.ts";
+import type { Fragment, NftPlan } from "../../../plan/nftables/types.ts";
+
+/** With the reason; none when the refusal concerns the foundation. Each Fragment is looked at once. */
+export function culpritsOf(parts: readonly RefusedPart[], want: NftPlan): ReadonlyMap<PortKey, string> {
+  const reasons = new Map(parts.flatMap((part) => namesOf(part).map((name) => [name, part.reason] as const)));
+  const culprits = new Map<PortKey, string>();
+  for (const [key, fragment] of want.fragments.entries()) {
+    for (const name of namesIn(fragment)) {
+      const reason = reasons.get(name);
+      if (reason !== undefined) culprits.set(key, reason);
+    }
+  }
+  return culprits;
+}
+
+export function refusal(key: PortKey, reason: string): Problem {
+  return {
+    kind: "refused",
+    object: `Service ${key.split("/").slice(0, 2).join("/")}`,
+    field: "",
+    message: `the kernel refused ${key}: ${reason}; all others are in place, and this one will be tried again`,
+  };
+}
+
+/** What was refused: an element, or all that touch a set or chain when the kernel did not say more. */
+function namesOf({ operation, item }: RefusedPart): readonly string[] {
+  switch (operation.kind) {
+    case "add elements":
+    case "delete elements":
+      return [item === null ? `any of ${operation.set.name}` : `${operation.set.name} ${item.key}`];
+    case "add chain":
+    case "add rules":
+      return [`chain ${operation.chain.name}`];
+    case "add set":
+    case "remember clients":
+      return [`set ${operation.set.name}`];
+    case "add table":
+    case "delete table":
+    case "delete set":
+    case "add counter":
+    case "delete counter":
+    case "flush chain":
+    case "delete chain":
+      return [];
+  }
+}
+
+/** Everything of a Fragment that a refusal could name. */
+function* namesIn({ elements, spreads, chains, shared, sets, filled }: Fragment): Generator<string> {
+  for (const { set, key } of elements) yield* [`${set} ${key}`, `any of ${set}`];
+  for (const { map, key } of spreads) yield* [`${map} ${key}`, `any of ${map}`];
+  for (const { name } of chains) yield `chain ${name}`;
+  for (const { name } of shared) yield `chain ${name}`;
+  for (const { name } of sets) yield `set ${name}`;
+  for (const { set } of filled) yield* [`set ${set.name}`, `any of ${set.name}`];
+}

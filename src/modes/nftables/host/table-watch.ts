@@ -1,0 +1,51 @@
+// Watches for foreign changes of the table, except while much is loaded: the kernel would tell us all of it once more.
+import { HostError } from "../../../host/error.ts";
+import type { Mark } from "../../../host/nftables/commits.ts";
+import type { TableHost } from "../../../host/nftables/host.ts";
+
+export class TableWatch {
+  readonly #host: Pick<TableHost, "watch" | "mark" | "changedByOthersSince">;
+  #wanted: { readonly tell: (what: string) => void; readonly signal: AbortSignal } | null = null;
+  #listening: AbortController | null = null;
+  /** Since when nobody listens. */
+  #since: { readonly mark: Mark | null } | null = null;
+
+  constructor(host: Pick<TableHost, "watch" | "mark" | "changedByOthersSince">) {
+    this.#host = host;
+  }
+
+  /** From the next `resume` on, until the signal aborts. */
+  want(tell: (what: string) => void, signal: AbortSignal): void {
+    this.#wanted = { tell, signal };
+  }
+
+  /** What happens from here on is found out by `resume`. */
+  async pause(): Promise<void> {
+    if (this.#wanted === null || this.#since !== null) return;
+    this.#since = { mark: await this.#host.mark() };
+    this.#listening?.abort();
+    this.#listening = null;
+  }
+
+  /** Resolves when changes are heard of again; what happened meanwhile is looked up behind that. */
+  async resume(): Promise<void> {
+    if (this.#wanted === null || this.#listening !== null) return;
+    const { tell, signal } = this.#wanted;
+    const listening = new AbortController();
+    await this.#host.watch(tell, AbortSignal.any([signal, listening.signal]));
+    this.#listening = listening;
+    const since = this.#since;
+    this.#since = null;
+    if (since !== null) void this.#lookBack(since.mark, tell);
+  }
+
+  /** Not waited for: the other family may be in the middle of its own load. */
+  async #lookBack(mark: Mark | null, tell: (what: string) => void): Promise<void> {
+    try {
+      if (await this.#host.changedByOthersSince(mark)) tell("nf_tables changed while we did not watch");
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      tell(`nf_tables may have changed while we did not watch: ${error.message}`);
+    }
+  }
+}

@@ -1,0 +1,172 @@
+// The userspace mode at work: relays first, then the rules that lead to them; rules go before relays close.
+import { HostError } from "../../../host/error.ts";
+import { inUseHere } from "../../../host/iptables/back-end.ts";
+import { starter } from "../../../host/iptables/command.ts";
+import { type IptablesHost, openIptablesHost } from "../../../host/iptables/host.ts";
+import { type Cleaning, cleanFlows, type FlowQuery } from "../../../host/netlink/conntrack.ts";
+import { type Range, RelayPorts } from "../../../host/relay/ports.ts";
+import { roomHere } from "../../../host/relay/room.ts";
+import type { Address, Family } from "../../../model/address.ts";
+import type { Clock } from "../../../model/clock.ts";
+import type { Problem } from "../../../model/problem.ts";
+import type { PortKey } from "../../../model/snapshot.ts";
+import { GoneFrontends, isLeftBehind } from "../../../routing/gone-frontends.ts";
+import type { PortRoutes, Routes } from "../../../routing/routes.ts";
+import type { Applied, Driver, Verified } from "../../driver.ts";
+import { TablesDriver } from "../../iptables/host/tables.ts";
+import { compile } from "../compile.ts";
+import { type OpenRelays, unserved } from "../relays.ts";
+import { Relays, type Turned } from "./relays.ts";
+
+export type UserspaceOptions = {
+  readonly family: Family;
+  readonly clock: Clock;
+  /** The address relays listen on; null: every address. */
+  readonly bind: Address | null;
+  /** null: the kernel chooses ports. */
+  readonly portRange: Range | null;
+  readonly udpIdleMs: number;
+};
+
+export async function openUserspace(options: UserspaceOptions): Promise<Driver> {
+  const { family, bind, udpIdleMs, clock } = options;
+  const host = await openIptablesHost(family, await inUseHere(starter()));
+  const random = Math.random;
+  const ports = new RelayPorts(options.portRange, random);
+  const now = () => clock.steady();
+  const relays = new Relays({ family, bind, ports, room: roomHere(), udpIdleMs, random, now });
+  return new UserspaceDriver(host, relays, bind, (query) => cleanFlows(query));
+}
+
+type CleanFlows = (query: FlowQuery) => Promise<Pick<Cleaning, "complete">>;
+
+const udp = 17;
+
+export class UserspaceDriver implements Driver {
+  readonly #relays: Relays;
+  readonly #tables: TablesDriver;
+  readonly #family: Family;
+  readonly #clean: CleanFlows;
+  /** Keys that were not brought to their end, besides those the next Routes name. */
+  readonly #pending = new Set<PortKey>();
+  /** Ports of UDP relays that flows may still lead to. */
+  readonly #gone = new Set<number>();
+  readonly #goneFrontends = new GoneFrontends();
+  /** Whether a tracked flow may lead past the relay that is there now: always so after a start. */
+  #flowsInDoubt = true;
+
+  constructor(host: IptablesHost, relays: Relays, bind: Address | null, clean: CleanFlows) {
+    this.#relays = relays;
+    this.#tables = new TablesDriver(host, {
+      place: {},
+      compile: (before, routes) => compile(before, routes, { bind, socketsOf: relays.socketsOf }),
+    });
+    this.#family = host.family;
+    this.#clean = clean;
+  }
+
+  async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
+    for (const key of routes.changed) this.#pending.add(key);
+    this.#goneFrontends.note(routes);
+    const first = await this.#pass(routes, signal, retryRefused);
+    this.#pending.clear();
+    // Ports given back in this very Sync may be what others waited for.
+    const again = first.closed > 0 && this.#relays.unfinished.length > 0;
+    const applied = again
+      ? sum(first.applied, (await this.#pass(routes, signal, false)).applied)
+      : first.applied;
+    await this.#forgetFlows(routes);
+    return { ...applied, refused: [...applied.refused, ...this.#relays.problems()] };
+  }
+
+  /** Relays that somebody had the kernel abort are opened anew by the Sync that follows. */
+  async verify(signal: AbortSignal): Promise<Verified> {
+    const { keys, closed } = await this.#relays.dropDeaf();
+    for (const key of keys) this.#pending.add(key);
+    this.#note(closed);
+    const verified = await this.#tables.verify(signal);
+    return { ...verified, differences: verified.differences + keys.size };
+  }
+
+  watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
+    return this.#tables.watch(onForeignChange, signal);
+  }
+
+  unserved(routed: PortRoutes): readonly Problem[] {
+    return unserved(routed);
+  }
+
+  relays(): OpenRelays {
+    return this.#relays.state();
+  }
+
+  /** Rules stay, as those of kube-proxy did, and lead to closed ports: clients are told at once. */
+  close(): Promise<void> {
+    return this.#relays.close();
+  }
+
+  async #pass(
+    routes: Routes,
+    signal: AbortSignal,
+    retryRefused: boolean,
+  ): Promise<{ readonly applied: Applied; readonly closed: number }> {
+    const keys = new Set([...this.#pending, ...this.#relays.unfinished]);
+    const opened = await this.#relays.grow(routes, keys);
+    const applied = await this.#tables.sync({ ...routes, changed: keys }, signal, retryRefused);
+    const closed = await this.#relays.shrink(routes, keys);
+    this.#note(closed);
+    if (opened.some(isUdp)) this.#flowsInDoubt = true;
+    return { applied, closed: closed.length };
+  }
+
+  #note(closed: readonly Turned[]): void {
+    for (const { port } of closed.filter(isUdp)) {
+      this.#gone.add(port);
+      this.#flowsInDoubt = true;
+    }
+  }
+
+  /** The kernel leads a UDP flow by what it tracked at the first datagram, to a port that is closed by now. */
+  async #forgetFlows(routes: Routes): Promise<void> {
+    if (!this.#flowsInDoubt && this.#goneFrontends.all.size === 0) return;
+    const gone = new Set(this.#gone);
+    const left = new Set(this.#goneFrontends.all);
+    try {
+      const { complete } = await this.#clean({
+        family: this.#family,
+        protocol: udp,
+        select: (flow) =>
+          gone.has(flow.replySourcePort) ||
+          this.#leadsAstray(flow, routes) ||
+          isLeftBehind(flow, left, routes),
+      });
+      if (!complete) return;
+      this.#flowsInDoubt = false;
+      this.#goneFrontends.forget(left);
+      for (const port of gone) this.#gone.delete(port);
+    } catch (error) {
+      // Tried again behind the next Sync.
+      if (!(error instanceof HostError)) throw error;
+    }
+  }
+
+  #leadsAstray(flow: Parameters<FlowQuery["select"]>[0], routes: Routes): boolean {
+    const { destination, destinationPort: port, replySourcePort } = flow;
+    const claims = routes.claims.get(`${destination}/udp/${port}`) ?? routes.claims.get(`node/udp/${port}`);
+    if (claims?.[0] === undefined) return false;
+    return ![...this.#relays.socketsOf(claims[0].key).doors.values()].includes(replySourcePort);
+  }
+}
+
+function isUdp({ protocol }: Turned): boolean {
+  return protocol === "udp";
+}
+
+function sum(a: Applied, b: Applied): Applied {
+  return {
+    ...b,
+    readBack: a.readBack || b.readBack,
+    operations: a.operations + b.operations,
+    bytes: a.bytes + b.bytes,
+  };
+}

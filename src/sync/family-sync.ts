@@ -1,0 +1,190 @@
+// One family's part of the loop: its Routes, its Driver, and the record of each turn.
+import type { FamilySettings } from "../config/settings.ts";
+import { HostError } from "../host/error.ts";
+import { RestoreFailed } from "../host/iptables/refusal.ts";
+import type { Family } from "../model/address.ts";
+import type { Problem } from "../model/problem.ts";
+import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
+import type { Applied, Driver, Repair, Verified } from "../modes/driver.ts";
+import { conflicts } from "../routing/conflicts.ts";
+import { type Routes, route } from "../routing/routes.ts";
+import type { RuleCount, SyncRecord, Trigger } from "./record.ts";
+
+export class FamilySync {
+  readonly family: Family;
+  readonly #driver: Driver;
+  readonly #wall: () => number;
+  #routes: Routes | null = null;
+  #endpoints = 0;
+  /** What each ServicePort asks for and does not get: another one holds it, or the mode cannot serve it. */
+  readonly #contested = new Map<PortKey, readonly Problem[]>();
+  #lacks: readonly Problem[] = [];
+  #conflicts: readonly Problem[] = [];
+  #incomplete = false;
+  /** The look at the host that the next turn began with; null: it begins without. */
+  #look: Look | null = null;
+  /** What an unfinished Sync has done so far; null: the last one was finished. */
+  #begun: Begun | null = null;
+
+  constructor(family: Family, driver: Driver, wall: () => number) {
+    this.family = family;
+    this.#driver = driver;
+    this.#wall = wall;
+  }
+
+  get routes(): Routes | null {
+    return this.#routes;
+  }
+
+  /** Whether the last Sync failed, or left out what the host refused. */
+  get incomplete(): boolean {
+    return this.#incomplete;
+  }
+
+  /** Whether the last turn stopped because there was news: the next one continues, and its record covers both. */
+  get unfinished(): boolean {
+    return this.#begun !== null;
+  }
+
+  /** Services that ask for what they do not get, sorted; the same list as long as nothing changed. */
+  get conflicts(): readonly Problem[] {
+    return this.#conflicts;
+  }
+
+  /** One Sync. A host that refuses ends up in the record; a bug is thrown. */
+  async turn(
+    snapshot: FamilySnapshot,
+    settings: FamilySettings,
+    trigger: Trigger,
+    signal: AbortSignal,
+    hasNews: () => boolean = () => false,
+  ): Promise<SyncRecord> {
+    const record = await this.#attempt(snapshot, settings, trigger, signal, hasNews);
+    this.#incomplete = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
+    return record;
+  }
+
+  async #attempt(
+    snapshot: FamilySnapshot,
+    settings: FamilySettings,
+    trigger: Trigger,
+    signal: AbortSignal,
+    hasNews: () => boolean,
+  ): Promise<SyncRecord> {
+    const look = this.#look;
+    const begun = this.#begun;
+    this.#look = null;
+    this.#begun = null;
+    const startedAt = begun?.startedAt ?? look?.startedAt ?? this.#wall();
+    const before = this.#routes;
+    this.#routes = route(before, snapshot, settings);
+    this.#endpoints += this.#endpointsGained(before, this.#routes);
+    this.#lookForConflicts(this.#routes);
+    const facts = () => ({
+      family: this.family,
+      trigger,
+      startedAt,
+      finishedAt: this.#wall(),
+      changedPorts: this.#routes!.changed.size + (begun?.changedPorts ?? 0),
+      servicePorts: this.#routes!.ports.size,
+      endpoints: this.#endpoints,
+      ...rulesOf(this.#driver.rules, look?.repair.rules),
+    });
+    const { operations, bytes } = look?.repair ?? nothing;
+    const sum = (applied: Omit<Applied, "refused">) => ({
+      ...applied,
+      readBack: look?.failure === null || applied.readBack,
+      operations: operations + applied.operations + (begun?.operations ?? 0),
+      bytes: bytes + applied.bytes + (begun?.bytes ?? 0),
+    });
+    try {
+      // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
+      const { refused, unfinished, ...applied } = await this.#driver.sync(
+        this.#routes,
+        signal,
+        this.#incomplete,
+        hasNews,
+      );
+      this.#lookForLacks();
+      // Others changed the host, or may have, and we could not see what: nothing is known to be in place.
+      const blind = applied.readBack ? null : (look?.failure ?? null);
+      const outcome = blind === null ? ({ kind: "ok", refused } as const) : failureOf(blind);
+      const record = { ...facts(), ...sum(applied), outcome };
+      if (unfinished) this.#begun = record;
+      return record;
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      return { ...facts(), ...sum(nothing), outcome: failureOf(error) };
+    }
+  }
+
+  /** Compares host and Plan and repairs; the record of the turn behind it tells what that took. */
+  async verify(trigger: "drift" | "resync", signal: AbortSignal): Promise<Verified | { failed: string }> {
+    const startedAt = this.#wall();
+    try {
+      const found = await this.#driver.verify(signal);
+      this.#look = { startedAt, repair: found.repair ?? nothing, failure: null };
+      return found;
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      this.#look = { startedAt, repair: nothing, failure: error };
+      return { failed: `${trigger}: ${error.message}` };
+    }
+  }
+
+  #lookForConflicts(routes: Routes): void {
+    let isChanged = false;
+    for (const key of routes.changed) {
+      const routed = routes.ports.get(key);
+      const unserved = routed === undefined ? [] : (this.#driver.unserved?.(routed) ?? []);
+      const found = routed === undefined ? [] : [...conflicts(routes, routed), ...unserved];
+      isChanged = this.#contested.delete(key) || found.length > 0 || isChanged;
+      if (found.length > 0) this.#contested.set(key, found);
+    }
+    if (isChanged) this.#gatherConflicts();
+  }
+
+  #lookForLacks(): void {
+    const lacks = this.#driver.lacks?.() ?? this.#lacks;
+    if (lacks === this.#lacks) return;
+    this.#lacks = lacks;
+    this.#gatherConflicts();
+  }
+
+  #gatherConflicts(): void {
+    const ofPorts = [...this.#contested.keys()].sort().flatMap((key) => this.#contested.get(key)!);
+    this.#conflicts = [...this.#lacks, ...ofPorts];
+  }
+
+  #endpointsGained(before: Routes | null, now: Routes): number {
+    const count = (routes: Routes | null, key: PortKey) => routes?.ports.get(key)?.port.endpoints.length ?? 0;
+    let gained = 0;
+    for (const key of now.changed) gained += count(now, key) - count(before, key);
+    return gained;
+  }
+}
+
+type Begun = Pick<SyncRecord, "startedAt" | "changedPorts" | "operations" | "bytes">;
+
+type Look = {
+  readonly startedAt: number;
+  readonly repair: Repair;
+  /** Why it could not be made; null: it was. */
+  readonly failure: HostError | null;
+};
+
+function failureOf(error: HostError): SyncRecord["outcome"] {
+  return { kind: "failed", message: error.message, ofRules: error instanceof RestoreFailed };
+}
+
+/** What was written on the way to the record counts, besides what the driver told last. */
+function rulesOf(
+  rules: readonly RuleCount[] | undefined,
+  repaired: readonly RuleCount[] = [],
+): { readonly rules?: readonly RuleCount[] } {
+  if (rules === undefined) return {};
+  const more = new Map(repaired.map(({ table, written }) => [table, written]));
+  return { rules: rules.map((each) => ({ ...each, written: each.written + (more.get(each.table) ?? 0) })) };
+}
+
+const nothing: Omit<Applied, "refused"> = { readBack: false, operations: 0, bytes: 0 };
