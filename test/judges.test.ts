@@ -1,19 +1,19 @@
 // The judges that need no kernel: decide() and the walk through each Plan must say what the truth tables say.
 import { describe, expect, it } from "vitest";
-import { rulesetOf, walkIptables } from "../src/explain/iptables.ts";
-import { decideServed } from "../src/explain/ipvs.ts";
-import { viewOfPlan, walkIpvs } from "../src/explain/ipvs-walk.ts";
-import { walkNftables } from "../src/explain/nftables.ts";
-import { walkRelayed } from "../src/explain/relayed-walk.ts";
 import { type Trace, trace, traceOf } from "../src/explain/trace.ts";
-import { decideRelayed } from "../src/explain/userspace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
 import { endpointKey } from "../src/model/snapshot.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
+import { rulesetOf, walkIptables } from "../src/modes/iptables/walk.ts";
 import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
+import { decideServed } from "../src/modes/ipvs/decide.ts";
+import { viewOfPlan, walkIpvs } from "../src/modes/ipvs/walk.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
+import { walkNftables } from "../src/modes/nftables/walk.ts";
 import { compile as compileUserspace } from "../src/modes/userspace/compile.ts";
+import { decideRelayed } from "../src/modes/userspace/decide.ts";
 import { socketsIn, wantedRelays } from "../src/modes/userspace/relays.ts";
+import { walkRelayed } from "../src/modes/userspace/walk.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
 import { decide, type Packet } from "../src/routing/decide.ts";
 import type { Routes } from "../src/routing/routes.ts";

@@ -1,7 +1,7 @@
 // What changes from one release of Kubernetes to the next: both defaults of a gate, and objects that newer API servers accept.
 import { describe, expect, it } from "vitest";
 import { resolveGates } from "../src/config/gates.ts";
-import { parseTo } from "../src/explain/ask.ts";
+import { parseTo } from "../src/explain/question.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import { type Family, families, isLoopback } from "../src/model/address.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";

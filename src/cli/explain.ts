@@ -1,8 +1,8 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
 import { closest } from "../config/closest.ts";
-import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/ask.ts";
 import { judges } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
+import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/question.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
 import { type Family, familyOf } from "../model/address.ts";

@@ -1,14 +1,5 @@
 // What the kernel of a node would do with a packet, walked through the rules it really holds, and what it does already.
-import {
-  type IptablesWalk,
-  type Ruleset,
-  rulesetOf,
-  rulesetOnHost,
-  walkIptables,
-} from "../explain/iptables.ts";
-import { viewOfHost, viewOfPlan, walkIpvs } from "../explain/ipvs-walk.ts";
-import { walkNftables } from "../explain/nftables.ts";
-import { type RelayedWalk, walkRelayed } from "../explain/relayed-walk.ts";
+
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
@@ -17,12 +8,22 @@ import { readFlows } from "../host/netlink/conntrack.ts";
 import { NftablesHost } from "../host/nftables/host.ts";
 import { familyOf, joinHostPort } from "../model/address.ts";
 import { compile as compileIptables } from "../modes/iptables/compile.ts";
+import {
+  type IptablesWalk,
+  type Ruleset,
+  rulesetOf,
+  rulesetOnHost,
+  walkIptables,
+} from "../modes/iptables/walk.ts";
 import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
+import { viewOfHost, viewOfPlan, walkIpvs } from "../modes/ipvs/walk.ts";
 import { compileTable } from "../modes/nftables/compile.ts";
 import { withChainsNamed } from "../modes/nftables/recognised.ts";
+import { walkNftables } from "../modes/nftables/walk.ts";
 import { compile as compileUserspace } from "../modes/userspace/compile.ts";
 import { bindAddressOf } from "../modes/userspace/host/setup.ts";
 import { noRelays, type OpenRelays, socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
+import { type RelayedWalk, walkRelayed } from "../modes/userspace/walk.ts";
 import type { Asked } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";

@@ -2,7 +2,7 @@
 import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { writeConfig } from "../config/write.ts";
-import { parseFrom, parseTo } from "../explain/ask.ts";
+import { parseFrom, parseTo } from "../explain/question.ts";
 import { viewFor, viewsOf } from "../explain/view.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";

@@ -6,12 +6,12 @@ import { type Resolved, resolve } from "../config/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import { same } from "../model/same.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { decideServed } from "../modes/ipvs/decide.ts";
+import { decideRelayed, type RelayedDecision } from "../modes/userspace/decide.ts";
 import { decide, type Packet } from "../routing/decide.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import { iptablesTraits, nftablesTraits } from "../routing/traits.ts";
-import { decideServed } from "./ipvs.ts";
 import type { BothRoutes } from "./resolve.ts";
-import { decideRelayed, type RelayedDecision } from "./userspace.ts";
 
 /** What each mode makes of a packet. */
 export const judges: Readonly<Record<Mode, (routes: Routes, packet: Packet) => RelayedDecision>> = {

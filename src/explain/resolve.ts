@@ -5,7 +5,7 @@ import { type Address, contains, type Family, families, familyOf, isLoopback } f
 import type { ServicePort } from "../model/snapshot.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { type From, somebodyOutside, type To } from "./ask.ts";
+import { type From, somebodyOutside, type To } from "./question.ts";
 
 export type BothRoutes = Readonly<Record<Family, Routes>>;
 

@@ -1,12 +1,12 @@
 // The way of a packet in words: which Service, which policy, who may answer, who was left out and why, what the client sees.
 import { joinHostPort } from "../model/address.ts";
 import { type Endpoint, endpointKey, portLabel } from "../model/snapshot.ts";
+import type { RelayedDecision, RelayedOutcome } from "../modes/userspace/decide.ts";
 import { type Choice, type Decision, decide, type Packet } from "../routing/decide.ts";
 import { isLocal } from "../routing/pools.ts";
 import { printFrontend } from "../routing/print-frontend.ts";
 import type { PortRoutes, Route, Routes } from "../routing/routes.ts";
 import type { Traits } from "../routing/traits.ts";
-import type { RelayedDecision, RelayedOutcome } from "./userspace.ts";
 
 export type Candidate = {
   readonly endpoint: string;

@@ -10,9 +10,9 @@ import {
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
-import type { To } from "./ask.ts";
+import { portTold, type ToldPort, tellPort } from "./port-json.ts";
+import type { To } from "./question.ts";
 import type { Sender } from "./resolve.ts";
-import { portTold, type ToldPort, tellPort } from "./told-port.ts";
 
 type FamilyView = Pick<FamilySnapshot, "serviceCIDRs"> & { readonly ports: readonly ToldPort[] };
 

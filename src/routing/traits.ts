@@ -34,7 +34,7 @@ export const nftablesTraits: Traits = {
   shortCut: true,
 };
 
-/** As far as rules and relays decide; what a relay adds to that, `explain/userspace.ts` knows. */
+/** As far as rules and relays decide; what a relay adds to that, `modes/userspace/decide.ts` knows. */
 export const userspaceTraits: Traits = {
   undefinedPort: "pass",
   unallocatedAddress: "pass",
@@ -59,7 +59,7 @@ export const iptablesTraits: Traits = {
   shortCut: true,
 };
 
-/** As far as addresses decide; what virtual servers make of policies, `explain/ipvs.ts` knows. */
+/** As far as addresses decide; what virtual servers make of policies, `modes/ipvs/decide.ts` knows. */
 export const ipvsTraits: Traits = {
   undefinedPort: "reject",
   unallocatedAddress: "pass",

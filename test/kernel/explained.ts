@@ -1,8 +1,8 @@
 // Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
 
 import type { Mode } from "../../src/config/modes.ts";
-import { parseFrom, parseTo } from "../../src/explain/ask.ts";
 import { judges } from "../../src/explain/node-routes.ts";
+import { parseFrom, parseTo } from "../../src/explain/question.ts";
 import { type BothRoutes, questionOf, type Sender } from "../../src/explain/resolve.ts";
 import { type Candidate, type Trace, traceOf } from "../../src/explain/trace.ts";
 import { familyOf, joinHostPort } from "../../src/model/address.ts";

@@ -2,12 +2,12 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { walkNftables } from "../../src/explain/nftables.ts";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
 import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
 import { withChainsNamed } from "../../src/modes/nftables/recognised.ts";
+import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { print } from "../../src/plan/nftables/print.ts";

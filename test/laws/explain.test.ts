@@ -2,13 +2,13 @@
 // without a reason.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rulesetOf, walkIptables } from "../../src/explain/iptables.ts";
-import { walkNftables } from "../../src/explain/nftables.ts";
 import { printTrace } from "../../src/explain/print.ts";
 import { type Trace, trace } from "../../src/explain/trace.ts";
 import { type Endpoint, endpointKey } from "../../src/model/snapshot.ts";
 import { compile as compileIptables } from "../../src/modes/iptables/compile.ts";
+import { rulesetOf, walkIptables } from "../../src/modes/iptables/walk.ts";
 import { compile as compileNftables } from "../../src/modes/nftables/compile.ts";
+import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { unfold } from "../../src/plan/nftables/plan.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { iptablesTraits, nftablesTraits } from "../../src/routing/traits.ts";

@@ -3,10 +3,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/settings.ts";
-import { rulesetOf, rulesetOnHost, walkIptables } from "../../src/explain/iptables.ts";
 import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
 import type { Endpoint, ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/iptables/compile.ts";
+import { rulesetOf, rulesetOnHost, walkIptables } from "../../src/modes/iptables/walk.ts";
 import { adopt } from "../../src/plan/iptables/adopt.ts";
 import { diff, isEmptyPatch } from "../../src/plan/iptables/diff.ts";
 import { print } from "../../src/plan/iptables/print.ts";

@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/settings.ts";
-import { viewOfPlan, walkIpvs } from "../../src/explain/ipvs-walk.ts";
 import { MemoryIpvsHost } from "../../src/host/ipvs/memory.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile, type IpvsOptions } from "../../src/modes/ipvs/compile.ts";
+import { viewOfPlan, walkIpvs } from "../../src/modes/ipvs/walk.ts";
 import { adopt } from "../../src/plan/ipvs/adopt.ts";
 import { type Change, diff } from "../../src/plan/ipvs/diff.ts";
 import type { Draining } from "../../src/plan/ipvs/drain.ts";

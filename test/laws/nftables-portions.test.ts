@@ -1,11 +1,11 @@
 // A change in portions: it leads where the whole change does, and in between no packet meets a half-built Service.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { walkNftables } from "../../src/explain/nftables.ts";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
 import { endpointKey } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
 import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
+import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { diff } from "../../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { after, portions } from "../../src/plan/nftables/portions.ts";

@@ -2,11 +2,11 @@
 // big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { walkNftables } from "../../src/explain/nftables.ts";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile, compileTable } from "../../src/modes/nftables/compile.ts";
 import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
+import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { countOperations, diff } from "../../src/plan/nftables/diff.ts";
 import { onto, settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";

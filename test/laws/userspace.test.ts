@@ -2,12 +2,12 @@
 // where one big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rulesetOf } from "../../src/explain/iptables.ts";
-import { walkRelayed } from "../../src/explain/relayed-walk.ts";
 import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
+import { rulesetOf } from "../../src/modes/iptables/walk.ts";
 import { compile } from "../../src/modes/userspace/compile.ts";
 import { socketsIn, wantedRelays } from "../../src/modes/userspace/relays.ts";
+import { walkRelayed } from "../../src/modes/userspace/walk.ts";
 import { adopt } from "../../src/plan/iptables/adopt.ts";
 import { diff } from "../../src/plan/iptables/diff.ts";
 import type { HostTables, IptablesPlan } from "../../src/plan/iptables/types.ts";

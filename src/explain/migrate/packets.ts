@@ -3,12 +3,12 @@
 import type { Mode } from "../../config/modes.ts";
 import { families, joinHostPort } from "../../model/address.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
+import type { RelayedDecision, RelayedOutcome } from "../../modes/userspace/decide.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { judges } from "../node-routes.ts";
 import type { BothRoutes } from "../resolve.ts";
-import type { RelayedDecision, RelayedOutcome } from "../userspace.ts";
 import { type Probe, probesOf, type Subject, unallocatedProbe, type Who } from "./probes.ts";
 
 /** One mode with the Routes of the node under its settings. */

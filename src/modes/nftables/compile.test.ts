@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import type { FamilySettings } from "../../config/settings.ts";
-import { walkNftables } from "../../explain/nftables.ts";
 import { keyed } from "../../model/keyed.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { countOperations, diff } from "../../plan/nftables/diff.ts";
@@ -11,6 +10,7 @@ import { printElements, printStatements } from "../../plan/nftables/print.ts";
 import type { NftTable } from "../../plan/nftables/types.ts";
 import { route } from "../../routing/routes.ts";
 import { compile } from "./compile.ts";
+import { walkNftables } from "./walk.ts";
 
 const near = endpoint("10.180.0.1:8080");
 const far = endpoint("10.180.1.1:8080");

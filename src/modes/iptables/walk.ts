@@ -1,10 +1,17 @@
 // Walks a packet through iptables tables as the kernel would, and keeps the steps.
-import { type Address, contains, type Family, hostCidr, isLoopback } from "../model/address.ts";
-import { parseRule } from "../plan/iptables/parse-rule.ts";
-import { chainsOf } from "../plan/iptables/plan.ts";
-import { savedRule } from "../plan/iptables/text.ts";
-import type { ChainName, HostTables, IptablesPlan, Match, Rule, TableName } from "../plan/iptables/types.ts";
-import type { Packet } from "../routing/decide.ts";
+import { type Address, contains, type Family, hostCidr, isLoopback } from "../../model/address.ts";
+import { parseRule } from "../../plan/iptables/parse-rule.ts";
+import { chainsOf } from "../../plan/iptables/plan.ts";
+import { savedRule } from "../../plan/iptables/text.ts";
+import type {
+  ChainName,
+  HostTables,
+  IptablesPlan,
+  Match,
+  Rule,
+  TableName,
+} from "../../plan/iptables/types.ts";
+import type { Packet } from "../../routing/decide.ts";
 
 /** One rule that applied, as `iptables-save` prints it. */
 export type IptablesStep = { readonly table: TableName; readonly chain: ChainName; readonly rule: string };

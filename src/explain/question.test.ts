@@ -1,6 +1,6 @@
 // Tests of what a user may say to explain, and of the answers to mistakes.
 import { describe, expect, it } from "vitest";
-import { parseFrom, parseTo } from "./ask.ts";
+import { parseFrom, parseTo } from "./question.ts";
 
 describe("who sends", () => {
   it.each([

@@ -1,8 +1,17 @@
 // Walks a packet through an nftables table as the kernel would, and keeps the steps.
-import { addressBytes, contains, isLoopback, parseCidr } from "../model/address.ts";
-import { printSlotKey, printStatements } from "../plan/nftables/print.ts";
-import type { Asked, Backend, Chain, Field, Hook, NftTable, Rule, Verdict } from "../plan/nftables/types.ts";
-import type { Packet } from "../routing/decide.ts";
+import { addressBytes, contains, isLoopback, parseCidr } from "../../model/address.ts";
+import { printSlotKey, printStatements } from "../../plan/nftables/print.ts";
+import type {
+  Asked,
+  Backend,
+  Chain,
+  Field,
+  Hook,
+  NftTable,
+  Rule,
+  Verdict,
+} from "../../plan/nftables/types.ts";
+import type { Packet } from "../../routing/decide.ts";
 
 /** One rule that applied, as `nft list` shows it, and the element that made it apply. */
 export type NftStep = { readonly chain: string; readonly rule: string; readonly element: string | null };

@@ -1,10 +1,10 @@
 // What ipvs mode makes of a packet: virtual servers know no senders, and without endpoints they refuse.
-import type { FamilySettings } from "../config/settings.ts";
-import { type Address, contains } from "../model/address.ts";
-import { type Decision, decide, type Packet } from "../routing/decide.ts";
-import type { Pool } from "../routing/pools.ts";
-import type { PortRoutes, Route, Routes, Target } from "../routing/routes.ts";
-import { ipvsTraits } from "../routing/traits.ts";
+import type { FamilySettings } from "../../config/settings.ts";
+import { type Address, contains } from "../../model/address.ts";
+import { type Decision, decide, type Packet } from "../../routing/decide.ts";
+import type { Pool } from "../../routing/pools.ts";
+import type { PortRoutes, Route, Routes, Target } from "../../routing/routes.ts";
+import { ipvsTraits } from "../../routing/traits.ts";
 
 export function decideServed(routes: Routes, packet: Packet): Decision {
   const decision = decide(asServed(routes, packet), ipvsTraits, packet);

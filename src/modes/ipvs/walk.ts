@@ -1,8 +1,8 @@
 // Walks a packet through virtual servers, IP sets and the rules that look at them, as the kernel would.
-import { type Address, contains, hostCidr } from "../model/address.ts";
-import { serverKey } from "../plan/ipvs/names.ts";
-import type { DestinationId, Entry, IpvsPlan, IpvsState, ServerKey, SetName } from "../plan/ipvs/types.ts";
-import type { Packet } from "../routing/decide.ts";
+import { type Address, contains, hostCidr } from "../../model/address.ts";
+import { serverKey } from "../../plan/ipvs/names.ts";
+import type { DestinationId, Entry, IpvsPlan, IpvsState, ServerKey, SetName } from "../../plan/ipvs/types.ts";
+import type { Packet } from "../../routing/decide.ts";
 import {
   type IptablesWalk,
   isLocal,
@@ -14,7 +14,7 @@ import {
   type State,
   type Surroundings,
   startOf,
-} from "./iptables.ts";
+} from "../iptables/walk.ts";
 
 /** What decides about a packet, wanted or held. */
 export type IpvsView = {

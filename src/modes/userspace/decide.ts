@@ -1,8 +1,8 @@
 // What userspace mode makes of a packet: where other modes lead it on, a relay of this node takes it.
-import { type Address, isLoopback } from "../model/address.ts";
-import { type Decision, decide, type Packet } from "../routing/decide.ts";
-import type { Routes } from "../routing/routes.ts";
-import { userspaceTraits } from "../routing/traits.ts";
+import { type Address, isLoopback } from "../../model/address.ts";
+import { type Decision, decide, type Packet } from "../../routing/decide.ts";
+import type { Routes } from "../../routing/routes.ts";
+import { userspaceTraits } from "../../routing/traits.ts";
 
 export type RelayedDecision = Omit<Decision, "outcome"> & { readonly outcome: RelayedOutcome };
 

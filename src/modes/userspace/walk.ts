@@ -1,10 +1,10 @@
 // Walks a packet through the rules of userspace mode to a relay, and through the relay to endpoints.
-import type { FamilySettings } from "../config/settings.ts";
-import { isLoopback } from "../model/address.ts";
-import { type Door, poolBehind } from "../modes/userspace/doors.ts";
-import type { OpenRelays, RelayedPort } from "../modes/userspace/relays.ts";
-import type { Packet } from "../routing/decide.ts";
-import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "./iptables.ts";
+import type { FamilySettings } from "../../config/settings.ts";
+import { isLoopback } from "../../model/address.ts";
+import type { Packet } from "../../routing/decide.ts";
+import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "../iptables/walk.ts";
+import { type Door, poolBehind } from "./doors.ts";
+import type { OpenRelays, RelayedPort } from "./relays.ts";
 
 /** close: a socket of the node takes it and gives it to nobody. */
 export type RelayedWalk = Omit<IptablesWalk, "outcome"> & {
