@@ -8,9 +8,9 @@ import { milliseconds } from "../config/units/duration.ts";
 import { quantityValue } from "../config/units/quantity.ts";
 import { gitVersion, rawVersion } from "../config/version.ts";
 import { writeConfig } from "../config/write.ts";
+import type { WatchedFile } from "../daemon/config-file.ts";
+import type { DaemonOptions } from "../daemon/daemon.ts";
 import { type LogSettings, type LogWorld, type OpenLog, openLog } from "../observe/log/log.ts";
-import type { WatchedFile } from "./config-file.ts";
-import type { DaemonOptions } from "./daemon.ts";
 
 /** Everything the command needs of the machine. */
 export type CommandWorld = LogWorld & {

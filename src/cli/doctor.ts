@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { decodeConfig } from "../config/decode.ts";
 import type { FileConfig } from "../config/fields.ts";
 import type { Mode } from "../config/modes.ts";
+import { readLocalAddresses } from "../daemon/node-settings.ts";
 import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
 import { readinessFor } from "../inspect/readiness.ts";
@@ -20,7 +21,6 @@ import {
 } from "./look.ts";
 import { knownMode, modeNames } from "./look-config.ts";
 import { alternatives, Mistake, withMistakes } from "./mistake.ts";
-import { readLocalAddresses } from "./node-settings.ts";
 import { outputOf } from "./output.ts";
 import type { OwnFlags } from "./own-flags.ts";
 

@@ -1,9 +1,9 @@
 // The drop-in executable: kube-proxy's flags and nothing else.
 import "./inspector-signal.ts";
 import { constants } from "node:os";
+import { signalReason } from "../daemon/signals.ts";
 import { runCommand } from "./command.ts";
 import { exitWith } from "./exit.ts";
-import { signalReason } from "./signals.ts";
 import { commandWorld } from "./world.ts";
 
 // As kube-proxy, it is ended by the signal itself and leaves the rules in place; before that it is logged. The first

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { gitVersion } from "../config/version.ts";
+import { readLocalAddresses } from "../daemon/node-settings.ts";
+import { isTcpLiberal, tcpLiberalFile } from "../daemon/start.ts";
 import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import { senderText, type To } from "../explain/question.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
@@ -29,10 +31,8 @@ import type { Arguments } from "./arguments.ts";
 import { daemonNetns } from "./daemon-netns.ts";
 import { lookConfig } from "./look-config.ts";
 import { few, Mistake } from "./mistake.ts";
-import { readLocalAddresses } from "./node-settings.ts";
 import type { OwnFlags } from "./own-flags.ts";
 import { type ProgressWorld, type ReportingDisk, withProgress } from "./read-progress.ts";
-import { isTcpLiberal, tcpLiberalFile } from "./start-up.ts";
 
 /** Flags of every command that looks. */
 export const lookFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;

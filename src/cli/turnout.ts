@@ -1,8 +1,8 @@
 // The tool: runs the command that was asked for.
 import "./inspector-signal.ts";
+import { signalReason } from "../daemon/signals.ts";
 import { dispatch } from "./dispatch.ts";
 import { exitWith } from "./exit.ts";
-import { signalReason } from "./signals.ts";
 import { commandWorld } from "./world.ts";
 
 exitWith(dispatch(process.argv.slice(2), commandWorld(), untilInterrupted));

@@ -1,10 +1,10 @@
 // The real machine as the commands see it.
 import { writeFile } from "node:fs/promises";
+import { openConfigFile } from "../daemon/config-file.ts";
+import { runDaemon } from "../daemon/daemon.ts";
 import { printable } from "../model/printable.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { CommandWorld } from "./command.ts";
-import { openConfigFile } from "./config-file.ts";
-import { runDaemon } from "./daemon.ts";
 import { missingRights } from "./rights.ts";
 
 /** Set by the build. */

@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readLocalAddresses } from "../../src/cli/node-settings.ts";
 import { completeConfig } from "../../src/config/complete.ts";
+import { readLocalAddresses } from "../../src/daemon/node-settings.ts";
 import { nodeRoutes } from "../../src/explain/node-routes.ts";
 import type { BothRoutes } from "../../src/explain/resolve.ts";
 import { familyOf } from "../../src/model/address.ts";

@@ -4,7 +4,7 @@ import {
   followLocalAddresses,
   type LocalAddresses,
   readLocalAddresses,
-} from "../../src/cli/node-settings.ts";
+} from "../../src/daemon/node-settings.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.runIf(isRoot)("addresses of the node", () => {

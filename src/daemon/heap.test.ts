@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import { tidyAfterLargeSyncs } from "./tidy.ts";
+import { tidyAfterLargeSyncs } from "./heap.ts";
 
 it("memory is given back in two rounds, half a second behind the last of several large Syncs", () => {
   const clock = manualClock();

@@ -1,6 +1,6 @@
 // What the kernel's settings mean at the start.
 import { expect, it } from "vitest";
-import { isTcpLiberal } from "./start-up.ts";
+import { isTcpLiberal } from "./start.ts";
 
 it.each([
   ["1", true],

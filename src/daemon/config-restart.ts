@@ -8,7 +8,7 @@ import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import { modesAtWork } from "../modes/index.ts";
 import type { NodeSettings } from "./node-settings.ts";
-import { conntrackTargetsOf, doubtsOf } from "./start-up.ts";
+import { conntrackTargetsOf, doubtsOf } from "./start.ts";
 
 export type NodeToday = {
   readonly settings: NodeSettings;

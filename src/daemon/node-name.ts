@@ -1,13 +1,13 @@
 // The name of this node: configured, or that of the machine, or the one that the files define.
 import { hostname } from "node:os";
+import { few } from "../cli/mistake.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { nodeNameOf } from "../config/resolve.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { SourceSpec } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
 import type { World } from "../sources/world.ts";
-import { few } from "./mistake.ts";
-import { StartError } from "./start-up.ts";
+import { StartError } from "./start.ts";
 
 /** Throws StartError when it cannot be told, or when files define Nodes and none of this name. */
 export async function ownNodeName(

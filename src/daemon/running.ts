@@ -25,14 +25,14 @@ import type { RequestFacts, World } from "../sources/world.ts";
 import { type FinishedSync, type FlowSweep, FlowSweeper, type FlowSweepOptions } from "../sync/flows.ts";
 import { openLoop } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
-import { followConfig, type Restart, readText } from "./config-changes.ts";
 import { reasonNotToRestart } from "./config-restart.ts";
+import { followConfig, type Restart, readText } from "./config-watch.ts";
 import type { DaemonOptions } from "./daemon.ts";
+import { tidyAfterLargeSyncs } from "./heap.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
-import { observationOf } from "./observation.ts";
-import { doubtsOf, raiseOomScore, tellDoubts } from "./start-up.ts";
-import { waitFor } from "./start-up-status.ts";
-import { tidyAfterLargeSyncs } from "./tidy.ts";
+import { doubtsOf, raiseOomScore, tellDoubts } from "./start.ts";
+import { waitFor } from "./startup-status.ts";
+import { observationOf } from "./telemetry.ts";
 
 export type RunningParts = {
   readonly world: World;
@@ -165,7 +165,7 @@ export class Running {
     if (this.#spec.kind === "api") this.#observation.follow(source);
     this.#observation.events.record("Starting", { kind: "Node", name: nodeName }, "");
     this.#log
-      .in("cli/running.ts")
+      .in("daemon/running.ts")
       .info("Waiting for the first lists of Services, EndpointSlices and ServiceCIDRs");
     const looping = loop.run(signal);
     try {
@@ -200,7 +200,7 @@ export class Running {
       );
       return;
     }
-    const log = this.#log.in("cli/config-changes.ts");
+    const log = this.#log.in("daemon/config-watch.ts");
     const doubts = () => doubtsOf(settings, node, families.length === 2);
     const apply = async (next: ValidConfig) => {
       const [before, known] = [settings.config, new Set(doubts().map(({ message }) => message))];

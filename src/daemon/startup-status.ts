@@ -9,7 +9,7 @@ import { type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { TellWait } from "../sources/wait-for-node.ts";
 import type { DaemonOptions } from "./daemon.ts";
-import { logWait } from "./start-up-log.ts";
+import { logWait } from "./start-log.ts";
 
 export class StartUpStatus {
   readonly facts: StatusFacts;

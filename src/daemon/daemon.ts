@@ -22,9 +22,9 @@ import { ownNodeName } from "./node-name.ts";
 import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
 import { Running } from "./running.ts";
 import { signalOf } from "./signals.ts";
-import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start-up.ts";
-import { logStart, logSysctl } from "./start-up-log.ts";
-import { StartUpStatus } from "./start-up-status.ts";
+import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start.ts";
+import { logStart, logSysctl } from "./start-log.ts";
+import { StartUpStatus } from "./startup-status.ts";
 import { compileLater } from "./v8.ts";
 
 export type DaemonOptions = {
@@ -56,7 +56,7 @@ export type DaemonOptions = {
 
 /** Resolves with the exit code. */
 export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Promise<number> {
-  const log = options.log.log.in("cli/daemon.ts");
+  const log = options.log.log.in("daemon/daemon.ts");
   compileLater();
   signal.addEventListener("abort", () => logSignal(options.log, signal.reason), { once: true });
   try {
@@ -72,7 +72,7 @@ export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Pr
 function logSignal({ log, flush }: OpenLog, reason: unknown): void {
   const signal = signalOf(reason);
   if (signal === null) return;
-  log.in("cli/daemon.ts").info("Received a signal; exiting, rules stay in place", { signal });
+  log.in("daemon/daemon.ts").info("Received a signal; exiting, rules stay in place", { signal });
   flush();
 }
 
@@ -109,7 +109,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   const nodeName = await ownNodeName(config, spec, world, log);
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
-  const startLog = log.in("cli/start-up.ts");
+  const startLog = log.in("daemon/start.ts");
   const startUp = new StartUpStatus(options, spec, nodeName, startLog);
   const status = new StatusSocket(options.statusSocket ?? "", startUp.answering, log);
   await status.open();

@@ -20,7 +20,7 @@ import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";
 import { type Patience, type TellWait, waitForNode } from "../sources/wait-for-node.ts";
 import type { NodeSettings } from "./node-settings.ts";
-import { logNode, logSettings, logSysctl } from "./start-up-log.ts";
+import { logNode, logSettings, logSysctl } from "./start-log.ts";
 
 /** Something the machine or the cluster lacks that we cannot start without. */
 export class StartError extends Error {}
