@@ -1,9 +1,5 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
 import { compareRoutes, printComparison } from "../explain/compare.ts";
-import type { Family } from "../model/address.ts";
-import { differences } from "../modes/differences.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
 import {
   askRelays,
   fileProblems,
@@ -18,7 +14,11 @@ import {
   type Seen,
   unknownNode,
   unreadable,
-} from "./look.ts";
+} from "../inspect/target.ts";
+import type { Family } from "../model/address.ts";
+import { differences } from "../modes/differences.ts";
+import { readArguments } from "./arguments.ts";
+import type { CommandWorld } from "./command.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 

@@ -7,8 +7,6 @@ import { readLocalAddresses } from "../daemon/node-settings.ts";
 import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
 import { readinessFor } from "../inspect/readiness.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
 import {
   fileProblems,
   isPlayground,
@@ -18,8 +16,10 @@ import {
   noServices,
   placeOf,
   unreadable,
-} from "./look.ts";
-import { knownMode, modeNames } from "./look-config.ts";
+} from "../inspect/target.ts";
+import { knownMode, modeNames } from "../inspect/target-config.ts";
+import { readArguments } from "./arguments.ts";
+import type { CommandWorld } from "./command.ts";
 import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 import type { OwnFlags } from "./own-flags.ts";

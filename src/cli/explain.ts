@@ -5,11 +5,7 @@ import { printTrace } from "../explain/print.ts";
 import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/question.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
-import { type Family, familyOf } from "../model/address.ts";
-import { CannotReach } from "../sources/source.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { lookAtKernel, printKernel } from "./kernel-view.ts";
+import { lookAtKernel, printKernel } from "../inspect/kernel-view.ts";
 import {
   askApi,
   fileProblems,
@@ -20,7 +16,11 @@ import {
   lookHelp,
   lookSwitches,
   unknownNode,
-} from "./look.ts";
+} from "../inspect/target.ts";
+import { type Family, familyOf } from "../model/address.ts";
+import { CannotReach } from "../sources/source.ts";
+import { readArguments } from "./arguments.ts";
+import type { CommandWorld } from "./command.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 

@@ -1,6 +1,7 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
 import type { Mode } from "../config/modes.ts";
+import { knownMode } from "../inspect/target-config.ts";
 import { Failure } from "../playground/api/failure.ts";
 import { CannotStart } from "../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
@@ -10,7 +11,6 @@ import { TerminalView } from "../playground/terminal.ts";
 import { makeTour } from "../playground/tour.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { knownMode } from "./look-config.ts";
 import { Mistake, whyUnreadable, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 import type { OwnFlags } from "./own-flags.ts";

@@ -1,11 +1,5 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
 import { closest } from "../config/closest.ts";
-import { families } from "../model/address.ts";
-import { printProblem } from "../model/problem.ts";
-import { printRoutes } from "../routing/print.ts";
-import type { Routes } from "../routing/routes.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
 import {
   lookAt,
   lookFlags,
@@ -16,7 +10,13 @@ import {
   type Seen,
   unknownNode,
   unreadable,
-} from "./look.ts";
+} from "../inspect/target.ts";
+import { families } from "../model/address.ts";
+import { printProblem } from "../model/problem.ts";
+import { printRoutes } from "../routing/print.ts";
+import type { Routes } from "../routing/routes.ts";
+import { readArguments } from "./arguments.ts";
+import type { CommandWorld } from "./command.ts";
 import { alternatives, Mistake, withMistakes } from "./mistake.ts";
 import { renderedBy } from "./rendered.ts";
 

@@ -1,11 +1,12 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
+
+import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../inspect/target.ts";
 import { printableLine } from "../model/printable.ts";
 import { printProblem } from "../model/problem.ts";
 import { saveHeap } from "../observe/ask.ts";
 import { defaultStatusSocket, type Status } from "../observe/status.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandWorld } from "./command.ts";
-import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "./look.ts";
 import { Mistake, withMistakes } from "./mistake.ts";
 import { outputOf } from "./output.ts";
 

@@ -1,12 +1,12 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
 import { readFileSync } from "node:fs";
+import { alternatives, Mistake, whyUnreadable } from "../cli/mistake.ts";
+import type { OwnFlags } from "../cli/own-flags.ts";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
 import { inMode, type ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
 import { defaultConfig, judges } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
-import { alternatives, Mistake, whyUnreadable } from "./mistake.ts";
-import type { OwnFlags } from "./own-flags.ts";
 
 /** `told`: the configuration of the daemon that was asked; null without one. */
 export function lookConfig(given: OwnFlags, told: string | null): ValidConfig {

@@ -2,6 +2,9 @@
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import type { Arguments } from "../cli/arguments.ts";
+import { few, Mistake } from "../cli/mistake.ts";
+import type { OwnFlags } from "../cli/own-flags.ts";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { gitVersion } from "../config/version.ts";
@@ -27,12 +30,9 @@ import { openApi, parseSourceSpec, type SourceSpec, sourceText, userAgentOf } fr
 import { nodeNames } from "../sources/node-names.ts";
 import { CannotReach } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
-import type { Arguments } from "./arguments.ts";
 import { daemonNetns } from "./daemon-netns.ts";
-import { lookConfig } from "./look-config.ts";
-import { few, Mistake } from "./mistake.ts";
-import type { OwnFlags } from "./own-flags.ts";
 import { type ProgressWorld, type ReportingDisk, withProgress } from "./read-progress.ts";
+import { lookConfig } from "./target-config.ts";
 
 /** Flags of every command that looks. */
 export const lookFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;

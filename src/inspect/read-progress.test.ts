@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { CommandWorld } from "../cli/command.ts";
+import { render } from "../cli/render.ts";
 import { hastyDisk } from "../sources/files/disk.ts";
-import type { CommandWorld } from "./command.ts";
 import { withProgress } from "./read-progress.ts";
-import { render } from "./render.ts";
 
 /** Each file takes this long to read. */
 function diskOf(bytes: number, tookMs: number, isTerminal = false) {

@@ -27,7 +27,7 @@ import { type RelayedWalk, walkRelayed } from "../modes/userspace/walk.ts";
 import type { Asked } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { askRelays, type Look, placeOf } from "./look.ts";
+import { askRelays, type Look, placeOf } from "./target.ts";
 
 export type KernelView = {
   /** Whether every way through the rules the kernel holds is one we want, and the other way round. */
