@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CommandWorld } from "../src/cli/command.ts";
-import { diff } from "../src/cli/diff.ts";
-import { doctor } from "../src/cli/doctor.ts";
-import { explain } from "../src/cli/explain.ts";
-import { render } from "../src/cli/render.ts";
+import { diff } from "../src/cli/commands/diff.ts";
+import { doctor } from "../src/cli/commands/doctor.ts";
+import { explain } from "../src/cli/commands/explain.ts";
+import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
+import { render } from "../src/cli/commands/render.ts";
 
 let folder: string;
 beforeEach(() => {

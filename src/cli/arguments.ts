@@ -1,7 +1,7 @@
 // The arguments of our own commands: flags with a value, switches, and words. What is mistyped is answered by an example.
 import { closest } from "../config/closest.ts";
-import { Mistake } from "./mistake.ts";
 import type { OwnFlags } from "./own-flags.ts";
+import { Mistake } from "./usage-error.ts";
 
 export type Allowed = {
   readonly flags: readonly string[];

@@ -1,7 +1,7 @@
 // Finds the command that was asked for; a name that is none is answered by the nearest one.
 import { closest } from "../config/closest.ts";
-import type { CommandWorld } from "./command.ts";
-import { type Command, commands, overview } from "./commands.ts";
+import { type Command, commands, overview } from "./commands/index.ts";
+import type { CommandWorld } from "./commands/kube-proxy.ts";
 
 /** `signal` is asked for when a command runs. */
 export function dispatch(

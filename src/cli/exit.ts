@@ -1,6 +1,6 @@
 // How a program ends: with the code its command resolves with.
 import { printable } from "../model/printable.ts";
-import { printBug } from "./bug.ts";
+import { printBug } from "./crash.ts";
 
 /** A bug, wherever it shows, ends it with 2; so does a command that waits for something that cannot come any more. */
 export function exitWith(code: Promise<number>): void {

@@ -2,9 +2,9 @@
 import "./inspector-signal.ts";
 import { constants } from "node:os";
 import { signalReason } from "../daemon/signals.ts";
-import { runCommand } from "./command.ts";
+import { runCommand } from "./commands/kube-proxy.ts";
 import { exitWith } from "./exit.ts";
-import { commandWorld } from "./world.ts";
+import { commandWorld } from "./io.ts";
 
 // As kube-proxy, it is ended by the signal itself and leaves the rules in place; before that it is logged. The first
 // process of a container exits instead: the kernel does not let it be ended by a signal.

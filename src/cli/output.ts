@@ -1,6 +1,7 @@
 // What `-o` may say where there are two ways to print.
-import { Mistake } from "./mistake.ts";
+
 import type { OwnFlags } from "./own-flags.ts";
+import { Mistake } from "./usage-error.ts";
 
 export function outputOf({ o, output = "text" }: OwnFlags): "text" | "json" {
   const text = o ?? output;

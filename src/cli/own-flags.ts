@@ -1,5 +1,5 @@
 // Takes the flags of our own commands out of a command line; what is left belongs to somebody else.
-import { Mistake } from "./mistake.ts";
+import { Mistake } from "./usage-error.ts";
 
 export type OwnFlags = Readonly<Record<string, string | undefined>>;
 

@@ -3,7 +3,7 @@ import "./inspector-signal.ts";
 import { signalReason } from "../daemon/signals.ts";
 import { dispatch } from "./dispatch.ts";
 import { exitWith } from "./exit.ts";
-import { commandWorld } from "./world.ts";
+import { commandWorld } from "./io.ts";
 
 exitWith(dispatch(process.argv.slice(2), commandWorld(), untilInterrupted));
 

@@ -1,6 +1,6 @@
 // The name of this node: configured, or that of the machine, or the one that the files define.
 import { hostname } from "node:os";
-import { few } from "../cli/mistake.ts";
+import { few } from "../cli/usage-error.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { nodeNameOf } from "../config/resolve.ts";
 import type { Log } from "../observe/log/log.ts";

@@ -1,7 +1,7 @@
 // The network namespace of a daemon: the same as ours, one that we may enter, or one that needs nsenter.
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Mistake } from "../cli/mistake.ts";
+import { Mistake } from "../cli/usage-error.ts";
 import { networkNamespace, type Status } from "../observe/status.ts";
 
 /** Its path; absent when it is ours. Throws Mistake when it is another one that we cannot enter. */

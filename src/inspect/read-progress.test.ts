@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { CommandWorld } from "../cli/command.ts";
-import { render } from "../cli/render.ts";
+import type { CommandWorld } from "../cli/commands/kube-proxy.ts";
+import { render } from "../cli/commands/render.ts";
 import { hastyDisk } from "../sources/files/disk.ts";
 import { withProgress } from "./read-progress.ts";
 

@@ -1,7 +1,7 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
 import { readFileSync } from "node:fs";
-import { alternatives, Mistake, whyUnreadable } from "../cli/mistake.ts";
 import type { OwnFlags } from "../cli/own-flags.ts";
+import { alternatives, Mistake, whyUnreadable } from "../cli/usage-error.ts";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
 import { inMode, type ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";

@@ -1,8 +1,8 @@
 // The command kube-proxy: what it prints, writes and returns, in a world of memory.
 import { describe, expect, it } from "vitest";
-import { manualClock } from "../../test/support/manual-clock.ts";
-import type { DaemonOptions } from "../daemon/daemon.ts";
-import { type CommandWorld, runCommand } from "./command.ts";
+import { manualClock } from "../../../test/support/manual-clock.ts";
+import type { DaemonOptions } from "../../daemon/daemon.ts";
+import { type CommandWorld, runCommand } from "./kube-proxy.ts";
 
 const header = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 

@@ -4,7 +4,7 @@ import { openConfigFile } from "../daemon/config-file.ts";
 import { runDaemon } from "../daemon/daemon.ts";
 import { printable } from "../model/printable.ts";
 import { systemClock } from "../observe/clock.ts";
-import type { CommandWorld } from "./command.ts";
+import type { CommandWorld } from "./commands/kube-proxy.ts";
 import { missingRights } from "./rights.ts";
 
 /** Set by the build. */

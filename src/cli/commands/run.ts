@@ -1,12 +1,12 @@
 // `turnout run`: the daemon of kube-proxy with a few settings of our own.
-import { readFlags } from "../config/flags/read.ts";
-import { type DaemonOptions, runDaemon } from "../daemon/daemon.ts";
-import { filesHint } from "../inspect/target.ts";
-import { defaultStatusSocket } from "../observe/status.ts";
-import { parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
-import { type CommandWorld, runCommand } from "./command.ts";
-import { alternatives, Mistake, withMistakes } from "./mistake.ts";
-import { type OwnFlags, splitOwnFlags } from "./own-flags.ts";
+import { readFlags } from "../../config/flags/read.ts";
+import { type DaemonOptions, runDaemon } from "../../daemon/daemon.ts";
+import { filesHint } from "../../inspect/target.ts";
+import { defaultStatusSocket } from "../../observe/status.ts";
+import { parseSourceSpec, type SourceSpec, userAgentOf } from "../../sources/index.ts";
+import { type OwnFlags, splitOwnFlags } from "../own-flags.ts";
+import { alternatives, Mistake, withMistakes } from "../usage-error.ts";
+import { type CommandWorld, runCommand } from "./kube-proxy.ts";
 
 const own = {
   source: "where cluster state comes from: api (default), kubeconfig:PATH, files:PATH[,PATH…] or a URL",

@@ -1,12 +1,12 @@
 // `turnout doctor migrate`: what a change of mode would change on a node, for whom, and what to do about it.
 import { readFileSync } from "node:fs";
-import { decodeConfig } from "../config/decode.ts";
-import type { FileConfig } from "../config/fields.ts";
-import type { Mode } from "../config/modes.ts";
-import { readLocalAddresses } from "../daemon/node-settings.ts";
-import { adviceFor, type NodeRemark, printReport } from "../explain/migrate/print.ts";
-import { fileOf, type Report, reportOf } from "../explain/migrate/report.ts";
-import { readinessFor } from "../inspect/readiness.ts";
+import { decodeConfig } from "../../config/decode.ts";
+import type { FileConfig } from "../../config/fields.ts";
+import type { Mode } from "../../config/modes.ts";
+import { readLocalAddresses } from "../../daemon/node-settings.ts";
+import { adviceFor, type NodeRemark, printReport } from "../../explain/migrate/print.ts";
+import { fileOf, type Report, reportOf } from "../../explain/migrate/report.ts";
+import { readinessFor } from "../../inspect/readiness.ts";
 import {
   fileProblems,
   isPlayground,
@@ -16,13 +16,13 @@ import {
   noServices,
   placeOf,
   unreadable,
-} from "../inspect/target.ts";
-import { knownMode, modeNames } from "../inspect/target-config.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { alternatives, Mistake, withMistakes } from "./mistake.ts";
-import { outputOf } from "./output.ts";
-import type { OwnFlags } from "./own-flags.ts";
+} from "../../inspect/target.ts";
+import { knownMode, modeNames } from "../../inspect/target-config.ts";
+import { readArguments } from "../arguments.ts";
+import { outputOf } from "../output.ts";
+import type { OwnFlags } from "../own-flags.ts";
+import { alternatives, Mistake, withMistakes } from "../usage-error.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const doctorHelp = `turnout doctor: what to know before a change
 

@@ -1,14 +1,14 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
 
-import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../inspect/target.ts";
-import { printableLine } from "../model/printable.ts";
-import { printProblem } from "../model/problem.ts";
-import { saveHeap } from "../observe/ask.ts";
-import { defaultStatusSocket, type Status } from "../observe/status.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { Mistake, withMistakes } from "./mistake.ts";
-import { outputOf } from "./output.ts";
+import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
+import { printableLine } from "../../model/printable.ts";
+import { printProblem } from "../../model/problem.ts";
+import { saveHeap } from "../../observe/ask.ts";
+import { defaultStatusSocket, type Status } from "../../observe/status.ts";
+import { readArguments } from "../arguments.ts";
+import { outputOf } from "../output.ts";
+import { Mistake, withMistakes } from "../usage-error.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing
 

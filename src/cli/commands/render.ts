@@ -1,5 +1,5 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
-import { closest } from "../config/closest.ts";
+import { closest } from "../../config/closest.ts";
 import {
   lookAt,
   lookFlags,
@@ -10,14 +10,14 @@ import {
   type Seen,
   unknownNode,
   unreadable,
-} from "../inspect/target.ts";
-import { families } from "../model/address.ts";
-import { printProblem } from "../model/problem.ts";
-import { printRoutes } from "../routing/print.ts";
-import type { Routes } from "../routing/routes.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { alternatives, Mistake, withMistakes } from "./mistake.ts";
+} from "../../inspect/target.ts";
+import { families } from "../../model/address.ts";
+import { printProblem } from "../../model/problem.ts";
+import { printRoutes } from "../../routing/print.ts";
+import type { Routes } from "../../routing/routes.ts";
+import { readArguments } from "../arguments.ts";
+import { alternatives, Mistake, withMistakes } from "../usage-error.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 import { renderedBy } from "./rendered.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything

@@ -1,7 +1,7 @@
 // `turnout completion`: scripts that complete commands and flags in the user's shell.
 
-import { modeNames } from "../inspect/target-config.ts";
-import type { CommandWorld } from "./command.ts";
+import { modeNames } from "../../inspect/target-config.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const completionHelp = `turnout completion: completion for a shell
 

@@ -1,11 +1,18 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
-import { closest } from "../config/closest.ts";
-import { judges } from "../explain/node-routes.ts";
-import { printTrace } from "../explain/print.ts";
-import { type From, familyOfTo, fromExamples, parseFrom, parseTo, toExamples } from "../explain/question.ts";
-import { questionOf, type Sender } from "../explain/resolve.ts";
-import { traceOf } from "../explain/trace.ts";
-import { lookAtKernel, printKernel } from "../inspect/kernel-view.ts";
+import { closest } from "../../config/closest.ts";
+import { judges } from "../../explain/node-routes.ts";
+import { printTrace } from "../../explain/print.ts";
+import {
+  type From,
+  familyOfTo,
+  fromExamples,
+  parseFrom,
+  parseTo,
+  toExamples,
+} from "../../explain/question.ts";
+import { questionOf, type Sender } from "../../explain/resolve.ts";
+import { traceOf } from "../../explain/trace.ts";
+import { lookAtKernel, printKernel } from "../../inspect/kernel-view.ts";
 import {
   askApi,
   fileProblems,
@@ -16,13 +23,13 @@ import {
   lookHelp,
   lookSwitches,
   unknownNode,
-} from "../inspect/target.ts";
-import { type Family, familyOf } from "../model/address.ts";
-import { CannotReach } from "../sources/source.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { Mistake, withMistakes } from "./mistake.ts";
-import { outputOf } from "./output.ts";
+} from "../../inspect/target.ts";
+import { type Family, familyOf } from "../../model/address.ts";
+import { CannotReach } from "../../sources/source.ts";
+import { readArguments } from "../arguments.ts";
+import { outputOf } from "../output.ts";
+import { Mistake, withMistakes } from "../usage-error.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const explainHelp = `turnout explain: why a packet goes where it goes
 

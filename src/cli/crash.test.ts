@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { transformSync } from "esbuild";
 import { expect, it } from "vitest";
-import { printBug } from "./bug.ts";
+import { printBug } from "./crash.ts";
 
 it("in the sources, where a map of the bundle is beside it; as it stands, where there is none", () => {
   const folder = mkdtempSync(join(tmpdir(), "turnout-bug-"));

@@ -1,19 +1,19 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
-import type { Mode } from "../config/modes.ts";
-import { knownMode } from "../inspect/target-config.ts";
-import { Failure } from "../playground/api/failure.ts";
-import { CannotStart } from "../playground/cannot-start.ts";
-import { type Manifest, parseManifests } from "../playground/cluster/example.ts";
-import { obey } from "../playground/commands.ts";
-import { CannotDo, Playground } from "../playground/playground.ts";
-import { TerminalView } from "../playground/terminal.ts";
-import { makeTour } from "../playground/tour.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { Mistake, whyUnreadable, withMistakes } from "./mistake.ts";
-import { outputOf } from "./output.ts";
-import type { OwnFlags } from "./own-flags.ts";
+import type { Mode } from "../../config/modes.ts";
+import { knownMode } from "../../inspect/target-config.ts";
+import { Failure } from "../../playground/api/failure.ts";
+import { CannotStart } from "../../playground/cannot-start.ts";
+import { type Manifest, parseManifests } from "../../playground/cluster/example.ts";
+import { obey } from "../../playground/commands.ts";
+import { CannotDo, Playground } from "../../playground/playground.ts";
+import { TerminalView } from "../../playground/terminal.ts";
+import { makeTour } from "../../playground/tour.ts";
+import { readArguments } from "../arguments.ts";
+import { outputOf } from "../output.ts";
+import type { OwnFlags } from "../own-flags.ts";
+import { Mistake, whyUnreadable, withMistakes } from "../usage-error.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
 

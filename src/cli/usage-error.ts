@@ -3,7 +3,7 @@
 import { HostError } from "../host/error.ts";
 import { printableLine } from "../model/printable.ts";
 import { CannotReach } from "../sources/source.ts";
-import type { CommandWorld } from "./command.ts";
+import type { CommandWorld } from "./commands/kube-proxy.ts";
 
 /** The text says how to mend it. */
 export class Mistake extends Error {}

@@ -1,5 +1,5 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
-import { compareRoutes, printComparison } from "../explain/compare.ts";
+import { compareRoutes, printComparison } from "../../explain/compare.ts";
 import {
   askRelays,
   fileProblems,
@@ -14,13 +14,13 @@ import {
   type Seen,
   unknownNode,
   unreadable,
-} from "../inspect/target.ts";
-import type { Family } from "../model/address.ts";
-import { differences } from "../modes/differences.ts";
-import { readArguments } from "./arguments.ts";
-import type { CommandWorld } from "./command.ts";
-import { Mistake, withMistakes } from "./mistake.ts";
-import { outputOf } from "./output.ts";
+} from "../../inspect/target.ts";
+import type { Family } from "../../model/address.ts";
+import { differences } from "../../modes/differences.ts";
+import { readArguments } from "../arguments.ts";
+import { outputOf } from "../output.ts";
+import { Mistake, withMistakes } from "../usage-error.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
 

@@ -1,20 +1,20 @@
 // What each mode would put on a node, as text that its own tools know and as data.
-import type { ValidConfig } from "../config/config.ts";
-import type { Mode } from "../config/modes.ts";
-import { compile as compileIptables } from "../modes/iptables/compile.ts";
-import { compile as compileIpvs, optionsOf } from "../modes/ipvs/compile.ts";
-import { compileTable } from "../modes/nftables/compile.ts";
-import { compile as compileUserspace } from "../modes/userspace/compile.ts";
-import { bindAddressOf } from "../modes/userspace/host/setup.ts";
-import { socketsIn, wantedRelays } from "../modes/userspace/relays.ts";
-import { chainsOf } from "../plan/iptables/plan.ts";
-import { print as printIptables } from "../plan/iptables/print.ts";
-import { type IptablesPlan, tableNames } from "../plan/iptables/types.ts";
-import { print as printIpvs } from "../plan/ipvs/print.ts";
-import type { IpvsPlan } from "../plan/ipvs/types.ts";
-import { print as printNftables } from "../plan/nftables/print.ts";
-import type { NftTable } from "../plan/nftables/types.ts";
-import type { Routes } from "../routing/routes.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import type { Mode } from "../../config/modes.ts";
+import { compile as compileIptables } from "../../modes/iptables/compile.ts";
+import { compile as compileIpvs, optionsOf } from "../../modes/ipvs/compile.ts";
+import { compileTable } from "../../modes/nftables/compile.ts";
+import { compile as compileUserspace } from "../../modes/userspace/compile.ts";
+import { bindAddressOf } from "../../modes/userspace/host/setup.ts";
+import { socketsIn, wantedRelays } from "../../modes/userspace/relays.ts";
+import { chainsOf } from "../../plan/iptables/plan.ts";
+import { print as printIptables } from "../../plan/iptables/print.ts";
+import { type IptablesPlan, tableNames } from "../../plan/iptables/types.ts";
+import { print as printIpvs } from "../../plan/ipvs/print.ts";
+import type { IpvsPlan } from "../../plan/ipvs/types.ts";
+import { print as printNftables } from "../../plan/nftables/print.ts";
+import type { NftTable } from "../../plan/nftables/types.ts";
+import type { Routes } from "../../routing/routes.ts";
 
 /** Made when asked for: of a large cluster each takes a while. */
 type Rendered = { readonly text: () => string; readonly data: () => unknown };
