@@ -1,5 +1,5 @@
 // Objects to Snapshot and Routes: 10,000 Services with 10 endpoints each, cold; one changed slice; heap that stays.
-import type { FamilySettings } from "../src/config/settings.ts";
+import type { FamilySettings } from "../src/config/resolve/settings.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import { type Kind, slim } from "../src/manifests/objects.ts";
 import { route } from "../src/routing/routes.ts";

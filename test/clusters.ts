@@ -1,6 +1,6 @@
 // Generated ServicePorts, settings and packets with small pools of addresses, so that everything meets everything.
 import fc from "fast-check";
-import type { FamilySettings } from "../src/config/settings.ts";
+import type { FamilySettings } from "../src/config/resolve/settings.ts";
 import type { Family } from "../src/model/address.ts";
 import { type Keyed, keyed } from "../src/model/keyed.ts";
 import {

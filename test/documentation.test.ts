@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { fieldAt, paths } from "../src/config/fields.ts";
-import { gates } from "../src/config/gate-table.ts";
+import { fieldAt, paths } from "../src/config/file/fields.ts";
+import { gates } from "../src/config/gates/table.ts";
 
 const root = join(import.meta.dirname, "..");
 const text = (name: string) => readFileSync(join(root, name), "utf8");

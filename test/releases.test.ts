@@ -1,6 +1,6 @@
 // What changes from one release of Kubernetes to the next: both defaults of a gate, and objects that newer API servers accept.
 import { describe, expect, it } from "vitest";
-import { resolveGates } from "../src/config/gates.ts";
+import { resolveGates } from "../src/config/gates/gates.ts";
 import { parseTo } from "../src/explain/question.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import { type Family, families, isLoopback } from "../src/model/address.ts";

@@ -1,5 +1,5 @@
 // From a scenario to Routes: what the pure judges and our own modes need to know of it.
-import type { FamilySettings, LocalDetector, NodePortAddresses } from "../src/config/settings.ts";
+import type { FamilySettings, LocalDetector, NodePortAddresses } from "../src/config/resolve/settings.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import {
   contains,

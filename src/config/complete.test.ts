@@ -1,9 +1,9 @@
 // The requirements of configuration: from flags and file to the effective configuration.
 import { describe, expect, it } from "vitest";
 import { configOf, errorOf, fileError, fromFile } from "../../test/support/completed.ts";
-import { nodeNameOf } from "./resolve.ts";
+import { writeConfig } from "./file/write.ts";
+import { nodeNameOf } from "./resolve/resolve.ts";
 import { seconds } from "./units/duration.ts";
-import { writeConfig } from "./write.ts";
 
 describe("defaults and precedence", () => {
   const builtIn = {

@@ -1,18 +1,18 @@
 // From the command line and the file to the effective configuration, in the order and precedence of kube-proxy.
 
 import { effective, type Folded, fold, type ProxyConfig, type ValidConfig } from "./config.ts";
-import { type Decoded, decodeConfig } from "./decode.ts";
 import { healthzPort, metricsPort, withDefaults } from "./defaults.ts";
-import { aggregated, type FieldError, formatErrors } from "./field-error.ts";
-import type { FileConfig, Path } from "./fields.ts";
+import { type Decoded, decodeConfig } from "./file/decode.ts";
+import type { FileConfig, Path } from "./file/fields.ts";
+import type { Locate } from "./file/yaml-file.ts";
 import { type FlagName, flagAt, flagNames, type Given } from "./flags/table.ts";
-import { type ResolvedGates, resolveGates } from "./gates.ts";
+import { type ResolvedGates, resolveGates } from "./gates/gates.ts";
 import { meaningIn } from "./modes.ts";
 import { appendPort } from "./units/host-port.ts";
 import { type Parsed, parsed, refused } from "./units/parsed.ts";
-import { validate } from "./validate.ts";
-import { validateLogging } from "./validate-logging.ts";
-import type { Locate } from "./yaml-file.ts";
+import { aggregated, type FieldError, formatErrors } from "./validate/field-error.ts";
+import { validateLogging } from "./validate/logging.ts";
+import { validate } from "./validate/validate.ts";
 
 export type ConfigFile = { readonly name: string; readonly text: string };
 

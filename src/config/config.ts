@@ -1,6 +1,6 @@
 // The effective configuration: the fields of the file with the settings of the selected mode folded together.
-import { type FileConfig, fieldAt, type Path, paths } from "./fields.ts";
-import { kinds, type Plain } from "./kinds.ts";
+import { type FileConfig, fieldAt, type Path, paths } from "./file/fields.ts";
+import { kinds, type Plain } from "./file/kinds.ts";
 import { type Mode, meaningIn, modes } from "./modes.ts";
 import type { Duration } from "./units/duration.ts";
 

@@ -1,7 +1,7 @@
 // What a configuration means where it says nothing: defaults of the fields, and what the platform adds.
 import { parseAddress } from "../model/address.ts";
-import { type FileConfig, fieldAt, type Path, paths } from "./fields.ts";
-import { kinds } from "./kinds.ts";
+import { type FileConfig, fieldAt, type Path, paths } from "./file/fields.ts";
+import { kinds } from "./file/kinds.ts";
 import { appendPort } from "./units/host-port.ts";
 
 export const healthzPort = 10_256;

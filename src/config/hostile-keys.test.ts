@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { completeConfig } from "./complete.ts";
 import { plainFile, unfold } from "./config.ts";
-import { paths } from "./fields.ts";
+import { paths } from "./file/fields.ts";
 import { readFlags } from "./flags/read.ts";
 
 const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];

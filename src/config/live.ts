@@ -1,6 +1,6 @@
 // Which changes of the configuration a running daemon can put in force, and which need a restart.
 import { plainFile, unfold, type ValidConfig } from "./config.ts";
-import type { Plain } from "./kinds.ts";
+import type { Plain } from "./file/kinds.ts";
 
 /** One field that differs. */
 export type ConfigChange = {

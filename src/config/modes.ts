@@ -1,5 +1,5 @@
 // What the configuration means in each mode: which blocks of the file count, and what is assumed where nothing is said.
-import type { Gates } from "./gates.ts";
+import type { Gates } from "./gates/gates.ts";
 
 export type Mode = "iptables" | "ipvs" | "nftables" | "userspace";
 

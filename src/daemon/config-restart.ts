@@ -1,7 +1,7 @@
 // Whether this node could start with a changed configuration: checked before the daemon exits to be restarted with it.
 import type { ValidConfig } from "../config/config.ts";
-import type { SysctlTarget } from "../config/conntrack.ts";
-import type { Resolved } from "../config/resolve.ts";
+import type { SysctlTarget } from "../config/resolve/conntrack.ts";
+import type { Resolved } from "../config/resolve/resolve.ts";
 import { HostError } from "../host/error.ts";
 import { unwritableSysctls } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";

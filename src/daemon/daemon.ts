@@ -1,7 +1,7 @@
 // The daemon behind kube-proxy and `turnout run`: starts everything in order, and ends it with the right exit code.
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
-import type { ResolvedGates } from "../config/gates.ts";
+import type { ResolvedGates } from "../config/gates/gates.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { SysctlChange } from "../host/sysctl.ts";

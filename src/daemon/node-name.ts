@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { few } from "../cli/usage-error.ts";
 import type { ValidConfig } from "../config/config.ts";
-import { nodeNameOf } from "../config/resolve.ts";
+import { nodeNameOf } from "../config/resolve/resolve.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { SourceSpec } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";

@@ -1,7 +1,7 @@
 // Settings of each family as they are now: configuration, this Node, and the addresses on its interfaces.
 import type { ValidConfig } from "../config/config.ts";
-import { type NodeFacts, type Resolved, resolve } from "../config/resolve.ts";
-import type { FamilySettings } from "../config/settings.ts";
+import { type NodeFacts, type Resolved, resolve } from "../config/resolve/resolve.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { type LinkAddress, readAddresses, readLinks, watchAddresses } from "../host/netlink/route.ts";
 import type { Place } from "../host/netlink/socket.ts";
 import { type Address, type Family, families } from "../model/address.ts";

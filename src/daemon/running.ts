@@ -1,7 +1,7 @@
 // The daemon at work: source, loop, servers and events side by side, until one of them says it is over.
 import type { ValidConfig } from "../config/config.ts";
+import { writeConfig } from "../config/file/write.ts";
 import { milliseconds } from "../config/units/duration.ts";
-import { writeConfig } from "../config/write.ts";
 import { parseFrom, parseTo } from "../explain/question.ts";
 import { viewFor, viewsOf } from "../explain/view.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";

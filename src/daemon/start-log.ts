@@ -1,7 +1,7 @@
 // Log lines of a start: version, mode and its origin, what is waited for, this node's settings, kernel settings.
 import type { ValidConfig } from "../config/config.ts";
-import type { Resolved } from "../config/resolve.ts";
-import type { FamilySettings } from "../config/settings.ts";
+import type { Resolved } from "../config/resolve/resolve.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";

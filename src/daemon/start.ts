@@ -7,9 +7,9 @@ import {
   countCpus,
   type SysctlTarget,
   withoutLimits,
-} from "../config/conntrack.ts";
-import { isNodeIPUnknown } from "../config/node-ips.ts";
-import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/sanity.ts";
+} from "../config/resolve/conntrack.ts";
+import { isNodeIPUnknown } from "../config/resolve/node-ips.ts";
+import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/resolve/sanity.ts";
 import { applySysctls, isReadOnly, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";

@@ -1,5 +1,5 @@
 // What `turnout status` hears while the daemon starts: who it is, what it waits for, and what the Source is told.
-import { writeConfig } from "../config/write.ts";
+import { writeConfig } from "../config/file/write.ts";
 import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";

@@ -1,7 +1,7 @@
 // Opens what tells the outside about this daemon: configuration and machine in the words of observe/.
 import { hostname } from "node:os";
 import { plainFile, unfold } from "../config/config.ts";
-import { gates } from "../config/gate-table.ts";
+import { gates } from "../config/gates/table.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { release } from "../config/version.ts";
 import { systemClock } from "../observe/clock.ts";

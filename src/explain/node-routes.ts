@@ -2,7 +2,7 @@
 import { completeConfig } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { Mode } from "../config/modes.ts";
-import { type Resolved, resolve } from "../config/resolve.ts";
+import { type Resolved, resolve } from "../config/resolve/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import { same } from "../model/same.ts";
 import type { Snapshot } from "../model/snapshot.ts";

@@ -1,6 +1,6 @@
 // Kernel settings are written only where they must be, in order, and a refusal says which file.
 import { describe, expect, it } from "vitest";
-import type { SysctlTarget } from "../config/conntrack.ts";
+import type { SysctlTarget } from "../config/resolve/conntrack.ts";
 import { applySysctls, setOomScore, unwritableSysctls } from "./sysctl.ts";
 
 const max: SysctlTarget = { file: "/proc/max", value: 131_072, when: "differs" };

@@ -1,6 +1,6 @@
 // Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
-import type { SysctlTarget } from "../config/conntrack.ts";
+import type { SysctlTarget } from "../config/resolve/conntrack.ts";
 import { HostError } from "./error.ts";
 
 /** Files of the machine; both throw when they cannot. */

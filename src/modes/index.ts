@@ -1,9 +1,9 @@
 // The modes that can be at work: how each is checked, opened, paced and cleaned up. A new mode is a line here.
 import { release } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
-import type { SysctlTarget } from "../config/conntrack.ts";
 import type { Mode } from "../config/modes.ts";
-import type { FamilySettings } from "../config/settings.ts";
+import type { SysctlTarget } from "../config/resolve/conntrack.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parsePortRange } from "../config/units/port-range.ts";
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nftables/support.ts";

@@ -1,5 +1,5 @@
 // Kernel settings of a mode, in our network namespace or another.
-import type { SysctlTarget } from "../config/conntrack.ts";
+import type { SysctlTarget } from "../config/resolve/conntrack.ts";
 import { run, starter } from "../host/iptables/command.ts";
 import { applySysctls, type SysctlChange, systemFiles } from "../host/sysctl.ts";
 

@@ -1,5 +1,5 @@
 // The executable specification: what the first packet of a connection meets, and why.
-import type { FamilySettings } from "../config/settings.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { type Address, contains, isLoopback, joinHostPort } from "../model/address.ts";
 import { type Endpoint, type PortKey, type Protocol, portLabel } from "../model/snapshot.ts";
 import {

@@ -1,5 +1,5 @@
 // From a Snapshot to Routes: what happens at every Frontend to traffic from a pod, this node, or outside.
-import type { FamilySettings } from "../config/settings.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { type Address, type Cidr, contains, hostCidr } from "../model/address.ts";
 import { type Keyed, keyed } from "../model/keyed.ts";
 import type { FamilySnapshot, PortKey, Protocol, ServicePort } from "../model/snapshot.ts";

@@ -1,5 +1,5 @@
 // One family's part of the loop: its Routes, its Driver, and the record of each turn.
-import type { FamilySettings } from "../config/settings.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
 import { RestoreFailed } from "../host/iptables/refusal.ts";
 import type { Family } from "../model/address.ts";

@@ -1,7 +1,7 @@
 // Families turn side by side: one that is slow or refused keeps no other waiting, and misses nothing meanwhile.
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import type { FamilySettings } from "../config/settings.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";

@@ -1,7 +1,7 @@
 // The loop's pacing, on a clock that only moves when told.
 import { describe, expect, it } from "vitest";
 import type { ValidConfig } from "../config/config.ts";
-import type { FamilySettings } from "../config/settings.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";

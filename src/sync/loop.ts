@@ -1,5 +1,5 @@
 // Snapshots in, Syncs out: each family turns at its own pace, and none waits for another.
-import type { FamilySettings } from "../config/settings.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Problem } from "../model/problem.ts";

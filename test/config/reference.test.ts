@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { completeConfig } from "../../src/config/complete.ts";
+import { writeConfig } from "../../src/config/file/write.ts";
 import { readFlags } from "../../src/config/flags/read.ts";
-import { writeConfig } from "../../src/config/write.ts";
 import { findAssets } from "../assets.ts";
 
 const assets = findAssets("kube-proxy");

@@ -1,6 +1,6 @@
 // Settings and tables that change while the nftables mode is at work, and what it leaves alone, in a real kernel.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FamilySettings } from "../../src/config/settings.ts";
+import type { FamilySettings } from "../../src/config/resolve/settings.ts";
 import { readCounters } from "../../src/host/netlink/ruleset.ts";
 import { cleanUpNftables } from "../../src/host/nftables/support.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";

@@ -2,7 +2,7 @@
 // big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FamilySettings } from "../../src/config/settings.ts";
+import type { FamilySettings } from "../../src/config/resolve/settings.ts";
 import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
 import type { Endpoint, ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/iptables/compile.ts";

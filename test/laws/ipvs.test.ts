@@ -1,7 +1,7 @@
 // Laws of the ipvs mode on generated clusters: small steps lead where one big step does, and nothing is done twice.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FamilySettings } from "../../src/config/settings.ts";
+import type { FamilySettings } from "../../src/config/resolve/settings.ts";
 import { MemoryIpvsHost } from "../../src/host/ipvs/memory.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile, type IpvsOptions } from "../../src/modes/ipvs/compile.ts";

@@ -1,5 +1,5 @@
 // The settings that a generated configuration means on the node of the generated clusters.
-import type { FamilySettings, LocalDetector } from "../../src/config/settings.ts";
+import type { FamilySettings, LocalDetector } from "../../src/config/resolve/settings.ts";
 import {
   type Address,
   type Family,

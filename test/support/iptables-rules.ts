@@ -1,5 +1,5 @@
 // Services for tests of iptables mode, and the rules that it writes for some.
-import type { FamilySettings } from "../../src/config/settings.ts";
+import type { FamilySettings } from "../../src/config/resolve/settings.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/iptables/compile.ts";
 import type { Counters } from "../../src/modes/iptables/foundation.ts";

@@ -1,5 +1,5 @@
 // Plans of ipvs mode for unit tests, as lines, and a cluster with one Service of every kind.
-import type { FamilySettings } from "../../src/config/settings.ts";
+import type { FamilySettings } from "../../src/config/resolve/settings.ts";
 import { parseCidr } from "../../src/model/address.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { compile, type IpvsOptions } from "../../src/modes/ipvs/compile.ts";

@@ -1,5 +1,5 @@
 // Small clusters for unit tests: ServicePorts, Endpoints and settings with everything ordinary filled in.
-import type { FamilySettings } from "../../src/config/settings.ts";
+import type { FamilySettings } from "../../src/config/resolve/settings.ts";
 import { keyed } from "../../src/model/keyed.ts";
 import { type Endpoint, endpointKey, portKey, type ServicePort } from "../../src/model/snapshot.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";

@@ -1,7 +1,7 @@
 // `turnout doctor migrate`: what a change of mode would change on a node, for whom, and what to do about it.
 import { readFileSync } from "node:fs";
-import { decodeConfig } from "../../config/decode.ts";
-import type { FileConfig } from "../../config/fields.ts";
+import { decodeConfig } from "../../config/file/decode.ts";
+import type { FileConfig } from "../../config/file/fields.ts";
 import type { Mode } from "../../config/modes.ts";
 import { readLocalAddresses } from "../../daemon/node-settings.ts";
 import { adviceFor, type NodeRemark, printReport } from "../../explain/migrate/print.ts";

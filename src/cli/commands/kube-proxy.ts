@@ -1,13 +1,13 @@
 // The command kube-proxy: arguments and file to configuration, then what the arguments ask for.
 import { type Completed, completeConfig } from "../../config/complete.ts";
 import type { ValidConfig } from "../../config/config.ts";
+import { writeConfig } from "../../config/file/write.ts";
 import { helpText, printedFlags, usageText } from "../../config/flags/help.ts";
 import { readFlags } from "../../config/flags/read.ts";
 import type { Given } from "../../config/flags/table.ts";
 import { milliseconds } from "../../config/units/duration.ts";
 import { quantityValue } from "../../config/units/quantity.ts";
 import { gitVersion, rawVersion } from "../../config/version.ts";
-import { writeConfig } from "../../config/write.ts";
 import type { WatchedFile } from "../../daemon/config-file.ts";
 import type { DaemonOptions } from "../../daemon/daemon.ts";
 import { type LogSettings, type LogWorld, type OpenLog, openLog } from "../../observe/log/log.ts";

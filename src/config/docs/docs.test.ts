@@ -1,6 +1,6 @@
 // The manual page and the JSON Schema in docs/ are what the tables say.
 import { describe, expect, it } from "vitest";
-import { paths } from "../fields.ts";
+import { paths } from "../file/fields.ts";
 import { flagNames } from "../flags/table.ts";
 import { configurationPage } from "./page.ts";
 import { configSchema } from "./schema.ts";

@@ -1,10 +1,10 @@
 // The manual page of flags, fields and feature gates; made from their tables.
 import { apiVersion, kind } from "../config.ts";
-import { defaultOf, fieldAt, type Path, paths } from "../fields.ts";
+import { defaultOf, fieldAt, type Path, paths } from "../file/fields.ts";
+import { kinds } from "../file/kinds.ts";
 import { type FlagName, flagAt, flagNames, groups } from "../flags/table.ts";
 import { flagTypes } from "../flags/types.ts";
-import { gates } from "../gate-table.ts";
-import { kinds } from "../kinds.ts";
+import { gates } from "../gates/table.ts";
 
 export function configurationPage(): string {
   return [introduction, flagSections(), fieldSection(), gateSection(), ""].join("\n\n");

@@ -1,8 +1,8 @@
 // The JSON Schema of the configuration file, for editors; made from the table of fields.
 import { apiVersion, kind } from "../config.ts";
-import { defaultOf, fieldAt, type Path, paths } from "../fields.ts";
-import { gates } from "../gate-table.ts";
-import { kinds } from "../kinds.ts";
+import { defaultOf, fieldAt, type Path, paths } from "../file/fields.ts";
+import { kinds } from "../file/kinds.ts";
+import { gates } from "../gates/table.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 

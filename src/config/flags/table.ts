@@ -1,5 +1,5 @@
 // The table of all flags of kube-proxy on Linux; the parser, the help and the docs page read it.
-import { type FileConfig, fields, type Path } from "../fields.ts";
+import { type FileConfig, fields, type Path } from "../file/fields.ts";
 import type { FlagType, FlagValues } from "./types.ts";
 
 export const groups = [

@@ -1,5 +1,6 @@
 // The types of flag values: how each is read from an argument, printed and named in the help.
 import { parseAddress } from "../../model/address.ts";
+import type { VModuleItem } from "../file/values.ts";
 import { parseCsv } from "../units/csv.ts";
 import { type Duration, formatDuration, parseDuration } from "../units/duration.ts";
 import { splitHostPort } from "../units/host-port.ts";
@@ -13,7 +14,6 @@ import {
 } from "../units/numbers.ts";
 import { type Parsed, parsed, refused } from "../units/parsed.ts";
 import { parseQuantity, type Quantity } from "../units/quantity.ts";
-import type { VModuleItem } from "../values.ts";
 import { parseReportedVersion } from "../version.ts";
 
 export type FlagValues = {

@@ -1,5 +1,5 @@
 // The packets by which two modes are compared: every kind of sender at every Frontend, and at the edges of each.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import {
   type Address,
   addressBytes,

@@ -1,7 +1,7 @@
 // Everything that a change of mode changes on a node: packets, habits and settings, with what to do about it.
 import { effective, fold, unfold, type ValidConfig } from "../../config/config.ts";
 import { withDefaults } from "../../config/defaults.ts";
-import type { FileConfig, Path } from "../../config/fields.ts";
+import type { FileConfig, Path } from "../../config/file/fields.ts";
 import type { Mode } from "../../config/modes.ts";
 import { families } from "../../model/address.ts";
 import type { Snapshot } from "../../model/snapshot.ts";

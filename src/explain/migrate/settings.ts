@@ -1,7 +1,7 @@
 // Fields of the configuration that mean something else, or nothing, in another mode.
 
-import { defaultOf, type FileConfig, fieldAt, type Path, paths } from "../../config/fields.ts";
-import { kinds } from "../../config/kinds.ts";
+import { defaultOf, type FileConfig, fieldAt, type Path, paths } from "../../config/file/fields.ts";
+import { kinds } from "../../config/file/kinds.ts";
 import type { Mode } from "../../config/modes.ts";
 
 export type SettingChange = { readonly field: string; readonly value: string; readonly message: string };

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { counters, external, local, remote, rules, web } from "../../../test/support/iptables-rules.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { print } from "../../plan/iptables/print.ts";
 import { compile } from "./compile.ts";

@@ -1,5 +1,5 @@
 // Routes to the Plan of iptables mode: the same tables, chains and rules that kube-proxy writes.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import { emptyPlan, withFragments } from "../../plan/iptables/plan.ts";
 import type { Foundation, Fragment, IptablesPlan } from "../../plan/iptables/types.ts";

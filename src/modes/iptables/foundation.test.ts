@@ -9,7 +9,7 @@ import {
   rules,
 } from "../../../test/support/iptables-rules.ts";
 import { ipv4Settings, ipv6Settings, routed } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { print } from "../../plan/iptables/print.ts";
 import { compile } from "./compile.ts";
 

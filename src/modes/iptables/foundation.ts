@@ -1,5 +1,5 @@
 // What stands in the tables whatever Services there are: jumps, masquerading, forwarding, the way to NodePorts.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, contains, isLoopback } from "../../model/address.ts";
 import { adopt } from "../../plan/iptables/adopt.ts";
 import { emptyPlan } from "../../plan/iptables/plan.ts";

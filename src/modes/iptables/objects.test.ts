@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import * as objects from "../../../test/objects.ts";
 import { ipv4Settings } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { Cluster } from "../../manifests/cluster.ts";
 import { print } from "../../plan/iptables/print.ts";
 import { route } from "../../routing/routes.ts";

@@ -1,5 +1,5 @@
 // What the rules of one ServicePort depend on, worked out once.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { portLabel, type ServicePort } from "../../model/snapshot.ts";
 import type { ChainName } from "../../plan/iptables/types.ts";
 import { isExternallyReachable, type Pools } from "../../routing/pools.ts";

@@ -1,5 +1,5 @@
 // Short names for conditions and targets, so that the rules of this mode read like a table.
-import type { LocalDetector } from "../../config/settings.ts";
+import type { LocalDetector } from "../../config/resolve/settings.ts";
 
 import type { Protocol } from "../../model/snapshot.ts";
 import type { ChainName, Match, Place, Rule, Target } from "../../plan/iptables/types.ts";

@@ -1,6 +1,6 @@
 // Routes to the Plan of ipvs mode: virtual servers, addresses, sets, and the few rules that look at them.
 import type { ValidConfig } from "../../config/config.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Cidr, familyOf, parseCidr } from "../../model/address.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import * as tables from "../../plan/iptables/plan.ts";

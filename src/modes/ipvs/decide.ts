@@ -1,5 +1,5 @@
 // What ipvs mode makes of a packet: virtual servers know no senders, and without endpoints they refuse.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, contains } from "../../model/address.ts";
 import { type Decision, decide, type Packet } from "../../routing/decide.ts";
 import type { Pool } from "../../routing/pools.ts";

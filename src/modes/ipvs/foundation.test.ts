@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { every, planOf, sixth } from "../../../test/support/ipvs-plans.ts";
 import { ipv4Settings, ipv6Settings } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { adopt } from "../../plan/iptables/adopt.ts";

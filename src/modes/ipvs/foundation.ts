@@ -1,5 +1,5 @@
 // The chains of ipvs mode: rules that look at whole sets, so that they hardly ever change.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Family } from "../../model/address.ts";
 import type { Protocol } from "../../model/snapshot.ts";
 import type { Chain, Foundation, Match, PlacedRule, Rule, TableName } from "../../plan/iptables/types.ts";

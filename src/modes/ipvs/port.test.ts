@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { both, elsewhere, here, lines, planOf, serverLines } from "../../../test/support/ipvs-plans.ts";
 import { endpoint, ipv4Settings, ipv6Settings, servicePort } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 
 describe("virtual servers of ipvs mode", () => {

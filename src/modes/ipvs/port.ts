@@ -1,5 +1,5 @@
 // What one ServicePort adds: a virtual server for each Frontend, addresses, entries of sets, and sometimes a rule.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, contains, hostCidr, isLoopback } from "../../model/address.ts";
 import type { Protocol, ServicePort } from "../../model/snapshot.ts";
 import type { PlacedRule } from "../../plan/iptables/types.ts";

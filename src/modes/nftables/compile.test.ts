@@ -1,7 +1,7 @@
 // The nftables Plan of small clusters, rule by rule and element by element, beside what kube-proxy's would hold.
 import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { keyed } from "../../model/keyed.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { countOperations, diff } from "../../plan/nftables/diff.ts";

@@ -1,5 +1,5 @@
 // Routes → the nftables Plan: constant rules, and elements for everything that changes.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Cidr } from "../../model/address.ts";
 import { emptyPlan, tableOf, withFragments } from "../../plan/nftables/plan.ts";
 import type { Foundation, Fragment, NftPlan, NftTable } from "../../plan/nftables/types.ts";

@@ -1,5 +1,5 @@
 // The constant part of the table: hooks, checks and empty maps; it changes only with settings and ServiceCIDRs.
-import type { FamilySettings, LocalDetector } from "../../config/settings.ts";
+import type { FamilySettings, LocalDetector } from "../../config/resolve/settings.ts";
 import { type Cidr, contains, familyOf, isLoopback } from "../../model/address.ts";
 import { withoutNested } from "../../model/networks.ts";
 import { type Protocol, protocols } from "../../model/snapshot.ts";

@@ -1,6 +1,6 @@
 // A ServicePort with many addresses and many endpoints: one slot map and one chain for each pool, instead of slots for
 // each address.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Endpoint, ServicePort } from "../../model/snapshot.ts";
 import type { Chain, Fragment, NftSet } from "../../plan/nftables/types.ts";
 import type { PortRoutes } from "../../routing/routes.ts";

@@ -1,5 +1,5 @@
 // The shared chains that pick an endpoint: one for each protocol, kind of frontend and number of endpoints.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Protocol } from "../../model/snapshot.ts";
 import type { Chain, Rule, Statement } from "../../plan/nftables/types.ts";
 import { byAddress, byNodePort, commented, fromPod, rule } from "./foundation.ts";

@@ -1,5 +1,5 @@
 // One ServicePort's contribution to the table: elements that point to shared pickers, or chains of its own if sticky.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Endpoint, portLabel, type ServicePort } from "../../model/snapshot.ts";
 import type {
   Chain,

@@ -1,5 +1,5 @@
 // What a table that is not the wanted one may hold besides: a kernel that is not up to date has other shared chains.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { NftTable } from "../../plan/nftables/types.ts";
 import { pickersAmong } from "./pickers.ts";
 import { sourceChecksAmong } from "./sources.ts";

@@ -1,6 +1,6 @@
 // Session affinity: chains and sets of the ServicePort's own, named and built as kube-proxy does, so that pins are
 // kept per client and endpoint, across frontends, syncs, restarts, and a change of program.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Endpoint, ServicePort } from "../../model/snapshot.ts";
 import type { Chain, NftSet, Rule } from "../../plan/nftables/types.ts";
 import type { Frontend, PortRoutes } from "../../routing/routes.ts";

@@ -1,5 +1,5 @@
 // Routes to the Plan of userspace mode: rules that lead every Frontend to the relay behind its door, and nothing else.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, isLoopback } from "../../model/address.ts";
 import { type PortKey, portLabel, type ServicePort } from "../../model/snapshot.ts";
 import { emptyPlan, withFragments } from "../../plan/iptables/plan.ts";

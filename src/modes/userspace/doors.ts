@@ -1,5 +1,5 @@
 // Which relay each Frontend of a ServicePort leads to, and from which pool a client is served there.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, type Cidr, contains, isLoopback } from "../../model/address.ts";
 import { anyContains } from "../../model/networks.ts";
 import type { ServicePort } from "../../model/snapshot.ts";

@@ -1,5 +1,5 @@
 // The relays of one family as plain data: those that Routes ask for, those that a daemon says it has, and how they differ.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Problem } from "../../model/problem.ts";
 import { type Endpoint, endpointKey, type PortKey, type Protocol, portLabel } from "../../model/snapshot.ts";
 import {

@@ -1,5 +1,5 @@
 // Walks a packet through the rules of userspace mode to a relay, and through the relay to endpoints.
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { isLoopback } from "../../model/address.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "../iptables/walk.ts";

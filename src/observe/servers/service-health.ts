@@ -1,5 +1,5 @@
 // One small server for each Service with a health check node port, in one family.
-import type { NodePortAddresses } from "../../config/settings.ts";
+import type { NodePortAddresses } from "../../config/resolve/settings.ts";
 import { type Address, contains, type Family } from "../../model/address.ts";
 import type { ServiceName } from "../../model/snapshot.ts";
 import { serviceAnswer } from "../health-answers.ts";

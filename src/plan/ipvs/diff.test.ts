@@ -1,7 +1,7 @@
 // The operations between two states of IPVS: which, in which order, and what becomes of real servers that leave.
 import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
-import type { FamilySettings } from "../../config/settings.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { compile, type IpvsOptions } from "../../modes/ipvs/compile.ts";
 import { adopt } from "./adopt.ts";

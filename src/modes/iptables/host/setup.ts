@@ -1,7 +1,7 @@
 // What iptables mode needs of a machine before it starts, and how every trace of it is removed.
 import { readFileSync } from "node:fs";
 import type { Mode } from "../../../config/modes.ts";
-import type { FamilySettings } from "../../../config/settings.ts";
+import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import { HostError } from "../../../host/error.ts";
 import { inUseHere } from "../../../host/iptables/back-end.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";

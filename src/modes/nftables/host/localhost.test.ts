@@ -2,7 +2,7 @@
 import { connect, createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endpoint as anEndpoint, ipv4Settings, servicePort } from "../../../../test/support/routed.ts";
-import type { FamilySettings } from "../../../config/settings.ts";
+import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import type { Clock } from "../../../model/clock.ts";
 import { keyed } from "../../../model/keyed.ts";
 import type { Endpoint, ServicePort } from "../../../model/snapshot.ts";

@@ -1,9 +1,9 @@
 // Which logging settings are allowed; checked first, so that all later errors can be logged.
-import type { ProxyConfig } from "./config.ts";
+import type { ProxyConfig } from "../config.ts";
+import type { Gates } from "../gates/gates.ts";
+import { uint31 } from "../units/numbers.ts";
+import { quantityValue } from "../units/quantity.ts";
 import { type FieldError, forbidden, invalid, required } from "./field-error.ts";
-import type { Gates } from "./gates.ts";
-import { uint31 } from "./units/numbers.ts";
-import { quantityValue } from "./units/quantity.ts";
 
 export function validateLogging(logging: ProxyConfig["logging"], enabled: Gates, root: string): FieldError[] {
   const { format, flushFrequency, verbosity } = logging;

@@ -1,6 +1,6 @@
 // Validation errors in the words of the Kubernetes API: path, kind of error, the value, what it must be.
-import type { Path } from "./fields.ts";
-import { type Duration, formatDuration } from "./units/duration.ts";
+import type { Path } from "../file/fields.ts";
+import { type Duration, formatDuration } from "../units/duration.ts";
 
 type Shown = string | number | boolean | bigint | readonly string[] | Readonly<Record<string, boolean>>;
 

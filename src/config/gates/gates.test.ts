@@ -1,8 +1,8 @@
 // Feature gates: groups, explicit settings, locks.
 import { describe, expect, it } from "vitest";
-import { gates } from "./gate-table.ts";
 import { resolveGates } from "./gates.ts";
-import { removedGates } from "./removed-gates.ts";
+import { removedGates } from "./removed.ts";
+import { gates } from "./table.ts";
 
 describe("gates", () => {
   it("have their defaults", () => {

@@ -1,12 +1,12 @@
 // The written file: golden defaults, quoting as Go does it, and reading back what was written.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { completeConfig } from "./complete.ts";
-import { effective, fold, type ProxyConfig, plainFile, unfold } from "./config.ts";
+import { completeConfig } from "../complete.ts";
+import { effective, fold, type ProxyConfig, plainFile, unfold } from "../config.ts";
+import { withDefaults } from "../defaults.ts";
+import type { Given } from "../flags/table.ts";
 import { decodeConfig } from "./decode.ts";
-import { withDefaults } from "./defaults.ts";
 import type { Path } from "./fields.ts";
-import type { Given } from "./flags/table.ts";
 import { writeConfig } from "./write.ts";
 
 function written(given: Given): string {

@@ -1,5 +1,5 @@
 // This node's address in each family, and which family comes first.
-import { type Address, type Family, familyOf, isLoopback, parseAddress } from "../model/address.ts";
+import { type Address, type Family, familyOf, isLoopback, parseAddress } from "../../model/address.ts";
 
 export type NodeIPs = {
   readonly primary: Family;

@@ -1,15 +1,15 @@
 // Which configurations are allowed; every violation is reported, under the field names of kube-proxy.
-import { parseCidr } from "../model/address.ts";
-import type { ProxyConfig } from "./config.ts";
+import { parseCidr } from "../../model/address.ts";
+import type { ProxyConfig } from "../config.ts";
+import type { Path } from "../file/fields.ts";
+import { type ResolvedGates, resolveGates } from "../gates/gates.ts";
+import { isMode, type Mode, meaningIn, modes } from "../modes.ts";
+import type { Duration } from "../units/duration.ts";
+import { parsePortRange } from "../units/port-range.ts";
+import { release } from "../version.ts";
+import { validateAddresses, validateDetectLocal, validateNodePortAddresses } from "./addresses.ts";
 import { type FieldError, invalid } from "./field-error.ts";
-import type { Path } from "./fields.ts";
-import { type ResolvedGates, resolveGates } from "./gates.ts";
-import { isMode, type Mode, meaningIn, modes } from "./modes.ts";
-import type { Duration } from "./units/duration.ts";
-import { parsePortRange } from "./units/port-range.ts";
-import { validateAddresses, validateDetectLocal, validateNodePortAddresses } from "./validate-addresses.ts";
-import { validateLogging } from "./validate-logging.ts";
-import { release } from "./version.ts";
+import { validateLogging } from "./logging.ts";
 
 const root = "KubeProxyConfiguration";
 

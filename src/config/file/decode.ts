@@ -1,7 +1,7 @@
 // A configuration file to fields: strict about types, lenient about unknown and repeated fields, with line and column.
-import { closest } from "./closest.ts";
-import { apiVersion, kind } from "./config.ts";
-import { withDefaults } from "./defaults.ts";
+import { closest } from "../closest.ts";
+import { apiVersion, kind } from "../config.ts";
+import { withDefaults } from "../defaults.ts";
 import { type FileConfig, fieldAt, type Path, paths } from "./fields.ts";
 import { kinds } from "./kinds.ts";
 import { type Locate, readYamlFile, type YamlFile } from "./yaml-file.ts";

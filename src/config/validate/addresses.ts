@@ -1,9 +1,9 @@
 // Which addresses and networks are allowed: servers, NodePorts, and how local traffic is recognised.
-import { familyOf, parseAddress, parseCidr } from "../model/address.ts";
-import type { ProxyConfig } from "./config.ts";
+import { familyOf, parseAddress, parseCidr } from "../../model/address.ts";
+import type { ProxyConfig } from "../config.ts";
+import type { Path } from "../file/fields.ts";
+import { splitHostPort } from "../units/host-port.ts";
 import { duplicate, type FieldError, invalid, unsupported } from "./field-error.ts";
-import type { Path } from "./fields.ts";
-import { splitHostPort } from "./units/host-port.ts";
 
 const root = "KubeProxyConfiguration";
 

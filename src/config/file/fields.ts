@@ -1,7 +1,8 @@
 // The table of all fields of a KubeProxyConfiguration v1alpha1; decoder, defaults, writer, schema and docs read it.
+
+import { type Duration, seconds } from "../units/duration.ts";
 import type { Kind, KindValues } from "./kinds.ts";
 import { kinds } from "./kinds.ts";
-import { type Duration, seconds } from "./units/duration.ts";
 
 type FieldOf<K extends Kind> = {
   readonly kind: K;

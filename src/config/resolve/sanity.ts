@@ -1,8 +1,8 @@
 // Doubts about a configuration that is allowed but does not fit this node: wrong family, NodePorts wide open.
-import { type Cidr, type Family, familyOf, parseAddress, parseCidr } from "../model/address.ts";
-import type { ValidConfig } from "./config.ts";
+import { type Cidr, type Family, familyOf, parseAddress, parseCidr } from "../../model/address.ts";
+import type { ValidConfig } from "../config.ts";
+import { splitHostPort } from "../units/host-port.ts";
 import type { Resolved } from "./resolve.ts";
-import { splitHostPort } from "./units/host-port.ts";
 
 export type Doubt = { readonly message: string; readonly fatal: boolean };
 

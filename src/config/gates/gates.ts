@@ -1,7 +1,7 @@
 // Feature gates: what was asked for, checked against the table, gives the state of every gate.
-import { closest } from "./closest.ts";
-import { type GateName, gates } from "./gate-table.ts";
-import { removedGates } from "./removed-gates.ts";
+import { closest } from "../closest.ts";
+import { removedGates } from "./removed.ts";
+import { type GateName, gates } from "./table.ts";
 
 export type Gates = (name: GateName) => boolean;
 

@@ -1,6 +1,6 @@
 // How traffic of this node's pods is recognised, in one family.
-import { type Cidr, type Family, familyOf, parseCidr } from "../model/address.ts";
-import type { ValidConfig } from "./config.ts";
+import { type Cidr, type Family, familyOf, parseCidr } from "../../model/address.ts";
+import type { ValidConfig } from "../config.ts";
 import type { LocalDetector } from "./settings.ts";
 
 export function localDetector(config: ValidConfig, podCIDRs: readonly Cidr[], family: Family): LocalDetector {

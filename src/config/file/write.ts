@@ -1,7 +1,7 @@
 // Plain data to YAML, byte for byte as kube-proxy's Go library writes it: sorted keys, lists not indented.
-import { type ProxyConfig, plainFile, unfold } from "./config.ts";
+import { type ProxyConfig, plainFile, unfold } from "../config.ts";
+import { formatNumber } from "../units/numbers.ts";
 import type { Plain } from "./kinds.ts";
-import { formatNumber } from "./units/numbers.ts";
 
 /** What `--write-config-to` writes. */
 export function writeConfig(config: ProxyConfig): string {

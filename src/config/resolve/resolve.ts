@@ -1,9 +1,9 @@
 // The configuration and what is known of this node give the settings of each family.
-import type { Address, Cidr, Family } from "../model/address.ts";
-import type { ValidConfig } from "./config.ts";
-import { type Gates, resolveGates } from "./gates.ts";
+import type { Address, Cidr, Family } from "../../model/address.ts";
+import type { ValidConfig } from "../config.ts";
+import { type Gates, resolveGates } from "../gates/gates.ts";
+import { modes } from "../modes.ts";
 import { localDetector } from "./local-detector.ts";
-import { modes } from "./modes.ts";
 import { chooseNodeIPs, type NodeIPs } from "./node-ips.ts";
 import {
   expandNodePortAddresses,

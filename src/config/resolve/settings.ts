@@ -1,5 +1,5 @@
 // What the pure core needs to know of the configuration and of this node, resolved for one family.
-import type { Address, Cidr, Family } from "../model/address.ts";
+import type { Address, Cidr, Family } from "../../model/address.ts";
 
 /** How traffic of pods on this node is recognised. `none`: it is not. */
 export type LocalDetector =

@@ -1,8 +1,8 @@
 // What the text of a configuration file means, and which text means nothing.
 import { describe, expect, it } from "vitest";
-import { complete, configOf, fileError, fromFile, header } from "../../test/support/completed.ts";
-import { completeConfig } from "./complete.ts";
-import { seconds } from "./units/duration.ts";
+import { complete, configOf, fileError, fromFile, header } from "../../../test/support/completed.ts";
+import { completeConfig } from "../complete.ts";
+import { seconds } from "../units/duration.ts";
 
 describe("decoding", () => {
   it("01/3 an unknown field is a remark, a wrong type is an error", () => {

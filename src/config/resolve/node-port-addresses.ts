@@ -10,7 +10,7 @@ import {
   networkAddress,
   parseCidr,
   prefixLength,
-} from "../model/address.ts";
+} from "../../model/address.ts";
 import type { NodePortAddresses } from "./settings.ts";
 
 /** Networks in the order of the list. A node address that is a loopback address is not known, so it adds nothing. */

@@ -1,6 +1,6 @@
 // Which configurations are refused, in which words, and where they stand.
 import { describe, expect, it } from "vitest";
-import { complete, errorOf, fileError } from "../../test/support/completed.ts";
+import { complete, errorOf, fileError } from "../../../test/support/completed.ts";
 
 describe("validation", () => {
   it("01/17 keywords of nodePortAddresses must not repeat, and are case-sensitive", () => {

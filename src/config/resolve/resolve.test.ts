@@ -1,9 +1,9 @@
 // Node addresses, NodePort networks and local detectors: from configuration and node to the settings of a family.
 import { describe, expect, it } from "vitest";
-import type { Address, Family } from "../model/address.ts";
-import { completeConfig } from "./complete.ts";
-import type { ValidConfig } from "./config.ts";
-import { readFlags } from "./flags/read.ts";
+import type { Address, Family } from "../../model/address.ts";
+import { completeConfig } from "../complete.ts";
+import type { ValidConfig } from "../config.ts";
+import { readFlags } from "../flags/read.ts";
 import { chooseNodeIPs, isNodeIPUnknown } from "./node-ips.ts";
 import {
   expandNodePortAddresses,

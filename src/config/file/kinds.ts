@@ -1,8 +1,8 @@
 // The kinds of value a configuration field can hold: how each is read from a file, written back and described.
-import { type Duration, formatDuration } from "./units/duration.ts";
-import { int32, shortestFloat32, uint32 } from "./units/numbers.ts";
-import type { Parsed } from "./units/parsed.ts";
-import type { Quantity } from "./units/quantity.ts";
+import { type Duration, formatDuration } from "../units/duration.ts";
+import { int32, shortestFloat32, uint32 } from "../units/numbers.ts";
+import type { Parsed } from "../units/parsed.ts";
+import type { Quantity } from "../units/quantity.ts";
 import {
   decodeBool,
   decodeDuration,

@@ -1,8 +1,8 @@
 // Values of the file, as the YAML reader gives them, to the values of fields; a refusal says what to write instead.
-import { type Duration, parseDuration } from "./units/duration.ts";
-import { uint32 } from "./units/numbers.ts";
-import { type Parsed, parsed, refused } from "./units/parsed.ts";
-import { parseQuantity, type Quantity } from "./units/quantity.ts";
+import { type Duration, parseDuration } from "../units/duration.ts";
+import { uint32 } from "../units/numbers.ts";
+import { type Parsed, parsed, refused } from "../units/parsed.ts";
+import { parseQuantity, type Quantity } from "../units/quantity.ts";
 
 export type FlushFrequency = { readonly duration: Duration; readonly writtenAs: "text" | "integer" };
 
