@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
-import { Room } from "../src/host/relay/room.ts";
+import { Room } from "../src/host/relay/fd-budget.ts";
 import { openTcpRelay } from "../src/host/relay/tcp.ts";
 import { openUdpRelay } from "../src/host/relay/udp.ts";
 import { publish, type Row } from "./lib/measure.ts";

@@ -18,8 +18,8 @@ import { gitVersion } from "../src/config/version.ts";
 import { defaultConfig } from "../src/explain/node-routes.ts";
 import { HostError } from "../src/host/error.ts";
 import { playgroundSocket } from "../src/inspect/target.ts";
-import type { Status } from "../src/observe/status.ts";
-import { serveStatus } from "../src/observe/status-socket.ts";
+import { serveStatus } from "../src/observe/status/socket.ts";
+import type { Status } from "../src/observe/status/status.ts";
 import { ApiServer } from "../src/playground/api/server.ts";
 
 const root = join(import.meta.dirname, "..");

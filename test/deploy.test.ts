@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { completeConfig } from "../src/config/complete.ts";
-import { defaultStatusSocket } from "../src/observe/status.ts";
+import { defaultStatusSocket } from "../src/observe/status/status.ts";
 import { parseKubeconfig } from "../src/sources/api/kubeconfig.ts";
 import { findAssets } from "./assets.ts";
 import { objectsIn, renderChart } from "./support/helm.ts";

@@ -12,7 +12,7 @@ import { nothingRemoved } from "../modes/removed.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { followSource } from "../observe/source-log.ts";
-import { StatusSocket } from "../observe/status-socket.ts";
+import { StatusSocket } from "../observe/status/socket.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { CannotReach } from "../sources/source.ts";
 import { kubeProxyPatience, noPatience } from "../sources/wait-for-node.ts";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Mistake } from "../cli/usage-error.ts";
-import { networkNamespace, type Status } from "../observe/status.ts";
+import { networkNamespace, type Status } from "../observe/status/status.ts";
 
 /** Its path; absent when it is ours. Throws Mistake when it is another one that we cannot enter. */
 export function daemonNetns({ pid, networkNamespace: its }: Status): { readonly netns?: string } {

@@ -5,7 +5,7 @@ import { readAddresses } from "../host/netlink/route.ts";
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { differences } from "../modes/differences.ts";
-import { ask } from "../observe/ask.ts";
+import { ask } from "../observe/status/client.ts";
 import { namespaceName, namespacePath } from "./net/namespaces.ts";
 
 export async function isInPlace(

@@ -1,6 +1,6 @@
 // Remembers how this Node stands and tells every step of what happens to it to those who listen.
 import type { ClusterNode } from "../model/snapshot.ts";
-import { Bell } from "./bell.ts";
+import { Bell } from "./notify.ts";
 import type { NodeEvent } from "./source.ts";
 
 export class NodeLog {

@@ -2,7 +2,7 @@
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import { Bell } from "../sources/bell.ts";
+import { Bell } from "../sources/notify.ts";
 import { FamilySync } from "./family-sync.ts";
 import type { LoopOptions } from "./loop.ts";
 import type { Trigger } from "./record.ts";

@@ -7,7 +7,7 @@ import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Applied, Driver } from "../modes/driver.ts";
-import { Bell } from "../sources/bell.ts";
+import { Bell } from "../sources/notify.ts";
 import { openLoop } from "./loop.ts";
 
 const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };

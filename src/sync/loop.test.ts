@@ -10,7 +10,7 @@ import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
 import { modesAtWork } from "../modes/index.ts";
-import { Bell } from "../sources/bell.ts";
+import { Bell } from "../sources/notify.ts";
 import { openLoop, type Pace } from "./loop.ts";
 import type { SyncRecord } from "./record.ts";
 

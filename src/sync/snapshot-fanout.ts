@@ -1,7 +1,7 @@
 // One stream of Snapshots for families of different pace: what came while one was busy reaches it as one Snapshot.
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { Bell } from "../sources/bell.ts";
+import { Bell } from "../sources/notify.ts";
 
 type FeedObserver = {
   arrived(snapshot: Snapshot): void;

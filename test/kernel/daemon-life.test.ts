@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ask } from "../../src/observe/ask.ts";
+import { ask } from "../../src/observe/status/client.ts";
 import { nodeName, places, twin } from "../places.ts";
 import { httpGet } from "./http.ts";
 import { shop, shopSlice } from "./shop.ts";

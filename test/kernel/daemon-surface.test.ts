@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { saveHeap } from "../../src/observe/ask.ts";
+import { saveHeap } from "../../src/observe/status/client.ts";
 import type { ApiServerOptions } from "../../src/playground/api/server.ts";
 import { nodeName, places } from "../places.ts";
 import { enter } from "../reference/foothold.ts";

@@ -1,6 +1,7 @@
 // Relays for tests, with everything ordinary filled in; closed after the test.
+
+import { Room } from "../../src/host/relay/fd-budget.ts";
 import type { Relay, RelayOptions } from "../../src/host/relay/relay.ts";
-import { Room } from "../../src/host/relay/room.ts";
 import { openTcpRelay, type TcpRelayOptions } from "../../src/host/relay/tcp.ts";
 import { openUdpRelay, type UdpRelayOptions } from "../../src/host/relay/udp.ts";
 import { closeAfterTest, host } from "./sockets.ts";

@@ -2,7 +2,7 @@
 import { readFlags } from "../../config/flags/read.ts";
 import { type DaemonOptions, runDaemon } from "../../daemon/daemon.ts";
 import { filesHint } from "../../inspect/target.ts";
-import { defaultStatusSocket } from "../../observe/status.ts";
+import { defaultStatusSocket } from "../../observe/status/status.ts";
 import { parseSourceSpec, type SourceSpec, userAgentOf } from "../../sources/index.ts";
 import { type OwnFlags, splitOwnFlags } from "../own-flags.ts";
 import { alternatives, Mistake, withMistakes } from "../usage-error.ts";

@@ -3,8 +3,8 @@
 import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
-import { saveHeap } from "../../observe/ask.ts";
-import { defaultStatusSocket, type Status } from "../../observe/status.ts";
+import { saveHeap } from "../../observe/status/client.ts";
+import { defaultStatusSocket, type Status } from "../../observe/status/status.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
 import { Mistake, withMistakes } from "../usage-error.ts";

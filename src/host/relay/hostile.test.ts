@@ -15,7 +15,7 @@ import {
   unusedPort,
 } from "../../../test/support/sockets.ts";
 import { Balancer } from "./balancer.ts";
-import { Room } from "./room.ts";
+import { Room } from "./fd-budget.ts";
 
 describe("TCP relay", () => {
   it("does not take a late look for a dead backend", async () => {

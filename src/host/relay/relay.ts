@@ -1,7 +1,7 @@
 // What the TCP and UDP relays have in common: where they listen, how they choose, what they report.
 import { HostError } from "../error.ts";
 import type { RelayBackend } from "./balancer.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./fd-budget.ts";
 
 export type RelayOptions = {
   readonly host: string;

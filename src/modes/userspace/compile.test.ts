@@ -9,8 +9,8 @@ import { print } from "../../plan/iptables/print.ts";
 import { savedRule } from "../../plan/iptables/text.ts";
 import type { IptablesPatch, IptablesPlan } from "../../plan/iptables/types.ts";
 import { compile, type Relaying } from "./compile.ts";
-import { type Door, doorsOf, guardOf, poolBehind } from "./doors.ts";
 import { foundation } from "./foundation.ts";
+import { type Door, doorsOf, guardOf, poolBehind } from "./relay-policy.ts";
 import { removal } from "./removal.ts";
 
 const web = servicePort("shop/web:http", {

@@ -12,8 +12,8 @@ import {
   type Routes,
 } from "../../routing/routes.ts";
 import { accept, comment, dport, drop, proto, rule, to, toThisNode, tracked } from "../iptables/words.ts";
-import { type Door, doorOf, doorsOf } from "./doors.ts";
 import { chains, foundation } from "./foundation.ts";
+import { type Door, doorOf, doorsOf } from "./relay-policy.ts";
 
 /** The sockets behind one ServicePort. */
 export type Sockets = {

@@ -10,7 +10,7 @@ import {
   type Routes,
 } from "../../routing/routes.ts";
 import type { Sockets } from "./compile.ts";
-import { type Door, doorsOf, type Guard, guardOf, type PoolName } from "./doors.ts";
+import { type Door, doorsOf, type Guard, guardOf, type PoolName } from "./relay-policy.ts";
 
 export type OpenRelays = {
   /** ServicePorts that have relays. */

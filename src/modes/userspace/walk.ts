@@ -3,7 +3,7 @@ import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { isLoopback } from "../../model/address.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "../iptables/walk.ts";
-import { type Door, poolBehind } from "./doors.ts";
+import { type Door, poolBehind } from "./relay-policy.ts";
 import type { OpenRelays, RelayedPort } from "./relays.ts";
 
 /** close: a socket of the node takes it and gives it to nobody. */

@@ -1,6 +1,6 @@
 // Fills the slot maps of large ServicePorts in several steps, before any rule uses them.
 import type { PortKey } from "../../model/snapshot.ts";
-import type { Portion } from "./portions.ts";
+import type { Portion } from "./batches.ts";
 import { type Fragment, isSlotMap, type NftPlan, type NftSet, type Spread } from "./types.ts";
 
 /**

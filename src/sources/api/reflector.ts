@@ -7,7 +7,7 @@ import { ApiFailure } from "./failure.ts";
 import { Follower, type Sink } from "./follower.ts";
 import { type ListFigures, type Listing, listAll, listFigures } from "./list.ts";
 import { afresh, type Next, nextAfter } from "./next.ts";
-import type { Outage } from "./outage.ts";
+import type { Outage } from "./outage-gate.ts";
 import type { WatchedResource } from "./resources.ts";
 import { type WatchEvent, watchEvents } from "./watch.ts";
 

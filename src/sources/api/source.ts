@@ -3,13 +3,13 @@ import { Cluster } from "../../manifests/cluster.ts";
 import { identify } from "../../manifests/identity.ts";
 import { parseNode } from "../../manifests/node.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
-import { Bell } from "../bell.ts";
 import { NodeLog } from "../node-log.ts";
+import { Bell } from "../notify.ts";
 import type { ResourceStatus, Source } from "../source.ts";
 import type { World } from "../world.ts";
 import type { ApiClient } from "./client.ts";
 import type { Sink } from "./follower.ts";
-import { Outage } from "./outage.ts";
+import { Outage } from "./outage-gate.ts";
 import { Reflector, type ReflectorFigures, reflectorFigures } from "./reflector.ts";
 import { type Item, watchedResources } from "./resources.ts";
 

@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { atOnce } from "../../model/at-once.ts";
 import type { Problem } from "../../model/problem.ts";
-import { Bell } from "../bell.ts";
+import { Bell } from "../notify.ts";
 import { type Clock, sleep } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import type { Disk } from "./disk.ts";

@@ -8,9 +8,9 @@ import {
 } from "../../../host/nftables/host.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
+import { after, type Portion, portionSize, portions } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
-import { after, type Portion, portionSize, portions } from "../../../plan/nftables/portions.ts";
 import { takeOver } from "../../../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../../../plan/nftables/types.ts";
 import type { Routes } from "../../../routing/routes.ts";

@@ -1,8 +1,8 @@
 // NodePorts on loopback in nftables mode: listeners of our own, kept in step with the Routes behind every good Sync.
 import { HostError } from "../../../host/error.ts";
 import { Balancer } from "../../../host/relay/balancer.ts";
+import { type Room, roomHere } from "../../../host/relay/fd-budget.ts";
 import type { Relay, RelayOptions } from "../../../host/relay/relay.ts";
-import { type Room, roomHere } from "../../../host/relay/room.ts";
 import { openTcpRelay } from "../../../host/relay/tcp.ts";
 import { openUdpRelay } from "../../../host/relay/udp.ts";
 import type { Family } from "../../../model/address.ts";

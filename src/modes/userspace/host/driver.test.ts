@@ -6,9 +6,9 @@ import { answer, closeAfterTest, connected, host, serveTcp } from "../../../../t
 import { HostError } from "../../../host/error.ts";
 import { RestoreFailed } from "../../../host/iptables/refusal.ts";
 import type { FlowQuery, FlowView } from "../../../host/netlink/conntrack.ts";
+import { Room } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
 import { RelayPorts } from "../../../host/relay/ports.ts";
-import { Room } from "../../../host/relay/room.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
 import type { Routes } from "../../../routing/routes.ts";
 import { UserspaceDriver } from "./driver.ts";

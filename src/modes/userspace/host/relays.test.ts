@@ -17,9 +17,9 @@ import {
   udpClient,
   until,
 } from "../../../../test/support/sockets.ts";
+import { Room } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
 import { RelayPorts } from "../../../host/relay/ports.ts";
-import { Room } from "../../../host/relay/room.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
 import { conflicts } from "../../../routing/conflicts.ts";

@@ -1,11 +1,11 @@
 // The relays of one family in userspace mode: opened before rules lead to them, closed after the rules are gone.
 import { HostError } from "../../../host/error.ts";
 import { Balancer } from "../../../host/relay/balancer.ts";
-import { type Hold, hold } from "../../../host/relay/hold.ts";
+import type { Room } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
+import { type Hold, hold } from "../../../host/relay/port-reservation.ts";
 import type { RelayPorts } from "../../../host/relay/ports.ts";
 import type { Relay, RelayOptions } from "../../../host/relay/relay.ts";
-import type { Room } from "../../../host/relay/room.ts";
 import { openTcpRelay } from "../../../host/relay/tcp.ts";
 import { openUdpRelay } from "../../../host/relay/udp.ts";
 import type { Address, Family } from "../../../model/address.ts";
@@ -19,7 +19,7 @@ import {
   type Routes,
 } from "../../../routing/routes.ts";
 import type { Sockets } from "../compile.ts";
-import { type Door, doorsOf, type Guard, guardOf, type PoolName, poolBehind } from "../doors.ts";
+import { type Door, doorsOf, type Guard, guardOf, type PoolName, poolBehind } from "../relay-policy.ts";
 import { isToBeHeld, type OpenRelays, type RelayedPort } from "../relays.ts";
 
 export type RelaysOptions = {

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:net";
 import { describe, expect, it } from "vitest";
 import { closeAfterTest, connected, host, serveTcp, unusedPort } from "../../../test/support/sockets.ts";
-import { hold } from "./hold.ts";
+import { hold } from "./port-reservation.ts";
 
 describe("a place held for TCP", () => {
   it("stays held when a client cannot be accepted, and until it is released", async () => {

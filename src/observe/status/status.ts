@@ -1,13 +1,13 @@
 // What a daemon tells of itself, from start-up on; kept up to date by the sync loop.
 import { readlinkSync } from "node:fs";
-import type { View } from "../explain/view.ts";
-import type { Family } from "../model/address.ts";
-import type { Problem } from "../model/problem.ts";
-import type { OpenRelays } from "../modes/userspace/relays.ts";
-import type { InterceptCounts } from "../routing/intercepts.ts";
-import type { SourceStatus } from "../sources/source.ts";
-import type { LoopObserver } from "../sync/loop.ts";
-import type { SyncRecord } from "../sync/record.ts";
+import type { View } from "../../explain/view.ts";
+import type { Family } from "../../model/address.ts";
+import type { Problem } from "../../model/problem.ts";
+import type { OpenRelays } from "../../modes/userspace/relays.ts";
+import type { InterceptCounts } from "../../routing/intercepts.ts";
+import type { SourceStatus } from "../../sources/source.ts";
+import type { LoopObserver } from "../../sync/loop.ts";
+import type { SyncRecord } from "../../sync/record.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
 

@@ -1,8 +1,8 @@
 // The status keeps the troubles of each family until that family is rid of them.
 import { expect, it } from "vitest";
-import type { Family } from "../model/address.ts";
-import type { Problem } from "../model/problem.ts";
-import type { SyncRecord } from "../sync/record.ts";
+import type { Family } from "../../model/address.ts";
+import type { Problem } from "../../model/problem.ts";
+import type { SyncRecord } from "../../sync/record.ts";
 import { keepStatus, type StatusFacts } from "./status.ts";
 
 const problem = (object: string): Problem => ({ kind: "refused", object, field: "", message: "no" });

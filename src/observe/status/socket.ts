@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
-import type { Log } from "./log/log.ts";
+import type { Log } from "../log/log.ts";
 import { type Answers, heapPath, type Tales } from "./status.ts";
 
 /** Who answers, by path. */

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { logLines } from "../../test/support/log-lines.ts";
-import { manualClock } from "../../test/support/manual-clock.ts";
-import type { View } from "../explain/view.ts";
-import { ask, listen, saveHeap } from "./ask.ts";
+import { logLines } from "../../../test/support/log-lines.ts";
+import { manualClock } from "../../../test/support/manual-clock.ts";
+import type { View } from "../../explain/view.ts";
+import { ask, listen, saveHeap } from "./client.ts";
+import { type Answering, StatusSocket } from "./socket.ts";
 import type { Status } from "./status.ts";
-import { type Answering, StatusSocket } from "./status-socket.ts";
 
 let folder: string;
 let opened: StatusSocket[];
