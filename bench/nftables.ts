@@ -6,7 +6,7 @@ import { keyed } from "../src/model/keyed.ts";
 import { compareEndpoints, type FamilySnapshot, type ServicePort } from "../src/model/snapshot.ts";
 import { compile } from "../src/modes/nftables/compile.ts";
 import { openNftables } from "../src/modes/nftables/host/driver.ts";
-import { after, portions } from "../src/plan/nftables/batches.ts";
+import { after, batches } from "../src/plan/nftables/batches.ts";
 import { diff } from "../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../src/plan/nftables/plan.ts";
 import type { NftPlan } from "../src/plan/nftables/types.ts";
@@ -103,7 +103,7 @@ async function partsOfLoad(
   const socket = await openSocket("netfilter", { netns: netns.path });
   let [diffMs, encodeMs, kernelMs] = [0, 0, 0];
   let applied: NftPlan | null = null;
-  const cutting = timedNow(() => portions(null, want, want.fragments.keys()));
+  const cutting = timedNow(() => batches(null, want, want.fragments.keys()));
   for (const portion of cutting.result) {
     const before: NftPlan | null = applied;
     const { keys } = portion;

@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
-import { Room } from "../src/host/relay/fd-budget.ts";
+import { FdBudget } from "../src/host/relay/fd-budget.ts";
 import { openTcpRelay } from "../src/host/relay/tcp.ts";
 import { openUdpRelay } from "../src/host/relay/udp.ts";
 import { publish, type Row } from "./lib/measure.ts";
@@ -84,7 +84,7 @@ async function startRelays(backends: Ports): Promise<Relays> {
 }
 
 async function relay(): Promise<void> {
-  const room = new Room(100_000);
+  const room = new FdBudget(100_000);
   const limit = 16_384;
   const backends = await new Promise<Ports>((resolve) => process.once("message", resolve));
   const tcp = (port: number) =>

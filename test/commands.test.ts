@@ -12,7 +12,7 @@ import { render } from "../src/cli/commands/render.ts";
 import { run } from "../src/cli/commands/run.ts";
 import { printStatus, status } from "../src/cli/commands/status.ts";
 import { dispatch } from "../src/cli/dispatch.ts";
-import { withMistakes } from "../src/cli/usage-error.ts";
+import { withUsageErrors } from "../src/cli/usage-error.ts";
 import { writeConfig } from "../src/config/file/write.ts";
 import { gitVersion } from "../src/config/version.ts";
 import { defaultConfig } from "../src/explain/node-routes.ts";
@@ -172,7 +172,7 @@ describe("explain of senders by name", () => {
 describe("a machine that refuses", () => {
   it("is told in a sentence", async () => {
     const refuse = (_: readonly string[], world: CommandWorld) =>
-      withMistakes("diff", world, async () => {
+      withUsageErrors("diff", world, async () => {
         throw new HostError("unavailable", "Cannot read the table: EPERM");
       });
     const { code, err } = await said(refuse);

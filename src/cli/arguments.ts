@@ -1,7 +1,7 @@
 // The arguments of our own commands: flags with a value, switches, and words. What is mistyped is answered by an example.
 import { closest } from "../config/closest.ts";
 import type { OwnFlags } from "./own-flags.ts";
-import { Mistake } from "./usage-error.ts";
+import { UsageError } from "./usage-error.ts";
 
 export type Allowed = {
   readonly flags: readonly string[];
@@ -32,16 +32,16 @@ export function readArguments(argv: readonly string[], allowed: Allowed): Argume
     const [, name, value] = /^--?([a-z][a-z-]*)(?:=([\s\S]*))?$/i.exec(spelledOut(argument)) ?? [];
     if (name === undefined) words.push(argument);
     else if (switches.includes(name) && value === undefined) on.add(name);
-    else if (!flags.includes(name)) throw new Mistake(noFlag(argument, name, [...flags, ...switches]));
+    else if (!flags.includes(name)) throw new UsageError(noFlag(argument, name, [...flags, ...switches]));
     else if (value !== undefined) given[name] = value;
     else {
       const next = argv[++i];
-      if (next === undefined || i >= end || next.startsWith("--")) throw new Mistake(noValue(name));
+      if (next === undefined || i >= end || next.startsWith("--")) throw new UsageError(noValue(name));
       given[name] = next;
     }
   }
   words.push(...argv.slice(end + 1));
-  if (words.length > most) throw new Mistake(`cannot use ${JSON.stringify(words[most])}; ${instead}`);
+  if (words.length > most) throw new UsageError(`cannot use ${JSON.stringify(words[most])}; ${instead}`);
   return { given, on, words, help: false };
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { transformSync } from "esbuild";
 import { expect, it } from "vitest";
-import { printBug } from "./crash.ts";
+import { printCrash } from "./crash.ts";
 
 it("in the sources, where a map of the bundle is beside it; as it stands, where there is none", () => {
   const folder = mkdtempSync(join(tmpdir(), "turnout-bug-"));
@@ -23,10 +23,10 @@ it("in the sources, where a map of the bundle is beside it; as it stands, where 
     expect(line).not.toBe(5);
     const bug = new Error("no");
     bug.stack = `Error: no\n    at fail (${bundle}:${line}:9)\n    at other (${folder}/other.cjs:7:1)`;
-    expect(printBug(bug)).toBe(
+    expect(printCrash(bug)).toBe(
       `Error: no\n    at fail (${folder}/src/fail.ts:5:9)\n    at other (${folder}/other.cjs:7:1)`,
     );
-    expect(printBug("plain text")).toBe("plain text");
+    expect(printCrash("plain text")).toBe("plain text");
   } finally {
     rmSync(folder, { recursive: true });
   }

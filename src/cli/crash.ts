@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 // V8 could do it (--enable-source-maps), but keeps the whole map unfolded from the first error on that anybody looks at,
 // and streams look at every error they end with: 17 MiB.
-export function printBug(bug: unknown): string {
+export function printCrash(bug: unknown): string {
   const text = bug instanceof Error ? (bug.stack ?? bug.message) : String(bug);
   const maps = new Map<string, SourceMap | null>();
   return text.replace(

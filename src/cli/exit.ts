@@ -1,11 +1,11 @@
 // How a program ends: with the code its command resolves with.
 import { printable } from "../model/printable.ts";
-import { printBug } from "./crash.ts";
+import { printCrash } from "./crash.ts";
 
 /** A bug, wherever it shows, ends it with 2; so does a command that waits for something that cannot come any more. */
 export function exitWith(code: Promise<number>): void {
   const end = (bug: unknown) => {
-    process.stderr.write(`${printable(printBug(bug))}\n`);
+    process.stderr.write(`${printable(printCrash(bug))}\n`);
     process.exit(2);
   };
   const starved = () =>

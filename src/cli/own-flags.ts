@@ -1,5 +1,5 @@
 // Takes the flags of our own commands out of a command line; what is left belongs to somebody else.
-import { Mistake } from "./usage-error.ts";
+import { UsageError } from "./usage-error.ts";
 
 export type OwnFlags = Readonly<Record<string, string | undefined>>;
 
@@ -16,7 +16,7 @@ export function splitOwnFlags(
     if (name === undefined || !names.includes(name)) rest.push(argument);
     else {
       given[name] = value ?? argv[++i];
-      if (given[name] === undefined) throw new Mistake(`--${name} needs a value; --help lists them`);
+      if (given[name] === undefined) throw new UsageError(`--${name} needs a value; --help lists them`);
     }
   }
   return { given, rest };

@@ -2,11 +2,11 @@
 // sentence and exit code 1.
 import { HostError } from "../host/error.ts";
 import { printableLine } from "../model/printable.ts";
-import { CannotReach } from "../sources/source.ts";
+import { SourceError } from "../sources/source.ts";
 import type { CommandWorld } from "./commands/kube-proxy.ts";
 
 /** The text says how to mend it. */
-export class Mistake extends Error {}
+export class UsageError extends Error {}
 
 /** `a, b or c`. */
 export function alternatives(words: readonly string[]): string {
@@ -27,7 +27,7 @@ export function whyUnreadable(path: string, error: unknown): string {
   return `cannot read ${path}: ${why}`;
 }
 
-export async function withMistakes(
+export async function withUsageErrors(
   name: string,
   world: CommandWorld,
   work: () => Promise<number>,
@@ -35,11 +35,11 @@ export async function withMistakes(
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Mistake || error instanceof CannotReach || error instanceof HostError))
+    if (!(error instanceof UsageError || error instanceof SourceError || error instanceof HostError))
       throw error;
     const why = error instanceof HostError && process.getuid?.() !== 0 ? "; only root may do that" : "";
     // What a server or the kernel says is one line; the sentences of a Mistake are our own.
-    const text = error instanceof Mistake ? error.message : printableLine(error.message);
+    const text = error instanceof UsageError ? error.message : printableLine(error.message);
     world.stderr(`turnout ${name}: ${text}${why}\n`);
     return 1;
   }

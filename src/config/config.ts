@@ -1,7 +1,7 @@
 // The effective configuration: the fields of the file with the settings of the selected mode folded together.
 import { type FileConfig, fieldAt, type Path, paths } from "./file/fields.ts";
 import { kinds, type Plain } from "./file/kinds.ts";
-import { type Mode, meaningIn, modes } from "./modes.ts";
+import { type ModeName, meaningIn, modes } from "./modes.ts";
 import type { Duration } from "./units/duration.ts";
 
 export type LocalMode = "ClusterCIDR" | "NodeCIDR" | "BridgeInterface" | "InterfaceNamePrefix";
@@ -36,7 +36,7 @@ export type ProxyConfig = Nested<Omit<FileConfig, FoldedPath>> &
   };
 
 /** A configuration that passed validation; `mode` and `detectLocalMode` are known words. */
-export type ValidConfig = ProxyConfig & { readonly mode: Mode; readonly detectLocalMode: LocalMode };
+export type ValidConfig = ProxyConfig & { readonly mode: ModeName; readonly detectLocalMode: LocalMode };
 
 /** What a file says for its own mode. */
 export function fold(file: FileConfig): Folded {
@@ -82,7 +82,7 @@ export function unfold(config: ProxyConfig): FileConfig {
 }
 
 /** The same settings in another mode; what an empty list of addresses stood for is not taken along. */
-export function inMode(config: ValidConfig, mode: Mode): ValidConfig {
+export function inMode(config: ValidConfig, mode: ModeName): ValidConfig {
   if (config.mode === mode) return config;
   const { nodePortAddresses: addresses } = config;
   const assumed = modes[config.mode].nodePortAddresses;

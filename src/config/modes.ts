@@ -1,7 +1,7 @@
 // What the configuration means in each mode: which blocks of the file count, and what is assumed where nothing is said.
 import type { Gates } from "./gates/gates.ts";
 
-export type Mode = "iptables" | "ipvs" | "nftables" | "userspace";
+export type ModeName = "iptables" | "ipvs" | "nftables" | "userspace";
 
 type Meaning = {
   /** The block of the file whose periods count, and the flags for them. */
@@ -26,7 +26,7 @@ const usual: Meaning = {
   gate: null,
 };
 
-export const modes: Readonly<Record<Mode, Meaning>> = {
+export const modes: Readonly<Record<ModeName, Meaning>> = {
   iptables: usual,
   ipvs: { ...usual, periods: "ipvs", periodFlags: "ipvs", gate: "KubeProxyIPVS" },
   nftables: { ...usual, periods: "nftables", masquerade: "nftables", nodePortAddresses: ["primary"] },
@@ -39,6 +39,6 @@ export function meaningIn(mode: string): Meaning {
 }
 
 /** Never true of what every object has, such as `constructor`. */
-export function isMode(text: string): text is Mode {
+export function isMode(text: string): text is ModeName {
   return Object.hasOwn(modes, text);
 }

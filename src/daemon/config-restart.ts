@@ -6,9 +6,9 @@ import { HostError } from "../host/error.ts";
 import { unwritableSysctls } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
-import { modesAtWork } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
 import type { NodeSettings } from "./node-settings.ts";
-import { conntrackTargetsOf, doubtsOf } from "./start.ts";
+import { conntrackTargetsOf, warningsOf } from "./start.ts";
 
 export type NodeToday = {
   readonly settings: NodeSettings;
@@ -20,7 +20,9 @@ export type NodeToday = {
 export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): Promise<string | null> {
   const { settings, node, families } = today;
   const resolved = settings.resolvedWith(next);
-  const fatal = doubtsOf({ config: next, resolved }, node, families.length === 2).find((each) => each.fatal);
+  const fatal = warningsOf({ config: next, resolved }, node, families.length === 2).find(
+    (each) => each.fatal,
+  );
   if (fatal !== undefined) return fatal.message;
   if (next.detectLocalMode === "NodeCIDR" && (node?.podCIDRs.length ?? 0) === 0)
     return "detectLocalMode NodeCIDR requires podCIDRs, and the Node has none";
@@ -30,7 +32,7 @@ export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): P
   if (locked !== undefined)
     return `cannot set ${locked.file} to ${locked.value}: not permitted here; recreate the pod, so that its init container sets it`;
   try {
-    await modesAtWork[next.mode].requires({});
+    await modes[next.mode].requires({});
     return null;
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
@@ -39,7 +41,7 @@ export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): P
 }
 
 function targetsOf(config: ValidConfig, { settings }: Resolved): readonly SysctlTarget[] {
-  return [...conntrackTargetsOf(config), ...(modesAtWork[config.mode].sysctls?.({ config, settings }) ?? [])];
+  return [...conntrackTargetsOf(config), ...(modes[config.mode].sysctls?.({ config, settings }) ?? [])];
 }
 
 function printTarget({ file, value }: SysctlTarget): string {

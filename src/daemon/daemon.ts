@@ -7,15 +7,15 @@ import { HostError } from "../host/error.ts";
 import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { Driver } from "../modes/driver.ts";
-import { type ModeAtWork, modesAtWork } from "../modes/index.ts";
+import { type Mode, modes } from "../modes/index.ts";
 import { nothingRemoved } from "../modes/removed.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { followSource } from "../observe/source-log.ts";
 import { StatusSocket } from "../observe/status/socket.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
-import { CannotReach } from "../sources/source.ts";
-import { kubeProxyPatience, noPatience } from "../sources/wait-for-node.ts";
+import { SourceError } from "../sources/source.ts";
+import { kubeProxyTimeouts, noTimeouts } from "../sources/wait-for-node.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { WatchedFile } from "./config-file.ts";
 import { ownNodeName } from "./node-name.ts";
@@ -25,7 +25,7 @@ import { signalOf } from "./signals.ts";
 import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start.ts";
 import { logStart, logSysctl } from "./start-log.ts";
 import { StartUpStatus } from "./startup-status.ts";
-import { compileLater } from "./v8.ts";
+import { delayOptimization } from "./v8.ts";
 
 export type DaemonOptions = {
   readonly config: ValidConfig;
@@ -57,7 +57,7 @@ export type DaemonOptions = {
 /** Resolves with the exit code. */
 export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Promise<number> {
   const log = options.log.log.in("daemon/daemon.ts");
-  compileLater();
+  delayOptimization();
   signal.addEventListener("abort", () => logSignal(options.log, signal.reason), { once: true });
   try {
     return options.cleanup ? await cleanUp(log) : await start(options, log, signal);
@@ -79,7 +79,7 @@ function logSignal({ log, flush }: OpenLog, reason: unknown): void {
 /** `--cleanup`: every mode, whatever the others say. */
 async function cleanUp(log: Log): Promise<number> {
   let code = 0;
-  for (const [name, mode] of Object.entries(modesAtWork)) {
+  for (const [name, mode] of Object.entries(modes)) {
     try {
       const removed = await mode.cleanUp({});
       if (nothingRemoved(removed)) log.info("Nothing to remove", { mode: name });
@@ -95,7 +95,7 @@ async function cleanUp(log: Log): Promise<number> {
 
 async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Promise<number> {
   const { config } = options;
-  const mode = modesAtWork[config.mode];
+  const mode = modes[config.mode];
   logStart(options, log);
 
   // Requests are made before there is anybody to tell of them: the search for this Node comes first.
@@ -115,13 +115,13 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   await status.open();
   try {
     const source = await openSource(spec, nodeName, world, life.signal).catch((error: unknown) => {
-      if (!(error instanceof CannotReach)) throw error;
+      if (!(error instanceof SourceError)) throw error;
       throw new StartError(`Cannot reach the cluster: ${error.message}`);
     });
     startUp.opened(source);
     if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
     const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows, life.signal);
-    const patience = spec.kind === "files" ? noPatience : kubeProxyPatience;
+    const patience = spec.kind === "files" ? noTimeouts : kubeProxyTimeouts;
     const waits = startUp.waitsForNode;
     const node = await findNode(source, config, nodeName, startLog, life.signal, waits, patience);
     startUp.foundNode();
@@ -213,15 +213,15 @@ const retreatEveryMs = 60_000;
 async function removeLeftovers(
   config: ValidConfig,
   log: Log,
-  concerns: (entry: [string, ModeAtWork]) => boolean,
+  concerns: (entry: [string, Mode]) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { mode } = config;
-  const { rules: spared } = modesAtWork[mode];
-  for (const [name, other] of Object.entries(modesAtWork).filter(concerns)) {
-    if (name === mode || other.staysDuring?.includes(mode)) continue;
+  const { rules: spared } = modes[mode];
+  for (const [name, other] of Object.entries(modes).filter(concerns)) {
+    if (name === mode || other.keepDuring?.includes(mode)) continue;
     try {
-      const left = await (other.retreat?.() ?? other.cleanUp(spared === undefined ? {} : { spared }));
+      const left = await (other.release?.() ?? other.cleanUp(spared === undefined ? {} : { spared }));
       if (left !== "waiting") {
         if (left !== "done" && !nothingRemoved(left))
           log.info("Removed what another mode had put on this node", { mode: name, ...left });

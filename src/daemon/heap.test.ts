@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import { tidyAfterLargeSyncs } from "./heap.ts";
+import { collectAfterLargeSyncs } from "./heap.ts";
 
 it("memory is given back in two rounds, half a second behind the last of several large Syncs", () => {
   const clock = manualClock();
   let collected = 0;
-  const tidy = tidyAfterLargeSyncs(clock, () => collected++);
+  const tidy = collectAfterLargeSyncs(clock, () => collected++);
   tidy({ changedPorts: 10_000 });
   clock.advance(400);
   tidy({ changedPorts: 10_000 });
@@ -20,7 +20,7 @@ it("memory is given back in two rounds, half a second behind the last of several
 
 it("small Syncs leave the memory alone", () => {
   const clock = manualClock();
-  const tidy = tidyAfterLargeSyncs(clock, () => expect.unreachable());
+  const tidy = collectAfterLargeSyncs(clock, () => expect.unreachable());
   tidy({ changedPorts: 1 });
   clock.advance(60_000);
 });

@@ -10,7 +10,7 @@ const quietMs = 500;
 const rounds = 2;
 
 /** Give it every record. `collect` is V8's, which the programs in bin/ expose; without it V8 works at its own pace. */
-export function tidyAfterLargeSyncs(
+export function collectAfterLargeSyncs(
   clock: Pick<Clock, "after">,
   collect: (() => void) | undefined = globalThis.gc,
 ): (record: Pick<SyncRecord, "changedPorts">) => void {

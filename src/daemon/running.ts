@@ -9,13 +9,13 @@ import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import type { ModeAtWork } from "../modes/index.ts";
+import type { Mode } from "../modes/index.ts";
 import { LocalhostNodePorts, type LocalhostReport } from "../modes/nftables/host/localhost.ts";
 import { systemClock } from "../observe/clock.ts";
 import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
-import type { Observation } from "../observe/observation.ts";
+import type { Telemetry } from "../observe/observation.ts";
 import type { StatusSocket } from "../observe/status/socket.ts";
 import { type Answers, keepStatus, type StatusFacts, type StatusKeeper } from "../observe/status/status.ts";
 import { openSyncLog } from "../observe/sync-log.ts";
@@ -28,11 +28,11 @@ import type { SyncRecord } from "../sync/record.ts";
 import { reasonNotToRestart } from "./config-restart.ts";
 import { followConfig, type Restart, readText } from "./config-watch.ts";
 import type { DaemonOptions } from "./daemon.ts";
-import { tidyAfterLargeSyncs } from "./heap.ts";
+import { collectAfterLargeSyncs } from "./heap.ts";
 import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
-import { doubtsOf, raiseOomScore, tellDoubts } from "./start.ts";
+import { raiseOomScore, reportWarnings, warningsOf } from "./start.ts";
 import { waitFor } from "./startup-status.ts";
-import { observationOf } from "./telemetry.ts";
+import { telemetryOf } from "./telemetry.ts";
 
 export type RunningParts = {
   readonly world: World;
@@ -45,7 +45,7 @@ export type RunningParts = {
   readonly settings: NodeSettings;
   readonly families: readonly Family[];
   readonly drivers: ReadonlyMap<Family, Driver>;
-  readonly mode: ModeAtWork;
+  readonly mode: Mode;
   /** Makes the machine ready for the mode with the settings of now. */
   readonly prepare: () => Promise<void>;
   /** Removes what other modes left, once our own rules are in place. */
@@ -62,7 +62,7 @@ export class Running {
   readonly #spec: SourceSpec;
   readonly #parts: RunningParts;
   readonly #log: Log;
-  readonly #observation: Observation;
+  readonly #observation: Telemetry;
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
   readonly #status: StatusKeeper;
@@ -82,7 +82,7 @@ export class Running {
     this.#ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    this.#observation = observationOf(options, parts, (error) => this.#fail(error.message));
+    this.#observation = telemetryOf(options, parts, (error) => this.#fail(error.message));
     this.#localhost = this.#openLocalhost();
     const firstLists = waitFor("the cluster's first complete lists");
     const ownership = options.owned === true ? "owned" : "plain";
@@ -109,7 +109,8 @@ export class Running {
     const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
     signal.addEventListener("abort", () => this.#end(0), { once: true });
     await raiseOomScore(config.oomScoreAdj, this.#log);
-    if (mode.notice !== undefined) this.#log.error(new Error(mode.notice.text), mode.notice.reason);
+    if (mode.deprecation !== undefined)
+      this.#log.error(new Error(mode.deprecation.text), mode.deprecation.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.countEvents(source);
     this.#observation.serve();
@@ -119,7 +120,7 @@ export class Running {
       "/view": (query) => this.#view(query.get("from") ?? "", query.get("to") ?? ""),
       "/cluster": () => (this.#known === null ? [null] : viewsOf(this.#known, mostPortsAtOnce)),
     });
-    const tidy = tidyAfterLargeSyncs(systemClock);
+    const tidy = collectAfterLargeSyncs(systemClock);
     const logSync = openSyncLog(this.#log.in("observe/sync-log.ts"));
     const loop = openLoop({
       snapshots: source.snapshots(signal),
@@ -201,12 +202,12 @@ export class Running {
       return;
     }
     const log = this.#log.in("daemon/config-watch.ts");
-    const doubts = () => doubtsOf(settings, node, families.length === 2);
+    const doubts = () => warningsOf(settings, node, families.length === 2);
     const apply = async (next: ValidConfig) => {
       const [before, known] = [settings.config, new Set(doubts().map(({ message }) => message))];
       settings.setConfig(next);
       try {
-        tellDoubts(
+        reportWarnings(
           doubts().filter(({ message, fatal }) => fatal || !known.has(message)),
           log,
         );
@@ -242,7 +243,7 @@ export class Running {
       this.#log.error(new Error(note), "Set mode explicitly");
       this.#observation.events.record("KubeProxyDefaultMode", node, note);
     }
-    const { notice } = this.#parts.mode;
+    const { deprecation: notice } = this.#parts.mode;
     if (notice !== undefined) this.#observation.events.record(notice.reason, node, notice.text);
   }
 

@@ -9,16 +9,16 @@ import {
   withoutLimits,
 } from "../config/resolve/conntrack.ts";
 import { isNodeIPUnknown } from "../config/resolve/node-ips.ts";
-import { type Doubt, doubtFamilies, doubtNodePorts } from "../config/resolve/sanity.ts";
+import { type ConfigWarning, doubtFamilies, doubtNodePorts } from "../config/resolve/sanity.ts";
 import { applySysctls, isReadOnly, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
-import type { ModeAtWork } from "../modes/index.ts";
+import type { Mode } from "../modes/index.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";
-import { type Patience, type TellWait, waitForNode } from "../sources/wait-for-node.ts";
+import { type NodeTimeouts, type TellWait, waitForNode } from "../sources/wait-for-node.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import { logNode, logSettings, logSysctl } from "./start-log.ts";
 
@@ -33,7 +33,7 @@ export async function findNode(
   log: Log,
   signal: AbortSignal,
   tell: TellWait,
-  patience: Patience,
+  patience: NodeTimeouts,
 ): Promise<ClusterNode | null> {
   const needs = { podCIDRs: config.detectLocalMode === "NodeCIDR" };
   const { node, missing } = await waitForNode(source, needs, systemClock, signal, tell, patience);
@@ -83,7 +83,7 @@ function allConntrackTargets({ conntrack }: ValidConfig): readonly SysctlTarget[
 
 /** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */
 export async function servedFamilies(
-  mode: ModeAtWork,
+  mode: Mode,
   settings: NodeSettings,
   node: ClusterNode | null,
   log: Log,
@@ -99,7 +99,7 @@ export async function servedFamilies(
     );
   }
   const isDualStack = supported.length === 2;
-  tellDoubts(doubtsOf(settings, node, isDualStack), log);
+  reportWarnings(warningsOf(settings, node, isDualStack), log);
   log.info(isDualStack ? "Dual-stack" : "Single-stack", { primary, ...addresses });
   const served: readonly Family[] = isDualStack ? ["ipv4", "ipv6"] : [primary];
   logSettings(settings.resolved, settings.config, served, log);
@@ -107,11 +107,11 @@ export async function servedFamilies(
 }
 
 /** What is odd about the configuration in force, on this node. */
-export function doubtsOf(
+export function warningsOf(
   { config, resolved }: Pick<NodeSettings, "config" | "resolved">,
   node: ClusterNode | null,
   isDualStack: boolean,
-): readonly Doubt[] {
+): readonly ConfigWarning[] {
   const podCIDRs = node?.podCIDRs ?? [];
   const nodePorts = doubtNodePorts(config, podCIDRs, resolved);
   return [
@@ -121,7 +121,7 @@ export function doubtsOf(
 }
 
 /** Throws StartError for one that we cannot work with. */
-export function tellDoubts(doubts: readonly Doubt[], log: Log): void {
+export function reportWarnings(doubts: readonly ConfigWarning[], log: Log): void {
   for (const { message, fatal } of doubts) {
     if (fatal) throw new StartError(`Cannot use this configuration: ${message}`);
     log.error(new Error(message), "Configuration does not fit this node");

@@ -8,16 +8,16 @@ import { systemClock } from "../observe/clock.ts";
 import { familyLabels } from "../observe/family.ts";
 import { systemCounters } from "../observe/metrics/system-counters.ts";
 import { systemProcess } from "../observe/metrics/system-process.ts";
-import { type Observation, openObservation } from "../observe/observation.ts";
+import { openObservation, type Telemetry } from "../observe/observation.ts";
 import { healthCheckAddresses } from "../observe/servers/service-health.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { RunningParts } from "./running.ts";
 
-export function observationOf(
+export function telemetryOf(
   options: DaemonOptions,
   parts: RunningParts,
   onHardFail: (error: Error) => void,
-): Observation {
+): Telemetry {
   const { config, gates: resolved, flags, version, log, healthAnswers = "honest" } = options;
   const { nodeName, families, settings, drivers, mode } = parts;
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));

@@ -1,7 +1,7 @@
 // The Routes of a node as a daemon there would make them, of its configuration and what the cluster says of the node.
 import { completeConfig } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import { type Resolved, resolve } from "../config/resolve/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import { same } from "../model/same.ts";
@@ -14,7 +14,7 @@ import { iptablesTraits, nftablesTraits } from "../routing/traits.ts";
 import type { BothRoutes } from "./resolve.ts";
 
 /** What each mode makes of a packet. */
-export const judges: Readonly<Record<Mode, (routes: Routes, packet: Packet) => RelayedDecision>> = {
+export const decideBy: Readonly<Record<ModeName, (routes: Routes, packet: Packet) => RelayedDecision>> = {
   nftables: (routes, packet) => decide(routes, nftablesTraits, packet),
   iptables: (routes, packet) => decide(routes, iptablesTraits, packet),
   ipvs: decideServed,

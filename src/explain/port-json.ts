@@ -2,7 +2,7 @@
 import type { Family } from "../model/address.ts";
 import { type Endpoint, portKey, type ServicePort } from "../model/snapshot.ts";
 
-export type ToldPort = Pick<ServicePort, Always> & Unusual & { readonly endpoints: readonly ToldEndpoint[] };
+export type PortJson = Pick<ServicePort, Always> & Unusual & { readonly endpoints: readonly ToldEndpoint[] };
 
 type Always = "namespace" | "name" | "portName" | "protocol" | "clusterIP" | "port";
 
@@ -15,7 +15,7 @@ type Unusual = { readonly [F in Exclude<keyof ServicePort, Always | Other>]: Ser
 /** Of one that is ready and has no hints, like most, only this. */
 type ToldEndpoint = readonly [Endpoint["address"], Endpoint["port"], Endpoint["nodeName"]] | Endpoint;
 
-export function tellPort(port: ServicePort): ToldPort {
+export function tellPort(port: ServicePort): PortJson {
   return {
     namespace: port.namespace,
     name: port.name,
@@ -35,7 +35,7 @@ export function tellPort(port: ServicePort): ToldPort {
   };
 }
 
-export function portTold(told: ToldPort, family: Family): ServicePort {
+export function portTold(told: PortJson, family: Family): ServicePort {
   const { namespace, name, portName, protocol } = told;
   const service = `${namespace}/${name}`;
   return {

@@ -2,11 +2,11 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../../test/clusters.ts";
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import { type Family, families } from "../model/address.ts";
 import { noTriggers, noUdpChanges, type ServicePort, type Snapshot } from "../model/snapshot.ts";
 import { route } from "../routing/routes.ts";
-import { judges } from "./node-routes.ts";
+import { decideBy } from "./node-routes.ts";
 import { parseFrom, parseTo, senderText, type To } from "./question.ts";
 import { type BothRoutes, questionOf, type Sender } from "./resolve.ts";
 import { traceOf } from "./trace.ts";
@@ -169,9 +169,9 @@ function routesOf(
 }
 
 /** The whole answer, or why there is none. */
-function answer(mode: Mode, from: Sender, to: To, routes: BothRoutes): unknown {
+function answer(mode: ModeName, from: Sender, to: To, routes: BothRoutes): unknown {
   const question = questionOf(from, to, routes);
   if (!question.ok) return question.reason;
   const { family, packet: asked } = question.value;
-  return traceOf(judges[mode](routes[family], asked), routes[family], asked);
+  return traceOf(decideBy[mode](routes[family], asked), routes[family], asked);
 }

@@ -10,11 +10,11 @@ import {
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
-import { portTold, type ToldPort, tellPort } from "./port-json.ts";
+import { type PortJson, portTold, tellPort } from "./port-json.ts";
 import type { To } from "./question.ts";
 import type { Sender } from "./resolve.ts";
 
-type FamilyView = Pick<FamilySnapshot, "serviceCIDRs"> & { readonly ports: readonly ToldPort[] };
+type FamilyView = Pick<FamilySnapshot, "serviceCIDRs"> & { readonly ports: readonly PortJson[] };
 
 /** Part of a Snapshot, as JSON. */
 export type View = {
@@ -52,7 +52,7 @@ export function* viewsOf(snapshot: Snapshot, most: number): Generator<View> {
   };
   yield { ...nothing, problems };
   for (const family of families) {
-    let ports: ToldPort[] = [];
+    let ports: PortJson[] = [];
     for (const port of snapshot[family].ports.values()) {
       if (ports.push(tellPort(port)) < most) continue;
       yield { ...nothing, [family]: { ...nothing[family], ports } };

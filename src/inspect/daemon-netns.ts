@@ -1,7 +1,7 @@
 // The network namespace of a daemon: the same as ours, one that we may enter, or one that needs nsenter.
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Mistake } from "../cli/usage-error.ts";
+import { UsageError } from "../cli/usage-error.ts";
 import { networkNamespace, type Status } from "../observe/status/status.ts";
 
 /** Its path; absent when it is ours. Throws Mistake when it is another one that we cannot enter. */
@@ -11,7 +11,7 @@ export function daemonNetns({ pid, networkNamespace: its }: Status): { readonly 
   const netns = pathOf(its, pid);
   if (netns !== null && maySetNamespace()) return { netns };
   const enter = netns === null ? `nsenter --target=${pid} --net` : `nsenter --net=${netns}`;
-  throw new Mistake(
+  throw new UsageError(
     `the daemon runs in another network namespace (${its}), which this process cannot enter; run: ${enter} turnout …`,
   );
 }

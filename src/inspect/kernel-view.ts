@@ -27,7 +27,7 @@ import { type RelayedWalk, walkRelayed } from "../modes/userspace/walk.ts";
 import type { Asked } from "../plan/nftables/types.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { askRelays, type Look, placeOf } from "./target.ts";
+import { askRelays, placeOf, type Target } from "./target.ts";
 
 export type KernelView = {
   /** Whether every way through the rules the kernel holds is one we want, and the other way round. */
@@ -44,7 +44,7 @@ export type KernelView = {
 const mostFlows = 8;
 
 export async function lookAtKernel(
-  look: Look,
+  look: Target,
   routes: Routes,
   packet: Packet,
   signal: AbortSignal,
@@ -161,7 +161,7 @@ function outcomeText(outcome: Way["outcome"]): string {
   return `forward ${joinHostPort(address, port)}${outcome.masquerade ? " masquerade" : ""}`;
 }
 
-async function flowsTo(look: Look, { to }: Packet, signal: AbortSignal): Promise<string[]> {
+async function flowsTo(look: Target, { to }: Packet, signal: AbortSignal): Promise<string[]> {
   const family = familyOf(to.address);
   const select = (flow: { destination: string; destinationPort: number }) =>
     flow.destinationPort === to.port && flow.destination === to.address;

@@ -1,8 +1,8 @@
 // Whether a machine could run another mode, and what the mode it leaves would leave behind there; nothing is changed.
 import { existsSync, readFileSync } from "node:fs";
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import { HostError } from "../host/error.ts";
-import { modesAtWork } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
 import type { ReadFile } from "../modes/remarks.ts";
 
 export type Readiness = {
@@ -12,13 +12,13 @@ export type Readiness = {
 };
 
 export async function readinessFor(
-  from: Mode,
-  to: Mode,
+  from: ModeName,
+  to: ModeName,
   place: { readonly netns?: string },
 ): Promise<Readiness> {
   const blocks: string[] = [];
   try {
-    await modesAtWork[to].requires(place);
+    await modes[to].requires(place);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     blocks.push(error.message);
@@ -27,8 +27,8 @@ export async function readinessFor(
   return { blocks, remarks: place.netns === undefined ? remarksOn(from, to, readHere) : [] };
 }
 
-export function remarksOn(from: Mode, to: Mode, read: ReadFile): string[] {
-  return [...(modesAtWork[to].lacks?.(read) ?? []), ...(modesAtWork[from].leaves?.(read) ?? [])];
+export function remarksOn(from: ModeName, to: ModeName, read: ReadFile): string[] {
+  return [...(modes[to].missing?.(read) ?? []), ...(modes[from].leftovers?.(read) ?? [])];
 }
 
 function readHere(path: string): string | null {

@@ -1,15 +1,15 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
 import { readFileSync } from "node:fs";
 import type { OwnFlags } from "../cli/own-flags.ts";
-import { alternatives, Mistake, whyUnreadable } from "../cli/usage-error.ts";
+import { alternatives, UsageError, whyUnreadable } from "../cli/usage-error.ts";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
 import { inMode, type ValidConfig } from "../config/config.ts";
-import type { Mode } from "../config/modes.ts";
-import { defaultConfig, judges } from "../explain/node-routes.ts";
+import type { ModeName } from "../config/modes.ts";
+import { decideBy, defaultConfig } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
 
 /** `told`: the configuration of the daemon that was asked; null without one. */
-export function lookConfig(given: OwnFlags, told: string | null): ValidConfig {
+export function targetConfig(given: OwnFlags, told: string | null): ValidConfig {
   const file = given.config
     ? readConfig(given.config)
     : told === null
@@ -24,14 +24,14 @@ function readConfig(path: string): ConfigFile {
   try {
     return { name: path, text: readFileSync(path, "utf8") };
   } catch (error) {
-    throw new Mistake(whyUnreadable(path, error));
+    throw new UsageError(whyUnreadable(path, error));
   }
 }
 
 function completed(file: ConfigFile): ValidConfig {
   const config = completeConfig({}, file);
   if (config.ok) return config.config;
-  throw new Mistake([config.error, ...config.places].join("; "));
+  throw new UsageError([config.error, ...config.places].join("; "));
 }
 
 function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidConfig {
@@ -39,17 +39,17 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
   const clusterCIDRs = cidrs.split(",");
   const wrong = clusterCIDRs.find((cidr) => parseCidr(cidr) === null);
   if (wrong !== undefined)
-    throw new Mistake(
+    throw new UsageError(
       `--cluster-cidr must be a network, for example --cluster-cidr=10.0.0.0/8, not ${JSON.stringify(wrong)}`,
     );
   return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs };
 }
 
-export const modeNames = Object.keys(judges) as readonly Mode[];
+export const modeNames = Object.keys(decideBy) as readonly ModeName[];
 
 /** The mode that a flag names. */
-export function knownMode(flag: string, text: string): Mode {
+export function knownMode(flag: string, text: string): ModeName {
   const mode = modeNames.find((name) => name === text);
   if (mode !== undefined) return mode;
-  throw new Mistake(`--${flag} must be ${alternatives(modeNames)}, not ${JSON.stringify(text)}`);
+  throw new UsageError(`--${flag} must be ${alternatives(modeNames)}, not ${JSON.stringify(text)}`);
 }

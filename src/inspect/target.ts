@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Arguments } from "../cli/arguments.ts";
 import type { OwnFlags } from "../cli/own-flags.ts";
-import { few, Mistake } from "../cli/usage-error.ts";
+import { few, UsageError } from "../cli/usage-error.ts";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { gitVersion } from "../config/version.ts";
@@ -28,17 +28,17 @@ import { hastyDisk } from "../sources/files/disk.ts";
 import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, sourceText, userAgentOf } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
-import { CannotReach } from "../sources/source.ts";
+import { SourceError } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import { daemonNetns } from "./daemon-netns.ts";
 import { type ProgressWorld, type ReportingDisk, withProgress } from "./read-progress.ts";
-import { lookConfig } from "./target-config.ts";
+import { targetConfig } from "./target-config.ts";
 
 /** Flags of every command that looks. */
-export const lookFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;
-export const lookSwitches = ["anew"] as const;
+export const targetFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;
+export const targetSwitches = ["anew"] as const;
 
-export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground (the one that runs here),
+export const targetHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground (the one that runs here),
               or daemon[:SOCKET] (what the one that runs here knows, default); its node and configuration count
   --anew      reads what the daemon follows, the API or files, instead of asking what it knows
   --node      the node whose view it is; its Node object gives addresses, pod networks and zone
@@ -49,7 +49,7 @@ export const lookHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, ap
 `;
 
 /** Where to look. */
-export type Look = {
+export type Target = {
   readonly spec: SourceSpec;
   readonly node: string;
   readonly config: ValidConfig;
@@ -58,20 +58,20 @@ export type Look = {
   /** Where the daemon of the node answers, if it does. */
   readonly socket: string;
   /** Whether the daemon there answers for this very node, so that what it knows can be asked for. */
-  readonly toldByDaemon: boolean;
+  readonly fromDaemon: boolean;
   /** Network namespace of the node; ours when absent. */
   readonly netns?: string;
   /** Reads files, and shows on stderr when that takes long. */
   readonly disk: ReportingDisk;
 };
 
-export type Seen = { readonly look: Look; readonly snapshot: Snapshot; readonly routes: BothRoutes };
+export type NodeView = { readonly look: Target; readonly snapshot: Snapshot; readonly routes: BothRoutes };
 
-export async function lookFrom(
+export async function resolveTarget(
   { given, on }: Pick<Arguments, "given" | "on">,
   world: ProgressWorld & { readonly version: string },
   preferredNode?: string,
-): Promise<Look> {
+): Promise<Target> {
   const { version } = world;
   const disk = withProgress(hastyDisk, world, systemClock);
   const source = given.source ?? "daemon";
@@ -82,18 +82,18 @@ export async function lookFrom(
     const spec = specOf(`kubeconfig:${join(home, "kubeconfig")}`, version);
     const netns = namespacePath(namespaceName(node, pid));
     const socket = playgroundSocket(pid, node);
-    return { spec, node, socket, netns, disk, toldByDaemon: false, ...(await asToldBy(socket, given)) };
+    return { spec, node, socket, netns, disk, fromDaemon: false, ...(await asReportedBy(socket, given)) };
   }
   if (/^daemon(:|$)/.test(source)) {
     const socket = source.slice("daemon:".length) || defaultStatusSocket;
     const status = await askDaemon(socket);
-    const config = lookConfig(given, status.configuration);
+    const config = targetConfig(given, status.configuration);
     const node = given.node ?? status.node;
     return {
       spec: specOf(status.source, version),
       node,
       // One of another version may know it in other words.
-      toldByDaemon: node === status.node && status.version === gitVersion(version) && !on.has("anew"),
+      fromDaemon: node === status.node && status.version === gitVersion(version) && !on.has("anew"),
       socket,
       config,
       disk,
@@ -102,21 +102,21 @@ export async function lookFrom(
     };
   }
   const spec = specOf(source, version);
-  const config = lookConfig(given, null);
+  const config = targetConfig(given, null);
   const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
   const node = given.node ?? preferredNode ?? here;
   if (node === undefined) {
     const names = await nodeNames(spec, realWorld(systemClock));
     const there = names.length > 1 ? `: there are ${few(names)}` : "";
-    throw new Mistake(`say for which node, for example --node=${names[0] ?? "node-a"}${there}`);
+    throw new UsageError(`say for which node, for example --node=${names[0] ?? "node-a"}${there}`);
   }
-  return { spec, node, config, families, disk, toldByDaemon: false, socket: defaultStatusSocket };
+  return { spec, node, config, families, disk, fromDaemon: false, socket: defaultStatusSocket };
 }
 
 /** A daemon of the playground may be away for a moment. */
-async function asToldBy(socket: string, given: OwnFlags): Promise<Pick<Look, "config" | "families">> {
+async function asReportedBy(socket: string, given: OwnFlags): Promise<Pick<Target, "config" | "families">> {
   const status = await ask(socket, "/").catch(() => null);
-  const config = lookConfig(given, status?.configuration ?? null);
+  const config = targetConfig(given, status?.configuration ?? null);
   return { config, families: status === null ? families : servedBy(status) };
 }
 
@@ -126,14 +126,14 @@ function servedBy(status: Status): readonly Family[] {
 }
 
 /** The cluster now, as a daemon on that node would route it; `live`: with what the machine itself knows of the node. */
-export async function lookAt(look: Look, signal: AbortSignal, live = false): Promise<Seen> {
+export async function loadNode(look: Target, signal: AbortSignal, live = false): Promise<NodeView> {
   const snapshot = await snapshotFrom(look, signal);
   return { look, snapshot, routes: nodeRoutes(snapshot, look.node, look.config, await factsOf(look, live)) };
 }
 
 /** All that the daemon knows, where it tells; else what the Source says. */
-async function snapshotFrom(look: Look, signal: AbortSignal): Promise<Snapshot> {
-  if (!look.toldByDaemon) return readSource(look, signal);
+async function snapshotFrom(look: Target, signal: AbortSignal): Promise<Snapshot> {
+  if (!look.fromDaemon) return readSource(look, signal);
   const views: View[] = [];
   try {
     for await (const view of listen(look.socket, "/cluster")) views.push(view ?? knowsNothing());
@@ -143,7 +143,7 @@ async function snapshotFrom(look: Look, signal: AbortSignal): Promise<Snapshot> 
   return snapshotOf(views);
 }
 
-async function readSource({ spec, node, disk }: Look, signal: AbortSignal): Promise<Snapshot> {
+async function readSource({ spec, node, disk }: Target, signal: AbortSignal): Promise<Snapshot> {
   try {
     return await firstSnapshot(spec, node, systemClock, signal, disk);
   } finally {
@@ -152,20 +152,20 @@ async function readSource({ spec, node, disk }: Look, signal: AbortSignal): Prom
 }
 
 /** A daemon may end while it answers. */
-function brokenOff(error: unknown, { socket }: Look): Error {
-  if (error instanceof Mistake) return error;
-  return new CannotReach(
+function brokenOff(error: unknown, { socket }: Target): Error {
+  if (error instanceof UsageError) return error;
+  return new SourceError(
     `the daemon at ${socket} broke off its answer (${(error as Error).message}): try again`,
   );
 }
 
 function knowsNothing(): never {
-  throw new Mistake(
+  throw new UsageError(
     "the daemon does not know the cluster yet: try again in a moment, or say --anew; turnout status tells what it waits for",
   );
 }
 
-async function factsOf(look: Look, live: boolean): Promise<HostFacts> {
+async function factsOf(look: Target, live: boolean): Promise<HostFacts> {
   if (!live) return {};
   return {
     localAddresses: await readLocalAddresses(placeOf(look)),
@@ -174,19 +174,24 @@ async function factsOf(look: Look, live: boolean): Promise<HostFacts> {
 }
 
 /** Only a program that starts in another network namespace sees the settings there. */
-async function isTcpLiberalAt(look: Look): Promise<boolean> {
+async function isTcpLiberalAt(look: Target): Promise<boolean> {
   if (look.netns === undefined) return isTcpLiberal();
   const { stdout } = await run(starter(placeOf(look)), "cat", [tcpLiberalFile]);
   return isTcpLiberal(() => stdout.trim());
 }
 
 /** Two clusters as a daemon on that node would route them: first one, then the other. */
-export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal): Promise<[Seen, Seen]> {
+export async function loadBoth(
+  before: Target,
+  after: Target,
+  signal: AbortSignal,
+): Promise<[NodeView, NodeView]> {
   const { node } = before;
-  const filesOf = ({ spec, toldByDaemon }: Look) => (spec.kind === "files" && !toldByDaemon ? spec : null);
+  const filesOf = ({ spec, fromDaemon: toldByDaemon }: Target) =>
+    spec.kind === "files" && !toldByDaemon ? spec : null;
   const [old, young] = [filesOf(before), filesOf(after)];
   if (old === null || young === null || after.node !== node)
-    return [await lookAt(before, signal), await lookAt(after, signal)];
+    return [await loadNode(before, signal), await loadNode(after, signal)];
   const snapshots = await firstSnapshots([old, young], node, systemClock, signal, before.disk);
   before.disk.done();
   const routes = nodeRoutes(snapshots[0], node, before.config);
@@ -197,23 +202,23 @@ export async function lookAtBoth(before: Look, after: Look, signal: AbortSignal)
 }
 
 /** What matters to one question, and how to see the whole. */
-export type Glimpse = { readonly seen: Seen; readonly whole: () => Promise<Seen> };
+export type PartialView = { readonly seen: NodeView; readonly whole: () => Promise<NodeView> };
 
 /** As much of the cluster as answers this question. */
-export async function lookFor(
-  look: Look,
+export async function loadPart(
+  look: Target,
   { from, to, toText }: { readonly from: Sender; readonly to: To; readonly toText: string },
   signal: AbortSignal,
   live: boolean,
-): Promise<Glimpse> {
+): Promise<PartialView> {
   const facts = await factsOf(look, live);
-  if (look.toldByDaemon) {
+  if (look.fromDaemon) {
     const view = await ask(look.socket, "/view", { from: senderText(from), to: toText }).catch((error) => {
       throw brokenOff(error, look);
     });
     const snapshot = snapshotOf([view ?? knowsNothing()]);
     const routes = nodeRoutes(snapshot, look.node, look.config, facts);
-    return { seen: { look, snapshot, routes }, whole: () => lookAt(look, signal, live) };
+    return { seen: { look, snapshot, routes }, whole: () => loadNode(look, signal, live) };
   }
   const snapshot = await readSource(look, signal);
   const routesOf = (some: Snapshot) => nodeRoutes(some, look.node, look.config, facts);
@@ -226,7 +231,7 @@ export async function lookFor(
 }
 
 /** What is unknown when there is no such Node, and which there are; empty when there is one. */
-export async function unknownNode({ look, snapshot }: Seen, where = ""): Promise<string> {
+export async function unknownNode({ look, snapshot }: NodeView, where = ""): Promise<string> {
   if (snapshot.node !== null) return "";
   const { node } = look;
   const names = await nodeNames(look.spec, realWorld(systemClock));
@@ -241,36 +246,40 @@ export async function unknownNode({ look, snapshot }: Seen, where = ""): Promise
 }
 
 /** What is wrong with the files themselves rather than with an object, a line for each. */
-export function fileProblems({ snapshot }: Seen): string {
+export function fileProblems({ snapshot }: NodeView): string {
   const ofObject = (object: string) => kinds.some((kind) => object.startsWith(`${kind} `));
   const found = snapshot.problems.filter(({ object }) => !ofObject(object));
   return found.map((problem) => `! ${printProblem(problem)}\n`).join("");
 }
 
 /** A line when there is nothing to serve; empty when there is. */
-export function noServices({ snapshot, look }: Seen): string {
+export function noServices({ snapshot, look }: NodeView): string {
   if (snapshot.ipv4.ports.size + snapshot.ipv6.ports.size > 0) return "";
   return `! no Services found in ${sourceText(look.spec)} (headless and ExternalName Services do not count)\n`;
 }
 
 /** Files that could not be read, in words. */
-export function unreadable({ snapshot }: Seen): string[] {
+export function unreadable({ snapshot }: NodeView): string[] {
   return snapshot.problems.filter(({ kind }) => kind === "unreadable").map(printProblem);
 }
 
 /** Where the node's kernel is to be found. */
-export function placeOf({ netns }: Look): { readonly netns?: string } {
+export function placeOf({ netns }: Target): { readonly netns?: string } {
   return netns === undefined ? {} : { netns };
 }
 
 /** Whatever the API answers to a GET; null when the Source is no API. Throws CannotReach when it does not answer. */
-export async function askApi(look: Pick<Look, "spec">, path: string, signal: AbortSignal): Promise<unknown> {
+export async function askApi(
+  look: Pick<Target, "spec">,
+  path: string,
+  signal: AbortSignal,
+): Promise<unknown> {
   if (look.spec.kind !== "api") return null;
   try {
     const client = await openApi(look.spec, realWorld(systemClock));
     return await client.json({ method: "GET", path }, signal);
   } catch (error) {
-    throw new CannotReach((error as Error).message, { cause: error });
+    throw new SourceError((error as Error).message, { cause: error });
   }
 }
 
@@ -283,9 +292,9 @@ export async function askDaemon(
     return await ask(socket, "/");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EACCES") throw new Mistake(`only root may ask the daemon at ${socket}`);
+    if (code === "EACCES") throw new UsageError(`only root may ask the daemon at ${socket}`);
     const why = existsSync(socket) ? `nobody answers at ${socket}` : `there is no ${socket}`;
-    throw new Mistake(`no Turnout runs here: ${why}. ${instead}`);
+    throw new UsageError(`no Turnout runs here: ${why}. ${instead}`);
   }
 }
 
@@ -297,7 +306,7 @@ export function isPlayground(source: string): boolean {
 export function playgroundPid(source: string): number {
   const asked = source.split(":")[1];
   const pid = readPlaygrounds().findLast((each) => asked === undefined || each === Number(asked));
-  if (pid === undefined) throw new Mistake("no playground runs here: start one with turnout playground");
+  if (pid === undefined) throw new UsageError("no playground runs here: start one with turnout playground");
   return pid;
 }
 
@@ -306,7 +315,7 @@ function readPlaygrounds(): number[] {
     return livingPlaygrounds();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
-    throw new Mistake("only root may look at the playground that runs here");
+    throw new UsageError("only root may look at the playground that runs here");
   }
 }
 
@@ -314,18 +323,18 @@ function readPlaygrounds(): number[] {
 export function playgroundSocket(pid: number, node: string): string {
   const names = nodePlaces.map(({ name }) => name);
   if (!names.includes(node))
-    throw new Mistake(
+    throw new UsageError(
       `the playground has no node ${JSON.stringify(node)}; say --node=${names.join(" or --node=")}`,
     );
   return join(statePath(pid), `${node}.sock`);
 }
 
 /** The relays of the node, which its daemon alone knows. */
-export async function askRelays({ socket }: Pick<Look, "socket">): Promise<Answers["/relays"]> {
+export async function askRelays({ socket }: Pick<Target, "socket">): Promise<Answers["/relays"]> {
   try {
     return await ask(socket, "/relays");
   } catch {
-    throw new Mistake(`only the daemon knows its relays, and nobody answers at ${socket}`);
+    throw new UsageError(`only the daemon knows its relays, and nobody answers at ${socket}`);
   }
 }
 
@@ -333,7 +342,7 @@ function specOf(source: string, version: string): SourceSpec {
   try {
     return parseSourceSpec(source, userAgentOf(version));
   } catch {
-    throw new Mistake(
+    throw new UsageError(
       `cannot use source ${JSON.stringify(source)}: it is not files:PATH[,PATH…], kubeconfig:PATH, api, a URL, playground or daemon[:SOCKET]${filesHint(source)}`,
     );
   }

@@ -13,7 +13,7 @@ export type Attempts<Plan> = {
     keys: readonly PortKey[],
   ) => Promise<Omit<Applied, "refused" | "unfinished"> & { readonly left?: readonly PortKey[] }>;
   /** Whom a refusal concerns, with the reason; null: it is none, but another kind of trouble. */
-  readonly culprits: (error: unknown, want: Plan) => Iterable<readonly [PortKey, string]> | null;
+  readonly refusedKeys: (error: unknown, want: Plan) => Iterable<readonly [PortKey, string]> | null;
 };
 
 export class Backlog {
@@ -37,7 +37,10 @@ export class Backlog {
   }
 
   /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
-  async reach<Plan>(whole: Plan, { isKnown, without, attempt, culprits }: Attempts<Plan>): Promise<Applied> {
+  async reach<Plan>(
+    whole: Plan,
+    { isKnown, without, attempt, refusedKeys: culprits }: Attempts<Plan>,
+  ): Promise<Applied> {
     for (let setbacks = 0; ; setbacks++) {
       const want = this.#refused.size === 0 ? whole : without(whole, this.refused);
       const wasKnown = isKnown();
@@ -46,7 +49,7 @@ export class Backlog {
         this.#pending.clear();
         for (const key of left) this.#pending.add(key);
         const refused = [...this.#refused].map(([key, reason]) => refusal(key, reason));
-        return { ...applied, setbacks, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
+        return { ...applied, retries: setbacks, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
       } catch (error) {
         const found = culprits(error, want);
         if (found === null) throw error;

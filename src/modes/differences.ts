@@ -1,6 +1,6 @@
 // How a host differs from what it should hold, a line for each difference; nothing is changed.
 import type { ValidConfig } from "../config/config.ts";
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import { inUseHere } from "../host/iptables/back-end.ts";
 import { starter } from "../host/iptables/command.ts";
 import { openIptablesHost } from "../host/iptables/host.ts";
@@ -27,7 +27,7 @@ type Place = { readonly netns?: string };
 
 /** Which Plan a host should hold. */
 export type Wanted = {
-  readonly mode: Mode;
+  readonly mode: ModeName;
   readonly config: Pick<ValidConfig, "ipvs" | "bindAddress">;
   /** Asks the daemon of that host for its relays. */
   readonly relays: () => Promise<Readonly<Partial<Record<Family, OpenRelays>>>>;
@@ -56,7 +56,7 @@ type Search = {
   readonly wanted: Wanted;
 };
 
-const finders: Readonly<Record<Mode, (search: Search) => Promise<string[]>>> = {
+const finders: Readonly<Record<ModeName, (search: Search) => Promise<string[]>>> = {
   nftables: nftablesDifferences,
   iptables: iptablesDifferences,
   ipvs: ipvsDifferences,

@@ -43,7 +43,7 @@ export type Applied = {
   readonly operations: number;
   readonly bytes: number;
   /** Attempts that the host refused before this one. */
-  readonly setbacks?: number;
+  readonly retries?: number;
   /** Objects the host refused; everything else is in place, and they will be tried again. */
   readonly refused: readonly Problem[];
   /** Newer Routes go first; the next sync continues with the rest. */

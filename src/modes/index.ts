@@ -1,7 +1,7 @@
 // The modes that can be at work: how each is checked, opened, paced and cleaned up. A new mode is a line here.
 import { release } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import type { SysctlTarget } from "../config/resolve/conntrack.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
@@ -10,7 +10,7 @@ import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nfta
 import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
-import type { Spared } from "../plan/iptables/types.ts";
+import type { RuleSelection } from "../plan/iptables/types.ts";
 import { nftFamilyOf } from "../plan/nftables/types.ts";
 import type { Driver } from "./driver.ts";
 import { openIptables } from "./iptables/host/driver.ts";
@@ -51,15 +51,15 @@ export type ModeOptions = {
   readonly sysctlChanged?: (change: SysctlChange) => void;
 };
 
-export type ModeAtWork = {
+export type Mode = {
   /** Families this machine can serve. */
   readonly families: () => Promise<readonly Family[]>;
   /** Throws HostError when this machine could not run the mode; changes nothing. */
   readonly requires: (place: Place) => Promise<unknown>;
   /** What this machine lacks that could be provided, in sentences. */
-  readonly lacks?: (read: ReadFile) => string[];
+  readonly missing?: (read: ReadFile) => string[];
   /** What it leaves behind on this machine besides rules, in sentences. */
-  readonly leaves?: (read: ReadFile) => string[];
+  readonly leftovers?: (read: ReadFile) => string[];
   /** Kernel settings that `prepare` brings about. */
   readonly sysctls?: (options: Pick<ModeOptions, "config" | "settings">) => readonly SysctlTarget[];
   /** Checks and privileged preparations; throws HostError when the mode cannot work here. */
@@ -68,23 +68,23 @@ export type ModeAtWork = {
   /** Longest time between two Syncs. */
   readonly resyncMs: (config: ValidConfig) => number;
   /** Removes everything this mode ever put on the host, except what is spared, and counts it; safe to repeat. Throws HostError. */
-  readonly cleanUp: (options: Place & { readonly spared?: Spared }) => Promise<Removed>;
+  readonly cleanUp: (options: Place & { readonly spared?: RuleSelection }) => Promise<Removed>;
   /** What a client of a Service without endpoints meets. */
-  readonly turnsAway: "refused" | "closed";
+  readonly noEndpoints: "refused" | "closed";
   /** What is counted where it has endpoints, but none on this node: as kube-proxy counts in this mode. */
   readonly countsLocal: "ports" | "services";
   /** Where the gate asks for it, listeners of our own serve NodePorts on loopback. */
   readonly servesLoopback?: boolean;
   /** Cleans up behind another mode without ending connections; `waiting`: some go on, ask again later. */
-  readonly retreat?: () => Promise<"done" | "waiting">;
+  readonly release?: () => Promise<"done" | "waiting">;
   /** Flows end at sockets of the mode, which deletes those that lead to closed ones itself. */
   readonly ownsFlows?: boolean;
   /** What clean-up of other modes must spare while this one is at work. */
-  readonly rules?: Spared;
+  readonly rules?: RuleSelection;
   /** Modes during which clean-up of this one must wait: its connections would not survive it. */
-  readonly staysDuring?: readonly Mode[];
+  readonly keepDuring?: readonly ModeName[];
   /** Said at every start, in the log and as an Event of the Node. */
-  readonly notice?: { readonly reason: "IPVSDeprecation"; readonly text: string };
+  readonly deprecation?: { readonly reason: "IPVSDeprecation"; readonly text: string };
 };
 
 type Place = { readonly netns?: string };
@@ -94,11 +94,11 @@ const hour = 3_600_000;
 /** As long as the kernel itself, unless told, keeps a UDP flow that was never answered. */
 const defaultUdpIdleMs = 30_000;
 
-export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
+export const modes: Readonly<Record<ModeName, Mode>> = {
   iptables: {
     families: () => iptablesFamilies("iptables"),
     requires: requireIptables,
-    leaves: iptablesLeaves,
+    leftovers: iptablesLeaves,
     sysctls: ({ settings }) => iptablesSysctls(settings.ipv4),
     prepare: (options) => prepareIptables(options.settings.ipv4, options),
     open: (family, { syncPeriodMs, clock, netns }) =>
@@ -110,14 +110,14 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIptables,
-    turnsAway: "refused",
+    noEndpoints: "refused",
     countsLocal: "ports",
   },
   ipvs: {
     families: () => iptablesFamilies("ipvs"),
     requires: requireIptables,
-    lacks: ipvsLacks,
-    leaves: ipvsLeaves,
+    missing: ipvsLacks,
+    leftovers: ipvsLeaves,
     sysctls: ({ config }) => ipvsSysctls(config.ipvs.strictARP, release()),
     prepare: ({ config, ...options }) => prepareIpvs(config, options),
     open: (family, { config, clock, netns }) =>
@@ -125,12 +125,12 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
     // Nothing tells when somebody changes IPVS or a set: they are compared with the host every period.
     resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpIpvs,
-    turnsAway: "refused",
+    noEndpoints: "refused",
     countsLocal: "services",
-    retreat: () => retreatFromIpvs({}),
+    release: () => retreatFromIpvs({}),
     rules: { jumps, chains: ownChains },
-    staysDuring: ["iptables"],
-    notice: {
+    keepDuring: ["iptables"],
+    deprecation: {
       reason: "IPVSDeprecation",
       text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
     },
@@ -147,7 +147,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
       }),
     resyncMs: (config) => Math.max(hour, milliseconds(config.minSyncPeriod)),
     cleanUp: async (place) => ({ tables: await cleanUpNftables(place) }),
-    turnsAway: "refused",
+    noEndpoints: "refused",
     countsLocal: "ports",
     servesLoopback: true,
   },
@@ -168,7 +168,7 @@ export const modesAtWork: Readonly<Record<Mode, ModeAtWork>> = {
     // Rules have no canary: they are compared with the host every period, as kube-proxy ensured them.
     resyncMs: (config) => Math.max(milliseconds(config.syncPeriod), milliseconds(config.minSyncPeriod)),
     cleanUp: cleanUpUserspace,
-    turnsAway: "closed",
+    noEndpoints: "closed",
     countsLocal: "ports",
     ownsFlows: true,
   },

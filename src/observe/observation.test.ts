@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
 import { Cluster } from "../manifests/cluster.ts";
-import { nothingYet } from "../sources/source.ts";
+import { initialStatus } from "../sources/source.ts";
 import { systemClock } from "./clock.ts";
 import type { EventRequest } from "./events/event.ts";
 import { type ObservationSettings, openObservation } from "./observation.ts";
@@ -125,7 +125,7 @@ const synced = {
   outcome: { kind: "ok", refused: [] },
 } as const;
 
-const watched = { ...nothingYet, synced: true };
+const watched = { ...initialStatus, synced: true };
 
 describe("a proxy that is observed", () => {
   it("answers probes and scrapers from the Syncs it is told of", async () => {

@@ -1,5 +1,5 @@
 // Opens everything that tells the outside about this proxy, and connects it: the daemon makes these few calls.
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Problem, ProblemKind } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -32,7 +32,7 @@ import { openSyncObserver, type SyncObserverSettings } from "./syncs.ts";
 import { watchAges } from "./watches.ts";
 
 export type ObservationSettings = {
-  readonly mode: Mode;
+  readonly mode: ModeName;
   readonly countsLocal: SyncObserverSettings["countsLocal"];
   readonly nodeName: string;
   /** Of the operating system; names the reporter of Events. */
@@ -68,7 +68,7 @@ export type ObservationWorld = {
 };
 
 /** The sync loop is given this as its observer. */
-export type Observation = LoopObserver & {
+export type Telemetry = LoopObserver & {
   readonly metrics: Metrics;
   readonly health: ProxyHealth;
   readonly events: Events;
@@ -96,7 +96,7 @@ const silentMs = 15 * 60_000;
 
 const lastWordsMs = 1_000;
 
-export function openObservation(settings: ObservationSettings, world: ObservationWorld): Observation {
+export function openObservation(settings: ObservationSettings, world: ObservationWorld): Telemetry {
   const { clock, log } = world;
   const gates = new Set(settings.gates.filter(({ on }) => on).map(({ name }) => name));
   const kubernetes = `${settings.build.major}.${settings.build.minor}`;

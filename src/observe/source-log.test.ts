@@ -2,10 +2,10 @@
 import { expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import { nothingYet, type ResourceStatus } from "../sources/source.ts";
+import { initialStatus, type ResourceStatus } from "../sources/source.ts";
 import { followSource } from "./source-log.ts";
 
-const fine: ResourceStatus = { ...nothingYet, synced: true, watchSince: 1, heardAt: 1 };
+const fine: ResourceStatus = { ...initialStatus, synced: true, watchSince: 1, heardAt: 1 };
 
 it("tells a trouble once, again when it changes or lasts, and when it is over", () => {
   const { set, lines, clock } = setUp();

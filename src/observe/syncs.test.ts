@@ -4,17 +4,17 @@ import { describe, expect, it } from "vitest";
 import { someBuild as build } from "../../test/support/build-facts.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import type { Family } from "../model/address.ts";
-import { modesAtWork } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import { reportEvents } from "./metrics/events.ts";
 import { openMetrics } from "./metrics/metrics.ts";
 import { openHealth } from "./proxy-health.ts";
 import { openSyncObserver } from "./syncs.ts";
 
-function setUp(mode: Mode = "nftables", served: readonly Family[] = ["ipv4", "ipv6"]) {
+function setUp(mode: ModeName = "nftables", served: readonly Family[] = ["ipv4", "ipv6"]) {
   const clock = manualClock();
   const { metrics, print } = openMetrics(
     { mode, gates: new Set(), kubernetes: "1.37", showHidden: false },
@@ -24,7 +24,7 @@ function setUp(mode: Mode = "nftables", served: readonly Family[] = ["ipv4", "ip
   );
   const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, clock);
   const observer = openSyncObserver(
-    { countsLocal: modesAtWork[mode].countsLocal, families: served, nodeName: "node-a" },
+    { countsLocal: modes[mode].countsLocal, families: served, nodeName: "node-a" },
     metrics,
     health,
     clock,
@@ -311,7 +311,7 @@ describe("a Sync", () => {
     expect(await value("turnout_drift_repaired_total")).toBe(0);
   });
 
-  it.each<[Mode, number]>([
+  it.each<[ModeName, number]>([
     ["nftables", 2],
     ["iptables", 2],
     ["ipvs", 1],

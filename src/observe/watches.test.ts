@@ -1,9 +1,9 @@
 // The age of watches, from what a Source says of itself.
 import { expect, it } from "vitest";
-import { nothingYet, type ResourceStatus } from "../sources/source.ts";
+import { initialStatus, type ResourceStatus } from "../sources/source.ts";
 import { watchAges } from "./watches.ts";
 
-const quiet: ResourceStatus = { ...nothingYet, synced: true };
+const quiet: ResourceStatus = { ...initialStatus, synced: true };
 
 it("counts from the last sign of life, or from the beginning", () => {
   const status = {

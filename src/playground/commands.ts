@@ -1,8 +1,8 @@
 // The commands of the playground, typed at its prompt or read from a script: each gives lines of text.
 import { setTimeout as sleep } from "node:timers/promises";
 import { closest } from "../config/closest.ts";
-import type { Fate } from "./net/send.ts";
-import { CannotDo, type Playground, type Sent } from "./playground.ts";
+import type { SendResult } from "./net/send.ts";
+import { CommandError, type Playground, type Sent } from "./playground.ts";
 
 type Tell = (line: string) => void;
 
@@ -31,7 +31,7 @@ export const commands: Readonly<Record<string, Command>> = {
     more: [...packets, "for example: send web-1 svc/shop/cart:80 5"],
     run: async (playground, [from, to, times], tell) => {
       if (from === undefined || to === undefined)
-        throw new CannotDo("say from where to where, for example: send web-1 svc/shop/cart:80");
+        throw new CommandError("say from where to where, for example: send web-1 svc/shop/cart:80");
       const count = wholeNumber(times ?? "1", 1, 100, "send web-1 svc/shop/cart:80 5");
       for (let i = 0; i < count; i++) tell(sentText(await playground.send(from, to)));
       return [];
@@ -44,7 +44,7 @@ export const commands: Readonly<Record<string, Command>> = {
     more: [...packets, "for example: explain outside nodeport:30080"],
     run: async (playground, [from, to]) => {
       if (from === undefined || to === undefined)
-        throw new CannotDo("say which packet, for example: explain outside nodeport:30080");
+        throw new CommandError("say which packet, for example: explain outside nodeport:30080");
       return (await playground.explain(from, to)).trimEnd().split("\n");
     },
   },
@@ -145,16 +145,16 @@ export async function runLine(
   tell: Tell = () => {},
 ): Promise<readonly string[]> {
   try {
-    return await obey(playground, line, tell);
+    return await runCommand(playground, line, tell);
   } catch (error) {
-    if (!(error instanceof CannotDo)) throw error;
+    if (!(error instanceof CommandError)) throw error;
     tell(error.message);
     return [error.message];
   }
 }
 
 /** The same for scripts; throws CannotDo when there is a mistake in the line. */
-export async function obey(
+export async function runCommand(
   playground: Playground,
   line: string,
   tell: Tell = () => {},
@@ -162,7 +162,7 @@ export async function obey(
   const [name = "", ...args] = line.trim().split(/\s+/);
   const { usage, most = 1, run } = commandOf(name);
   if (args.length > most)
-    throw new CannotDo(`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`);
+    throw new CommandError(`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`);
   const told: string[] = [];
   const hear = (each: string) => {
     told.push(each);
@@ -178,7 +178,7 @@ function commandOf(name: string): Command {
   const names = Object.keys(commands);
   const near = closest(name, names);
   const hint = near === null ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
-  throw new CannotDo(`there is no command ${JSON.stringify(name)}; ${hint}`);
+  throw new CommandError(`there is no command ${JSON.stringify(name)}; ${hint}`);
 }
 
 export function helpLines(): string[] {
@@ -199,7 +199,7 @@ export function sentText({ from, to, fate }: Sent): string {
   return `${from} → ${to}: ${fateText(fate)}; ${fate.ms} ms`;
 }
 
-function fateText(fate: Fate): string {
+function fateText(fate: SendResult): string {
   switch (fate.kind) {
     case "answered": {
       const { pod, node, endpoint, saw } = fate.by;
@@ -221,14 +221,14 @@ function fateText(fate: Fate): string {
 }
 
 function named(name: string | undefined, example: string): string {
-  if (name === undefined) throw new CannotDo(`say which one, for example: ${example}`);
+  if (name === undefined) throw new CommandError(`say which one, for example: ${example}`);
   return name;
 }
 
 function wholeNumber(text: string, least: number, most: number, example: string): number {
   const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= most) return number;
-  throw new CannotDo(`say a number from ${least} to ${most}, for example: ${example}`);
+  throw new CommandError(`say a number from ${least} to ${most}, for example: ${example}`);
 }
 
 /** A change, which is printed before the proxies report what they did about it; then they have caught up with it. */

@@ -9,7 +9,7 @@ import { ApiServer } from "./api/server.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller } from "./cluster/controller.ts";
 import { exampleManifests, parseManifests } from "./cluster/example.ts";
-import { farewell } from "./cluster/farewell.ts";
+import { gracefulDeletion } from "./cluster/farewell.ts";
 import { foundation } from "./cluster/foundation.ts";
 
 const hostileKeys = [
@@ -246,7 +246,7 @@ describe("security/1: fuzzed requests", () => {
       services: () => server.list("Service"),
       hasNamespace: (name) => server.list("Namespace").some(({ metadata }) => metadata.name === name),
     });
-    server = new ApiServer({ customs: { admit, linger: farewell(Date.now), release: mayGo } });
+    server = new ApiServer({ customs: { admit, linger: gracefulDeletion(Date.now), release: mayGo } });
     await server.listen();
     const machine = { kernel: "6", architecture: "x64", cpus: 1, memoryBytes: 1 };
     for (const object of [...foundation(new Date(0), machine), ...parseManifests(exampleManifests)])

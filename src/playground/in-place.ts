@@ -1,5 +1,5 @@
 // Whether the kernel of a node holds what the cluster asks for now.
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 import { defaultConfig, nodeRoutes } from "../explain/node-routes.ts";
 import { readAddresses } from "../host/netlink/route.ts";
 import type { Family } from "../model/address.ts";
@@ -10,7 +10,7 @@ import { namespaceName, namespacePath } from "./net/namespaces.ts";
 
 export async function isInPlace(
   node: string,
-  mode: Mode,
+  mode: ModeName,
   snapshot: Snapshot,
   statusSocket: string,
 ): Promise<boolean> {

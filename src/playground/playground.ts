@@ -3,8 +3,8 @@ import { rmdirSync, rmSync } from "node:fs";
 import { arch, cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Mode } from "../config/modes.ts";
-import { defaultConfig, judges, nodeRoutes } from "../explain/node-routes.ts";
+import type { ModeName } from "../config/modes.ts";
+import { decideBy, defaultConfig, nodeRoutes } from "../explain/node-routes.ts";
 import { printTrace } from "../explain/print.ts";
 import { familyOfTo, parseFrom, parseTo } from "../explain/question.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
@@ -23,24 +23,24 @@ import {
   nodeKubeconfigPath,
   writeKubeconfigs,
 } from "./access.ts";
-import type { Admit, Customs } from "./api/customs.ts";
+import type { AdmissionHooks, Admit } from "./api/customs.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
-import { farewell } from "./cluster/farewell.ts";
+import { gracefulDeletion } from "./cluster/farewell.ts";
 import { foundation, type Machine } from "./cluster/foundation.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
 import { namespaceName, runScriptIn, startGuardian, statePath, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
-import { type Fate, send } from "./net/send.ts";
+import { type SendResult, send } from "./net/send.ts";
 import { refuserOf, trackFlows } from "./net/tracked.ts";
 
 export type PlaygroundOptions = {
-  readonly mode: Mode;
+  readonly mode: ModeName;
   /** Port of the API on loopback; another free one when it is taken. */
   readonly port: number;
   readonly program: readonly string[];
@@ -50,14 +50,14 @@ export type PlaygroundOptions = {
 };
 
 /** One request that was sent. */
-export type Sent = { readonly from: string; readonly to: string; readonly fate: Fate };
+export type Sent = { readonly from: string; readonly to: string; readonly fate: SendResult };
 
 /** A command that cannot be carried out, for a reason the user can mend. */
-export class CannotDo extends Error {}
+export class CommandError extends Error {}
 
 export class Playground {
   readonly api: ApiServer;
-  readonly mode: Mode;
+  readonly mode: ModeName;
   readonly #network: Network;
   readonly #controller: Controller;
   readonly #daemons = new Map<string, NodeDaemon>();
@@ -140,7 +140,7 @@ export class Playground {
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
     if (packet.to.protocol !== "tcp" && packet.to.protocol !== "udp")
-      throw new CannotDo(`cannot send ${packet.to.protocol} here`);
+      throw new CommandError(`cannot send ${packet.to.protocol} here`);
     const source = place.sender.kind === "outside" ? packet.from.address : undefined;
     const destination = { address: packet.to.address, port: packet.to.port, protocol: packet.to.protocol };
     const tracking = await trackFlows(destination);
@@ -150,7 +150,7 @@ export class Playground {
       const refuser = refuserOf(destination, place.node, await tracking.flows());
       if (refuser.kind === "listener") return { from, to, fate: { ...fate, by: refuser.endpoint } };
       // A kernel that does not report connections looks the same: the rules must agree.
-      const { outcome } = judges[this.mode](routes[family], packet);
+      const { outcome } = decideBy[this.mode](routes[family], packet);
       const isKnown = refuser.node !== place.node || outcome.kind === "reject";
       return { from, to, fate: isKnown ? { kind: "rejected", node: refuser.node, ms: fate.ms } : fate };
     } finally {
@@ -163,7 +163,7 @@ export class Playground {
     const place = this.#placeOf(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
-    return printTrace(traceOf(judges[this.mode](routes[family], packet), routes[family], packet));
+    return printTrace(traceOf(decideBy[this.mode](routes[family], packet), routes[family], packet));
   }
 
   snapshot(node: string): Promise<Snapshot> {
@@ -248,21 +248,21 @@ export class Playground {
   #question(snapshot: Snapshot, { node, sender }: PlaceOf, to: string) {
     const routes = nodeRoutes(snapshot, node, defaultConfig(this.mode));
     const parsed = parseTo(to);
-    if (!parsed.ok) throw new CannotDo(parsed.reason);
+    if (!parsed.ok) throw new CommandError(parsed.reason);
     const question = questionOf(sender, parsed.value, routes);
-    if (!question.ok) throw new CannotDo(question.reason);
+    if (!question.ok) throw new CommandError(question.reason);
     return { routes, ...question.value };
   }
 
   /** Where somebody stands, and which node sees the packet first. */
   #placeOf(text: string, towards: string): PlaceOf {
     const parsed = parseFrom(text);
-    if (!parsed.ok) throw new CannotDo(parsed.reason);
+    if (!parsed.ok) throw new CommandError(parsed.reason);
     const from = parsed.value;
     const first = nodePlaces[0]!.name;
     if (from.kind === "outside") {
       if (!outsideAddresses.includes(from.address))
-        throw new CannotDo(`the outside here has the addresses ${outsideAddresses.join(", ")}`);
+        throw new CommandError(`the outside here has the addresses ${outsideAddresses.join(", ")}`);
       return { label: "outside", node: nodeAt(towards) ?? first, sender: from };
     }
     if (from.kind === "node") return { label: first, node: first, sender: from };
@@ -272,12 +272,12 @@ export class Playground {
       from.kind === "named"
         ? this.#find("Pod", from.namespace === null ? from.name : `${from.namespace}/${from.name}`)
         : this.api.list("Pod").find((each) => addressesOf(each).includes(from.address));
-    if (pod === undefined) throw new CannotDo(`no pod has the address ${text}`);
+    if (pod === undefined) throw new CommandError(`no pod has the address ${text}`);
     const to = parseTo(towards);
     const family =
       (to.ok ? familyOfTo(to.value) : null) ?? (from.kind === "pod" ? familyOf(from.address) : "ipv4");
     const address = addressesOf(pod).find((each) => familyOf(each) === family);
-    if (address === undefined) throw new CannotDo(`${text} is not running yet`);
+    if (address === undefined) throw new CommandError(`${text} is not running yet`);
     const sender: Sender = { kind: "pod", address };
     return { label: labelOf(pod), node: String(dig(pod, "spec.nodeName")), sender };
   }
@@ -296,7 +296,7 @@ export class Playground {
     const names = all.map(({ metadata }) => metadata.name);
     const some = names.length > 20 ? [...names.slice(0, 20), `${names.length - 20} more`] : names;
     const there = names.length === 0 ? "there is none" : `there are ${some.join(", ")}`;
-    throw new CannotDo(`there is no ${kind} ${JSON.stringify(name)}; ${there}`);
+    throw new CommandError(`there is no ${kind} ${JSON.stringify(name)}; ${there}`);
   }
 }
 
@@ -325,9 +325,9 @@ function addressesOf(pod: ApiObject): string[] {
 /** The port that was asked for, or any. */
 async function listen(port: number, { identity, token }: Access): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
-    const customs: Customs = {
+    const customs: AdmissionHooks = {
       admit: (...asked) => admissionTo(api)(...asked),
-      linger: farewell(Date.now),
+      linger: gracefulDeletion(Date.now),
       release: mayGo,
     };
     const api = new ApiServer({ port: wanted, customs, tls: identity, token: () => token });

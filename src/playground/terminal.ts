@@ -1,7 +1,7 @@
 // The playground on a terminal: draws the view when something changes, and reads the prompt.
 
 import type { ReadStream, WriteStream } from "node:tty";
-import { modesAtWork } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
 import { runLine } from "./commands.ts";
 import { choicesOf, choicesText, completed } from "./complete.ts";
 import type { SyncNews } from "./daemon.ts";
@@ -144,7 +144,7 @@ export class TerminalView {
     const lines = renderView(
       {
         mode: playground.mode,
-        turnsAway: modesAtWork[playground.mode].turnsAway,
+        turnsAway: modes[playground.mode].noEndpoints,
         kubeconfig: playground.kubeconfig,
         services: api.list("Service"),
         pods: api.list("Pod"),

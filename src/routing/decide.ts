@@ -154,7 +154,7 @@ function atFrontend(
   }
   return {
     outcome: outcomeOf(target, packet, settings, traits),
-    because: targetReason(target, routed, route, traits.shortCut && sender !== "outside"),
+    because: targetReason(target, routed, route, traits.localShortCircuit && sender !== "outside"),
   };
 }
 

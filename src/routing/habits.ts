@@ -1,5 +1,5 @@
 // What modes do besides deciding about a packet: data, for those who move from one mode to another.
-import type { Mode } from "../config/modes.ts";
+import type { ModeName } from "../config/modes.ts";
 
 /** Row numbers are those of the conformance matrix. */
 export type Habits = {
@@ -21,7 +21,7 @@ export type Habits = {
   readonly connectionsOutlive: boolean;
 };
 
-export const habitsOf: Readonly<Record<Mode, Habits>> = {
+export const habitsOf: Readonly<Record<ModeName, Habits>> = {
   nftables: {
     choice: "random",
     affinity: "shared",

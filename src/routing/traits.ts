@@ -19,7 +19,7 @@ export type Traits = {
   /** Rows 89–99: which setting rules NodePorts on loopback. */
   readonly loopback: "localhostNodePorts" | "nftLocalhost" | "always" | "never";
   /** Rows 70–72: external addresses lead this node and its pods to the whole cluster in spite of policy Local. */
-  readonly shortCut: boolean;
+  readonly localShortCircuit: boolean;
 };
 
 export const nftablesTraits: Traits = {
@@ -31,7 +31,7 @@ export const nftablesTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: false,
   loopback: "nftLocalhost",
-  shortCut: true,
+  localShortCircuit: true,
 };
 
 /** As far as rules and relays decide; what a relay adds to that, `modes/userspace/decide.ts` knows. */
@@ -44,7 +44,7 @@ export const userspaceTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: true,
   loopback: "always",
-  shortCut: true,
+  localShortCircuit: true,
 };
 
 export const iptablesTraits: Traits = {
@@ -56,7 +56,7 @@ export const iptablesTraits: Traits = {
   firewallAtExternalIPs: false,
   hairpinOfRemoteEndpoints: true,
   loopback: "localhostNodePorts",
-  shortCut: true,
+  localShortCircuit: true,
 };
 
 /** As far as addresses decide; what virtual servers make of policies, `modes/ipvs/decide.ts` knows. */
@@ -69,5 +69,5 @@ export const ipvsTraits: Traits = {
   firewallAtExternalIPs: true,
   hairpinOfRemoteEndpoints: false,
   loopback: "never",
-  shortCut: false,
+  localShortCircuit: false,
 };

@@ -4,7 +4,7 @@ import { fastClock } from "../../test/support/fast-clock.ts";
 import { systemClock } from "../observe/clock.ts";
 import { firstSnapshot } from "./first.ts";
 import { openSource, parseSourceSpec } from "./index.ts";
-import { CannotReach } from "./source.ts";
+import { SourceError } from "./source.ts";
 import { realWorld } from "./world.ts";
 
 afterEach(() => {
@@ -15,7 +15,7 @@ const look = (source: string) =>
   firstSnapshot(parseSourceSpec(source, "test"), "node-a", fastClock(100), new AbortController().signal);
 
 it("gives up after a while, and says why", async () => {
-  await expect(look("http://127.0.0.1:1")).rejects.toThrow(CannotReach);
+  await expect(look("http://127.0.0.1:1")).rejects.toThrow(SourceError);
   await expect(look("http://127.0.0.1:1")).rejects.toThrow(/Cannot read the cluster: .*ECONNREFUSED/);
 });
 
@@ -26,7 +26,7 @@ it.each(["files:/nonexistent", "kubeconfig:/nonexistent"])(
     const ends = vi.spyOn(globalThis, "clearInterval");
     const life = new AbortController().signal;
     const opening = openSource(parseSourceSpec(source, "test"), "node-a", realWorld(systemClock), life);
-    await expect(opening).rejects.toThrow(CannotReach);
+    await expect(opening).rejects.toThrow(SourceError);
     expect(holds).toHaveBeenCalled();
     expect(ends.mock.calls.map(([hold]) => hold)).toEqual(holds.mock.results.map(({ value }) => value));
   },

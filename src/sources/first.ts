@@ -5,11 +5,11 @@ import { type Disk, hastyDisk } from "./files/disk.ts";
 import { filesInTurn } from "./files/source.ts";
 import { holdProcess } from "./hold.ts";
 import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
-import { CannotReach, type SourceStatus } from "./source.ts";
+import { SourceError, type SourceStatus } from "./source.ts";
 import { realWorld } from "./world.ts";
 
 /** A cluster that is merely slow has answered by then. */
-const patienceMs = 20_000;
+const timeoutMs = 20_000;
 /** One that refuses us is asked no longer than this. */
 const insistenceMs = 4_000;
 
@@ -25,10 +25,10 @@ export async function firstSnapshot(
   signal.addEventListener("abort", () => life.abort(), { once: true });
   try {
     const source = await openSource(spec, nodeName, { ...realWorld(clock), disk }, life.signal);
-    clock.after(patienceMs, () => life.abort());
+    clock.after(timeoutMs, () => life.abort());
     clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort());
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;
-    throw new CannotReach(`Cannot read the cluster: ${reasonIn(source.status()) ?? "it said nothing"}`);
+    throw new SourceError(`Cannot read the cluster: ${reasonIn(source.status()) ?? "it said nothing"}`);
   } finally {
     life.abort();
   }
@@ -46,7 +46,7 @@ export async function firstSnapshots(
   try {
     const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal, disk);
     const [first, second] = [await snapshots.next(), await snapshots.next()];
-    if (first.done || second.done) throw new CannotReach("Cannot read the files: interrupted");
+    if (first.done || second.done) throw new SourceError("Cannot read the files: interrupted");
     await snapshots.return(undefined);
     return [first.value, second.value];
   } finally {

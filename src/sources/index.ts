@@ -6,7 +6,7 @@ import { apiSource } from "./api/source.ts";
 import { type Limit, throttle } from "./api/throttle.ts";
 import { filesSource } from "./files/source.ts";
 import { holdProcess } from "./hold.ts";
-import { CannotReach, type Source } from "./source.ts";
+import { type Source, SourceError } from "./source.ts";
 import type { World } from "./world.ts";
 
 export type SourceSpec =
@@ -39,7 +39,7 @@ export async function openSource(
     }
   } catch (error) {
     letGo();
-    throw new CannotReach(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new SourceError(error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 // Remembers how this Node stands and tells every step of what happens to it to those who listen.
 import type { ClusterNode } from "../model/snapshot.ts";
-import { Bell } from "./notify.ts";
+import { Notifier } from "./notify.ts";
 import type { NodeEvent } from "./source.ts";
 
 export class NodeLog {
@@ -12,32 +12,32 @@ export class NodeLog {
   /** The Node is this, or null: it is not there. Another UID under the same name is another Node. */
   see(node: ClusterNode | null, uid: string): void {
     const wasThere = this.#now?.kind === "present";
-    if (wasThere && (node === null || uid !== this.#uid)) this.#tell({ kind: "deleted" });
+    if (wasThere && (node === null || uid !== this.#uid)) this.#report({ kind: "deleted" });
     this.#uid = uid;
-    if (node !== null) this.#tell({ kind: "present", node });
-    else if (this.#now === null) this.#tell({ kind: "absent" });
+    if (node !== null) this.#report({ kind: "present", node });
+    else if (this.#now === null) this.#report({ kind: "absent" });
   }
 
   /** Every event from now on, after the one that says how it stands. */
   async *events(signal: AbortSignal): AsyncGenerator<NodeEvent> {
     const waiting: NodeEvent[] = this.#now === null ? [] : [this.#now];
-    const bell = new Bell();
+    const notifier = new Notifier();
     const listener = (event: NodeEvent) => {
       waiting.push(event);
-      bell.ring();
+      notifier.notify();
     };
     this.#listeners.add(listener);
     try {
       while (!signal.aborted) {
         for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) yield event;
-        await bell.heard(signal).catch(() => {});
+        await notifier.notified(signal).catch(() => {});
       }
     } finally {
       this.#listeners.delete(listener);
     }
   }
 
-  #tell(event: NodeEvent): void {
+  #report(event: NodeEvent): void {
     this.#now = event;
     for (const listener of this.#listeners) listener(event);
   }

@@ -6,7 +6,7 @@ import { openApi, type SourceSpec } from "./index.ts";
 import type { World } from "./world.ts";
 
 /** A hint is not worth a longer wait. */
-const patienceMs = 4_000;
+const timeoutMs = 4_000;
 
 /** Sorted; empty when nobody tells. */
 export async function nodeNames(spec: SourceSpec, world: World): Promise<string[]> {
@@ -35,7 +35,7 @@ async function inFiles(paths: readonly string[]): Promise<string[]> {
 
 async function inApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World): Promise<string[]> {
   const client = await openApi(spec, world);
-  const list = await client.json({ method: "GET", path: "/api/v1/nodes" }, AbortSignal.timeout(patienceMs));
+  const list = await client.json({ method: "GET", path: "/api/v1/nodes" }, AbortSignal.timeout(timeoutMs));
   const { items = [] } = list as { items?: { metadata?: { name?: string } }[] };
   return items.flatMap(({ metadata }) => metadata?.name ?? []);
 }

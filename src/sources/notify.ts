@@ -1,16 +1,16 @@
 // Wakes one who waits for something new; rings while nobody listens are remembered as one.
 
-export class Bell {
+export class Notifier {
   #rung = false;
   #wake: () => void = () => {};
 
-  ring(): void {
+  notify(): void {
     this.#rung = true;
     this.#wake();
   }
 
   /** Resolves at the next ring, or at once if it has rung since the last time. Rejects on abort. */
-  heard(signal: AbortSignal): Promise<void> {
+  notified(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = () => {
         this.#wake = () => {};

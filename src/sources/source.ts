@@ -18,7 +18,7 @@ export type Source = {
 };
 
 /** There is no such Source, or it did not answer; the text says why. */
-export class CannotReach extends Error {}
+export class SourceError extends Error {}
 
 export type NodeEvent =
   /** The cluster does not know this Node. */
@@ -62,7 +62,7 @@ export type ResourceStatus = {
 };
 
 /** Before anything was heard. */
-export const nothingYet: ResourceStatus = {
+export const initialStatus: ResourceStatus = {
   synced: false,
   refused: false,
   lastEventAt: null,

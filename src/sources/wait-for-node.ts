@@ -4,11 +4,11 @@ import type { NodeEvent, Source } from "./source.ts";
 import type { Clock } from "./world.ts";
 
 /** How long each is waited for, in milliseconds. */
-export type Patience = { readonly addresses: number; readonly podCIDRs: number };
+export type NodeTimeouts = { readonly addresses: number; readonly podCIDRs: number };
 
-export const kubeProxyPatience: Patience = { addresses: 30_000, podCIDRs: 300_000 };
+export const kubeProxyTimeouts: NodeTimeouts = { addresses: 30_000, podCIDRs: 300_000 };
 /** For files: what they say is known when they are read. */
-export const noPatience: Patience = { addresses: 0, podCIDRs: 0 };
+export const noTimeouts: NodeTimeouts = { addresses: 0, podCIDRs: 0 };
 
 export type FoundNode = {
   /** null: the cluster does not know it. */
@@ -27,7 +27,7 @@ export async function waitForNode(
   clock: Clock,
   signal: AbortSignal,
   tell: TellWait,
-  patience = kubeProxyPatience,
+  patience = kubeProxyTimeouts,
 ): Promise<FoundNode> {
   const stop = new AbortController();
   const abort = () => stop.abort();
@@ -52,7 +52,7 @@ async function found(
   watching: Watching,
   needPodCIDRs: boolean,
   tell: TellWait,
-  patience: Patience,
+  patience: NodeTimeouts,
 ): Promise<FoundNode> {
   tell("any word", null);
   await watching.until(() => watching.seen);

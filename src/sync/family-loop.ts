@@ -2,25 +2,25 @@
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import { Bell } from "../sources/notify.ts";
+import { Notifier } from "../sources/notify.ts";
 import { FamilySync } from "./family-sync.ts";
 import type { LoopOptions } from "./loop.ts";
 import type { Trigger } from "./record.ts";
-import type { Tray } from "./snapshot-fanout.ts";
+import type { Inbox } from "./snapshot-fanout.ts";
 
 /** Repairs come at once, but not in a storm. */
 const driftGapMs = 100;
 
 type Reason = "drift" | "news" | "retry" | "resync";
 
-export class Crank {
+export class FamilyLoop {
   readonly #options: LoopOptions;
   readonly #family: Family;
   readonly #driver: Driver;
-  readonly #tray: Tray;
+  readonly #inbox: Inbox;
   readonly #sync: FamilySync;
   /** Rings when there may be a reason to turn. */
-  readonly #bell = new Bell();
+  readonly #notifier = new Notifier();
   /** What somebody else changed on the host; null: nothing that we know of. */
   #drifted: string | null = null;
   /** A host that could not be read is left alone until then, unless it is changed again. */
@@ -32,14 +32,14 @@ export class Crank {
   #lastPacedEnd = Number.NEGATIVE_INFINITY;
   #lastRepairEnd = Number.NEGATIVE_INFINITY;
 
-  constructor(family: Family, driver: Driver, tray: Tray, options: LoopOptions) {
+  constructor(family: Family, driver: Driver, inbox: Inbox, options: LoopOptions) {
     this.#options = options;
     this.#family = family;
     this.#driver = driver;
-    this.#tray = tray;
+    this.#inbox = inbox;
     this.#sync = new FamilySync(family, driver, () => options.clock.wall());
-    tray.onNews = () => this.#bell.ring();
-    tray.onQuiet = (snapshot) => {
+    inbox.onNews = () => this.#notifier.notify();
+    inbox.onQuiet = (snapshot) => {
       this.#last = snapshot;
     };
   }
@@ -51,7 +51,7 @@ export class Crank {
       this.#options.observer.drifted(this.#family, what);
       this.#drifted = what;
       this.#readableAt = Number.NEGATIVE_INFINITY;
-      this.#bell.ring();
+      this.#notifier.notify();
     };
     await this.#driver.watch(onForeignChange, signal);
   }
@@ -61,12 +61,12 @@ export class Crank {
     if (this.#last === null) return;
     this.#options.observer.queued(this.#family);
     this.#woken = true;
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
   /** Until the Snapshots end; rejects on abort. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!this.#tray.ended || !this.#tray.isEmpty) {
+    while (!this.#inbox.ended || !this.#inbox.isEmpty) {
       const [at, reason] = this.#next();
       if (at > this.#options.clock.steady()) await this.#rest(at, signal);
       else await this.#turn(reason, signal);
@@ -78,9 +78,9 @@ export class Crank {
     const newsAt = this.#sync.unfinished
       ? Number.NEGATIVE_INFINITY
       : this.#lastPacedEnd + this.#options.pace().minGapMs;
-    const hasNews = !this.#tray.isEmpty || this.#woken;
+    const hasNews = !this.#inbox.isEmpty || this.#woken;
     const isTimeForNews = newsAt <= this.#options.clock.steady();
-    if (isTimeForNews && !hasNews) this.#tray.ask();
+    if (isTimeForNews && !hasNews) this.#inbox.ask();
     const turn = isTimeForNews && !hasNews ? this.#nextWithoutNews() : ([newsAt, "news"] as const);
     if (this.#drifted === null || this.#last === null) return turn;
     // The longest due comes first: neither constant news nor constant changes by others keep the other waiting.
@@ -103,21 +103,21 @@ export class Crank {
   async #rest(until: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const ms = until - clock.steady();
-    const cancel = Number.isFinite(ms) ? clock.after(ms, () => this.#bell.ring()) : () => {};
-    await this.#bell.heard(signal).finally(cancel);
+    const cancel = Number.isFinite(ms) ? clock.after(ms, () => this.#notifier.notify()) : () => {};
+    await this.#notifier.notified(signal).finally(cancel);
   }
 
   async #turn(reason: Reason, signal: AbortSignal): Promise<void> {
     if (reason === "drift" || reason === "resync") await this.#verify(reason, signal);
     const isFirst = this.#last === null;
-    const news = reason === "news" ? this.#tray.take() : null;
+    const news = reason === "news" ? this.#inbox.take() : null;
     if (reason === "news") this.#woken = false;
     if (news !== null) {
       this.#last = news;
       this.#options.observer.taken(this.#family, news);
     }
     if (this.#last !== null)
-      await this.#bringAbout(this.#last, news !== null, this.#trigger(reason, isFirst), signal);
+      await this.#syncOnce(this.#last, news !== null, this.#trigger(reason, isFirst), signal);
     this.#lastEnd = this.#options.clock.steady();
     if (reason === "drift") this.#lastRepairEnd = this.#lastEnd;
     else this.#lastPacedEnd = this.#lastEnd;
@@ -129,12 +129,7 @@ export class Crank {
     return this.#sync.incomplete ? "retry" : "change";
   }
 
-  async #bringAbout(
-    snapshot: Snapshot,
-    isNew: boolean,
-    trigger: Trigger,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #syncOnce(snapshot: Snapshot, isNew: boolean, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { observer, afterSync, settings } = this.#options;
     const seen = snapshot[this.#family];
     // A turn without a new Snapshot repeats the last one: nothing in it is changed any more.
@@ -145,7 +140,7 @@ export class Crank {
     );
     if (this.#sync.conflicts !== conflicts) observer.conflicts(this.#family, this.#sync.conflicts);
     if (this.#sync.unfinished) {
-      this.#tray.putBack(begun(snapshot, this.#family));
+      this.#inbox.putBack(begun(snapshot, this.#family));
       return;
     }
     observer.synced(record, snapshot);
@@ -154,8 +149,8 @@ export class Crank {
 
   /** Asked in the middle of a long Sync. */
   #hasNews(): boolean {
-    this.#tray.ask();
-    return !this.#tray.isEmpty;
+    this.#inbox.ask();
+    return !this.#inbox.isEmpty;
   }
 
   async #verify(trigger: "drift" | "resync", signal: AbortSignal): Promise<void> {

@@ -22,9 +22,9 @@ export class FamilySync {
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
   /** The look at the host that the next turn began with; null: it begins without. */
-  #look: Look | null = null;
+  #verification: Verification | null = null;
   /** What an unfinished Sync has done so far; null: the last one was finished. */
-  #begun: Begun | null = null;
+  #unfinished: Begun | null = null;
 
   constructor(family: Family, driver: Driver, wall: () => number) {
     this.family = family;
@@ -43,7 +43,7 @@ export class FamilySync {
 
   /** Whether the last turn stopped because there was news: the next one continues, and its record covers both. */
   get unfinished(): boolean {
-    return this.#begun !== null;
+    return this.#unfinished !== null;
   }
 
   /** Services that ask for what they do not get, sorted; the same list as long as nothing changed. */
@@ -71,10 +71,10 @@ export class FamilySync {
     signal: AbortSignal,
     hasNews: () => boolean,
   ): Promise<SyncRecord> {
-    const look = this.#look;
-    const begun = this.#begun;
-    this.#look = null;
-    this.#begun = null;
+    const look = this.#verification;
+    const begun = this.#unfinished;
+    this.#verification = null;
+    this.#unfinished = null;
     const startedAt = begun?.startedAt ?? look?.startedAt ?? this.#wall();
     const before = this.#routes;
     this.#routes = route(before, snapshot, settings);
@@ -110,7 +110,7 @@ export class FamilySync {
       const blind = applied.readBack ? null : (look?.failure ?? null);
       const outcome = blind === null ? ({ kind: "ok", refused } as const) : failureOf(blind);
       const record = { ...facts(), ...sum(applied), outcome };
-      if (unfinished) this.#begun = record;
+      if (unfinished) this.#unfinished = record;
       return record;
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
@@ -123,11 +123,11 @@ export class FamilySync {
     const startedAt = this.#wall();
     try {
       const found = await this.#driver.verify(signal);
-      this.#look = { startedAt, repair: found.repair ?? nothing, failure: null };
+      this.#verification = { startedAt, repair: found.repair ?? nothing, failure: null };
       return found;
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      this.#look = { startedAt, repair: nothing, failure: error };
+      this.#verification = { startedAt, repair: nothing, failure: error };
       return { failed: `${trigger}: ${error.message}` };
     }
   }
@@ -166,7 +166,7 @@ export class FamilySync {
 
 type Begun = Pick<SyncRecord, "startedAt" | "changedPorts" | "operations" | "bytes">;
 
-type Look = {
+type Verification = {
   readonly startedAt: number;
   readonly repair: Repair;
   /** Why it could not be made; null: it was. */

@@ -7,7 +7,7 @@ import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Applied, Driver } from "../modes/driver.ts";
-import { Bell } from "../sources/notify.ts";
+import { Notifier } from "../sources/notify.ts";
 import { openLoop } from "./loop.ts";
 
 const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };
@@ -136,9 +136,13 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
   const clock = manualClock();
   const drivers = { ipv4: new TestDriver(), ipv6: new TestDriver() };
   const taken: Rig["taken"] = [];
-  const [waiting, bell, stop]: [Snapshot[], Bell, AbortController] = [[], new Bell(), new AbortController()];
+  const [waiting, notifier, stop]: [Snapshot[], Notifier, AbortController] = [
+    [],
+    new Notifier(),
+    new AbortController(),
+  ];
   const loop = openLoop({
-    snapshots: offered(waiting, bell, stop.signal),
+    snapshots: offered(waiting, notifier, stop.signal),
     drivers: new Map(Object.entries(drivers) as [Family, Driver][]),
     settings: (family) => ({ family }) as unknown as FamilySettings,
     pace: () => pace,
@@ -163,7 +167,7 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
     taken,
     offer(n, concerned = ["ipv4", "ipv6"], zone = "west") {
       waiting.push(snapshotOf(n, concerned, zone));
-      bell.ring();
+      notifier.notify();
     },
     async pass(ms) {
       await settle();
@@ -176,9 +180,13 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
   await ended;
 }
 
-async function* offered(waiting: Snapshot[], bell: Bell, signal: AbortSignal): AsyncGenerator<Snapshot> {
+async function* offered(
+  waiting: Snapshot[],
+  notifier: Notifier,
+  signal: AbortSignal,
+): AsyncGenerator<Snapshot> {
   for (;;) {
-    await bell.heard(signal);
+    await notifier.notified(signal);
     while (waiting.length > 0) yield waiting.shift()!;
   }
 }

@@ -9,8 +9,8 @@ import { keyed } from "../model/keyed.ts";
 import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import { modesAtWork } from "../modes/index.ts";
-import { Bell } from "../sources/notify.ts";
+import { modes } from "../modes/index.ts";
+import { Notifier } from "../sources/notify.ts";
 import { openLoop, type Pace } from "./loop.ts";
 import type { SyncRecord } from "./record.ts";
 
@@ -105,7 +105,7 @@ describe("loop", () => {
     });
   });
 
-  it.for(Object.entries(modesAtWork))(
+  it.for(Object.entries(modes))(
     "02/28 mode %s tries a failed Sync again after syncPeriod",
     async ([, mode]) => {
       const { syncs, run, advance, fail } = setUp({
@@ -282,10 +282,10 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     },
     close: () => Promise.resolve(),
   };
-  const bell = new Bell();
+  const notifier = new Notifier();
   const stop = new AbortController();
   const loop = openLoop({
-    snapshots: snapshots(bell, stop.signal),
+    snapshots: snapshots(notifier, stop.signal),
     drivers: new Map([["ipv4", driver]]),
     settings: () => settings,
     pace: () => pace,
@@ -306,7 +306,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
   const run = (): Steps => {
     const running = loop.run(stop.signal);
     return async (steps) => {
-      await Promise.race([steps({ change: () => bell.ring() }), running]);
+      await Promise.race([steps({ change: () => notifier.notify() }), running]);
       stop.abort();
       await running;
     };
@@ -338,9 +338,9 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
 
 const problem: Problem = { kind: "refused", object: "Service shop/web", field: "", message: "no" };
 
-async function* snapshots(bell: Bell, signal: AbortSignal): AsyncGenerator<Snapshot> {
+async function* snapshots(notifier: Notifier, signal: AbortSignal): AsyncGenerator<Snapshot> {
   for (;;) {
-    await bell.heard(signal);
+    await notifier.notified(signal);
     yield changedSnapshot;
   }
 }

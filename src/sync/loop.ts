@@ -5,10 +5,10 @@ import type { Clock } from "../model/clock.ts";
 import type { Problem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import { Crank } from "./family-loop.ts";
+import { FamilyLoop } from "./family-loop.ts";
 import type { FinishedSync } from "./flows.ts";
 import type { SyncRecord } from "./record.ts";
-import { Feed } from "./snapshot-fanout.ts";
+import { SnapshotFanout } from "./snapshot-fanout.ts";
 
 /** All in milliseconds, measured from the end of a Sync. */
 export type Pace = {
@@ -63,18 +63,18 @@ export function openLoop(options: LoopOptions): Loop {
       `Cannot pace syncs: the longest interval ${pace.resyncMs} ms is below the shortest ${pace.minGapMs} ms`,
     );
   }
-  const feed = new Feed(options.snapshots, options.observer);
-  const cranks = [...options.drivers].map(
-    ([family, driver]) => new Crank(family, driver, feed.trayOf(family), options),
+  const feed = new SnapshotFanout(options.snapshots, options.observer);
+  const loops = [...options.drivers].map(
+    ([family, driver]) => new FamilyLoop(family, driver, feed.inboxOf(family), options),
   );
   return {
     wake: () => {
-      for (const crank of cranks) crank.wake();
+      for (const loop of loops) loop.wake();
     },
     async run(signal) {
-      for (const crank of cranks) await crank.start(signal);
+      for (const loop of loops) await loop.start(signal);
       // A bug is told at once; on abort all come to their end first.
-      const running = [feed.run(signal), ...cranks.map((crank) => crank.run(signal))];
+      const running = [feed.run(signal), ...loops.map((loop) => loop.run(signal))];
       await Promise.all(
         running.map((each) =>
           each.catch((error: unknown) => {

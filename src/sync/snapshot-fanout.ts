@@ -1,46 +1,46 @@
 // One stream of Snapshots for families of different pace: what came while one was busy reaches it as one Snapshot.
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { Bell } from "../sources/notify.ts";
+import { Notifier } from "../sources/notify.ts";
 
-type FeedObserver = {
+type FanoutObserver = {
   arrived(snapshot: Snapshot): void;
   queued(family: Family): void;
 };
 
-export class Feed {
+export class SnapshotFanout {
   readonly #snapshots: AsyncIterable<Snapshot>;
-  readonly #observer: FeedObserver;
-  readonly #trays: Tray[] = [];
-  readonly #wanted = new Bell();
+  readonly #observer: FanoutObserver;
+  readonly #inboxes: Inbox[] = [];
+  readonly #wanted = new Notifier();
 
-  constructor(snapshots: AsyncIterable<Snapshot>, observer: FeedObserver) {
+  constructor(snapshots: AsyncIterable<Snapshot>, observer: FanoutObserver) {
     this.#snapshots = snapshots;
     this.#observer = observer;
   }
 
-  trayOf(family: Family): Tray {
-    const tray = new Tray(family, () => this.#wanted.ring());
-    this.#trays.push(tray);
-    return tray;
+  inboxOf(family: Family): Inbox {
+    const inbox = new Inbox(family, () => this.#wanted.notify());
+    this.#inboxes.push(inbox);
+    return inbox;
   }
 
   /** Until the Snapshots end. They are asked for only while a family wants one, so that changes gather meanwhile. */
   async run(signal: AbortSignal): Promise<void> {
     const snapshots = this.#snapshots[Symbol.asyncIterator]();
     for (;;) {
-      await this.#wanted.heard(signal);
+      await this.#wanted.notified(signal);
       const next = await snapshots.next();
       if (next.done === true) break;
       this.#observer.arrived(next.value);
-      for (const tray of this.#trays) if (tray.put(next.value)) this.#observer.queued(tray.family);
+      for (const inbox of this.#inboxes) if (inbox.put(next.value)) this.#observer.queued(inbox.family);
     }
-    for (const tray of this.#trays) tray.end();
+    for (const inbox of this.#inboxes) inbox.end();
   }
 }
 
 /** What one family has not taken yet. */
-export class Tray {
+export class Inbox {
   readonly family: Family;
   readonly #ask: () => void;
   #content: Snapshot | null = null;

@@ -1,7 +1,7 @@
 // Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
 
-import type { Mode } from "../../src/config/modes.ts";
-import { judges } from "../../src/explain/node-routes.ts";
+import type { ModeName } from "../../src/config/modes.ts";
+import { decideBy } from "../../src/explain/node-routes.ts";
 import { parseFrom, parseTo } from "../../src/explain/question.ts";
 import { type BothRoutes, questionOf, type Sender } from "../../src/explain/resolve.ts";
 import { type Candidate, type Trace, traceOf } from "../../src/explain/trace.ts";
@@ -12,7 +12,7 @@ import { type Probe, type Seen, send } from "./probe.ts";
 import { nodeServerPort, type World } from "./world.ts";
 
 /** What `turnout explain FROM TO` would say. */
-export function explained(routes: BothRoutes, mode: Mode, cell: Cell): Trace {
+export function explained(routes: BothRoutes, mode: ModeName, cell: Cell): Trace {
   const { to, protocol } = cell;
   const from = parseFrom(fromText(cell, routes));
   const asked = parseTo(`${joinHostPort(to.address, to.port)}/${protocol}`);
@@ -20,7 +20,7 @@ export function explained(routes: BothRoutes, mode: Mode, cell: Cell): Trace {
   const question = questionOf(from.value as Sender, asked.value, routes);
   if (!question.ok) throw new Error(question.reason);
   const { family, packet } = question.value;
-  return traceOf(judges[mode](routes[family], packet), routes[family], packet);
+  return traceOf(decideBy[mode](routes[family], packet), routes[family], packet);
 }
 
 /** Sends packets until every candidate was seen; null when `explain` was right, else what was seen instead. */

@@ -9,7 +9,7 @@ import { type Start, starter } from "../../src/host/iptables/command.ts";
 import { ensureCounter, readCounter } from "../../src/host/iptables/counters.ts";
 import type { RestoreFailed } from "../../src/host/iptables/refusal.ts";
 import type { Clock } from "../../src/model/clock.ts";
-import { modesAtWork } from "../../src/modes/index.ts";
+import { modes } from "../../src/modes/index.ts";
 import { openIptables } from "../../src/modes/iptables/host/driver.ts";
 import type { Routes } from "../../src/routing/routes.ts";
 import { dns, front, local, remote, web } from "../support/front-and-web.ts";
@@ -290,12 +290,12 @@ describe.runIf(isRoot)("the iptables driver", () => {
       "-f",
       "-",
     );
-    await modesAtWork.iptables.cleanUp({ netns: here.path });
+    await modes.iptables.cleanUp({ netns: here.path });
     expect(here.run("iptables-save")).not.toMatch(/KUBE-(SVC|SERVICES|PROXY)/);
     expect(here.run("nft", "list", "tables")).toContain("table ip kube-proxy");
-    await modesAtWork.nftables.cleanUp({ netns: here.path });
+    await modes.nftables.cleanUp({ netns: here.path });
     expect(here.run("nft", "list", "tables")).not.toContain("kube-proxy");
-    await modesAtWork.iptables.cleanUp({ netns: here.path });
+    await modes.iptables.cleanUp({ netns: here.path });
   });
 
   it("10/18 makes its packet counters where the kernel has them", async () => {

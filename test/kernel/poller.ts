@@ -19,8 +19,8 @@ export type Poller = {
 
 export function startPoller(): Poller {
   const watched = new Map<number, { readonly events: number; readonly callback: (events: number) => void }>();
-  const bell = eventFd();
-  const ring = (): void => void writeSync(bell, one);
+  const notify = eventFd();
+  const ring = (): void => void writeSync(notify, one);
   let running = true;
   let ticks = 0;
   const waiting = new Set<Wait>();
@@ -35,10 +35,10 @@ export function startPoller(): Poller {
       const asked = [...watched];
       const due = [...waiting].filter(isDue);
       const events = await poll(
-        [[bell, POLLIN], ...asked.map(([fd, { events }]) => [fd, events] as const)],
+        [[notify, POLLIN], ...asked.map(([fd, { events }]) => [fd, events] as const)],
         due.length > 0 ? 0 : 1000,
       );
-      if (events[0] !== 0) readSync(bell, Buffer.alloc(8));
+      if (events[0] !== 0) readSync(notify, Buffer.alloc(8));
       for (const [i, [fd, watch]] of asked.entries()) {
         // Meanwhile a callback may have forgotten the file, and another socket may have got its number.
         if (events[i + 1] !== 0 && watched.get(fd) === watch) watch.callback(events[i + 1]!);
@@ -72,7 +72,7 @@ export function startPoller(): Poller {
       await ended;
       for (const fd of watched.keys()) close(fd);
       watched.clear();
-      close(bell);
+      close(notify);
     },
   };
 }

@@ -1,8 +1,8 @@
 // What the laws of all modes share: generated clusters, their histories, and the law that a Plan means what decide() says.
 import fc from "fast-check";
 import { expect } from "vitest";
-import type { Mode } from "../../src/config/modes.ts";
-import { judges } from "../../src/explain/node-routes.ts";
+import type { ModeName } from "../../src/config/modes.ts";
+import { decideBy } from "../../src/explain/node-routes.ts";
 import type { Family } from "../../src/model/address.ts";
 import { type Endpoint, endpointKey, type PortKey, type ServicePort } from "../../src/model/snapshot.ts";
 import type { Packet } from "../../src/routing/decide.ts";
@@ -44,7 +44,7 @@ type Walk = {
 };
 
 export type WalkedMode = {
-  readonly mode: Mode;
+  readonly mode: ModeName;
   /** Every way that a packet may take through the mode's Plan of these Routes. */
   readonly walker: (routes: Routes) => (packet: Packet, around: Around) => readonly Walk[];
 };
@@ -60,7 +60,7 @@ export function expectFatesAsDecided(family: Family, { mode, walker }: WalkedMod
       const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
       expect({ packet: each, fate: walked }).toEqual({
         packet: each,
-        fate: decisionTexts(judges[mode](routes, each)),
+        fate: decisionTexts(decideBy[mode](routes, each)),
       });
     }
   });
@@ -83,7 +83,7 @@ function outcomeText(outcome: Walk["outcome"]): string {
   return outcome.kind === "forward" ? forwardText(outcome.backend, outcome.masquerade) : outcome.kind;
 }
 
-function decisionTexts({ outcome }: ReturnType<(typeof judges)[Mode]>): string[] {
+function decisionTexts({ outcome }: ReturnType<(typeof decideBy)[ModeName]>): string[] {
   if (outcome.kind !== "forward") return [outcome.kind];
   return outcome.choices.map(({ endpoint, masquerade }) => forwardText(endpoint, masquerade)).sort();
 }

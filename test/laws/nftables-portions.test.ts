@@ -6,7 +6,7 @@ import { endpointKey } from "../../src/model/snapshot.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
 import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
 import { walkNftables } from "../../src/modes/nftables/walk.ts";
-import { after, portions } from "../../src/plan/nftables/batches.ts";
+import { after, batches } from "../../src/plan/nftables/batches.ts";
 import { diff } from "../../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
@@ -39,7 +39,7 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
         let applied: NftPlan | null = known;
         let host = have;
         const fates = (table: NftTable | null, each: Packet) => walked(table, each, settings.localAddresses);
-        for (const part of portions(known, want, want.changed, tiny)) {
+        for (const part of batches(known, want, want.changed, tiny)) {
           const plan: NftPlan = after(applied, want, part);
           const tables: { have: NftTable | null; want: NftTable } =
             applied === null ? { have: null, want: unfold(plan) } : unfoldChanged(applied, plan, part.keys);

@@ -1,6 +1,6 @@
 // Relays for tests, with everything ordinary filled in; closed after the test.
 
-import { Room } from "../../src/host/relay/fd-budget.ts";
+import { FdBudget } from "../../src/host/relay/fd-budget.ts";
 import type { Relay, RelayOptions } from "../../src/host/relay/relay.ts";
 import { openTcpRelay, type TcpRelayOptions } from "../../src/host/relay/tcp.ts";
 import { openUdpRelay, type UdpRelayOptions } from "../../src/host/relay/udp.ts";
@@ -20,7 +20,7 @@ export async function udpRelay(options: Some<UdpRelayOptions>): Promise<Relay> {
 }
 
 function usual() {
-  return { host, port: 0, limit: 1000, room: new Room(50_000) };
+  return { host, port: 0, limit: 1000, room: new FdBudget(50_000) };
 }
 
 function closed(relay: Relay): Relay {

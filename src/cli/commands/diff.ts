@@ -3,15 +3,15 @@ import { compareRoutes, printComparison } from "../../explain/compare.ts";
 import {
   askRelays,
   fileProblems,
-  lookAt,
-  lookAtBoth,
-  lookFlags,
-  lookFrom,
-  lookHelp,
-  lookSwitches,
+  loadBoth,
+  loadNode,
+  type NodeView,
   noServices,
   placeOf,
-  type Seen,
+  resolveTarget,
+  targetFlags,
+  targetHelp,
+  targetSwitches,
   unknownNode,
   unreadable,
 } from "../../inspect/target.ts";
@@ -19,7 +19,7 @@ import type { Family } from "../../model/address.ts";
 import { differences } from "../../modes/differences.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
-import { Mistake, withMistakes } from "../usage-error.ts";
+import { UsageError, withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
@@ -27,7 +27,7 @@ export const diffHelp = `turnout diff: which packets would meet another fate, or
 Usage: turnout diff --source=A --against=B --node=NAME [-o json]     A now, B then
        turnout diff --live [--source=…] [-o json]                    what is wanted, and what the kernel holds
 
-${lookHelp}  --against   another source, to compare with
+${targetHelp}  --against   another source, to compare with
   --live      compares with the kernel, in the network namespace of the daemon or of the playground's node; in
               userspace mode also with the relays of the daemon there
   -o          text (default) or json
@@ -40,10 +40,10 @@ Examples:
 `;
 
 export function diff(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withMistakes("diff", world, async () => {
+  return withUsageErrors("diff", world, async () => {
     const { given, on, help } = readArguments(argv, {
-      flags: [...lookFlags, "against"],
-      switches: ["live", ...lookSwitches],
+      flags: [...targetFlags, "against"],
+      switches: ["live", ...targetSwitches],
       words: {
         most: 0,
         instead:
@@ -56,16 +56,16 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
     }
     const live = on.has("live");
     if (live === (given.against !== undefined))
-      throw new Mistake(
+      throw new UsageError(
         live
           ? "say only one of --against and --live: another source, or the kernel"
           : "say with what to compare: --against=files:new.yaml, or --live for the kernel",
       );
     const output = outputOf(given);
-    const look = await lookFrom({ given, on }, world);
+    const look = await resolveTarget({ given, on }, world);
     if (live) {
-      let seen: Promise<Seen> | undefined;
-      const see = () => (seen ??= lookAt(look, signal, live));
+      let seen: Promise<NodeView> | undefined;
+      const see = () => (seen ??= loadNode(look, signal, live));
       const routes = async (family: Family) => (await see()).routes[family];
       const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
       const lines = await differences(routes, wanted, placeOf(look), signal, look.families);
@@ -77,10 +77,13 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       else world.stdout(lines.length === 0 ? "The kernel holds what it should.\n" : `${lines.join("\n")}\n`);
       return lines.length === 0 ? 0 : 3;
     }
-    const other = await lookFrom({ given: { ...given, source: given.against, node: look.node }, on }, world);
-    const [seen, then] = await lookAtBoth(look, other, signal);
+    const other = await resolveTarget(
+      { given: { ...given, source: given.against, node: look.node }, on },
+      world,
+    );
+    const [seen, then] = await loadBoth(look, other, signal);
     const [broken] = [...unreadable(seen), ...unreadable(then)];
-    if (broken !== undefined) throw new Mistake(`cannot compare: ${broken}`);
+    if (broken !== undefined) throw new UsageError(`cannot compare: ${broken}`);
     world.stderr(`${noServices(seen)}${noServices(then)}${fileProblems(seen)}${fileProblems(then)}`);
     world.stderr(await unknownNode(seen));
     world.stderr(await unknownNode(then, ` in ${given.against}`));

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { decodeConfig } from "../../config/file/decode.ts";
 import type { FileConfig } from "../../config/file/fields.ts";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import { readLocalAddresses } from "../../daemon/node-settings.ts";
 import { adviceFor, type NodeRemark, printReport } from "../../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../../explain/migrate/report.ts";
@@ -10,18 +10,18 @@ import { readinessFor } from "../../inspect/readiness.ts";
 import {
   fileProblems,
   isPlayground,
-  type Look,
-  lookAt,
-  lookFrom,
+  loadNode,
   noServices,
   placeOf,
+  resolveTarget,
+  type Target,
   unreadable,
 } from "../../inspect/target.ts";
 import { knownMode, modeNames } from "../../inspect/target-config.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
 import type { OwnFlags } from "../own-flags.ts";
-import { alternatives, Mistake, withMistakes } from "../usage-error.ts";
+import { alternatives, UsageError, withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const doctorHelp = `turnout doctor: what to know before a change
@@ -51,7 +51,7 @@ const example = "turnout doctor migrate --to=nftables";
 const flags = ["from", "to", "config", "source", "node", "cluster-cidr", "o", "output"];
 
 export function doctor(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withMistakes("doctor", world, async () => {
+  return withUsageErrors("doctor", world, async () => {
     const { given, on, words, help } = readArguments(argv, {
       flags,
       switches: ["live"],
@@ -63,22 +63,22 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
     }
     const [word] = words;
     if (word !== "migrate")
-      throw new Mistake(
+      throw new UsageError(
         `${word === undefined ? "" : `cannot use ${JSON.stringify(word)}; `}say what to look into: ${example}`,
       );
     const [live, output] = [on.has("live"), outputOf(given)];
     const to = knownMode("to", given.to ?? "nftables");
-    const look = await lookFrom({ given, on }, world);
+    const look = await resolveTarget({ given, on }, world);
     const migration = {
       from: fromOf(given, look),
       to,
       node: look.node,
     };
-    if (migration.from === migration.to) throw new Mistake(`--from and --to are both ${migration.to}`);
-    const seen = await lookAt(look, signal);
+    if (migration.from === migration.to) throw new UsageError(`--from and --to are both ${migration.to}`);
+    const seen = await loadNode(look, signal);
     const { snapshot } = seen;
     const [broken] = unreadable(seen);
-    if (broken !== undefined) throw new Mistake(`cannot compare the modes: ${broken}`);
+    if (broken !== undefined) throw new UsageError(`cannot compare the modes: ${broken}`);
     world.stderr(`${noServices(seen)}${fileProblems(seen)}`);
     const facts = live ? { localAddresses: await readLocalAddresses(placeOf(look)) } : {};
     const report = reportOf(migration, fileFor(given, look), snapshot, facts);
@@ -89,7 +89,7 @@ export function doctor(argv: readonly string[], world: CommandWorld, signal: Abo
 }
 
 /** Every word of the file counts, also what it says of modes other than its own. */
-function fileFor(given: OwnFlags, { config }: Look): FileConfig {
+function fileFor(given: OwnFlags, { config }: Target): FileConfig {
   const text = given.config ? readFileSync(given.config, "utf8") : null;
   const decoded = text === null ? null : decodeConfig(text, given.config!);
   const file = decoded?.ok ? decoded.config : fileOf(config);
@@ -97,14 +97,14 @@ function fileFor(given: OwnFlags, { config }: Look): FileConfig {
   return clusterCIDR ? { ...file, detectLocalMode: "ClusterCIDR", clusterCIDR } : file;
 }
 
-function fromOf(given: OwnFlags, look: Look): Mode {
+function fromOf(given: OwnFlags, look: Target): ModeName {
   if (given.from !== undefined) return knownMode("from", given.from);
   const source = given.source ?? "daemon";
   if (given.config || isPlayground(source) || source.startsWith("daemon")) return look.config.mode;
-  throw new Mistake("say from which mode, for example --from=ipvs, or --config=FILE");
+  throw new UsageError("say from which mode, for example --from=ipvs, or --config=FILE");
 }
 
-async function remarksOn({ from, to }: Report, look: Look): Promise<NodeRemark[]> {
+async function remarksOn({ from, to }: Report, look: Target): Promise<NodeRemark[]> {
   const { blocks, remarks } = await readinessFor(from, to, placeOf(look));
   return [
     ...blocks.map((message) => ({ kind: "blocks" as const, message })),

@@ -1,6 +1,6 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
 import { closest } from "../../config/closest.ts";
-import { judges } from "../../explain/node-routes.ts";
+import { decideBy } from "../../explain/node-routes.ts";
 import { printTrace } from "../../explain/print.ts";
 import {
   type From,
@@ -16,19 +16,19 @@ import { lookAtKernel, printKernel } from "../../inspect/kernel-view.ts";
 import {
   askApi,
   fileProblems,
-  type Look,
-  lookFlags,
-  lookFor,
-  lookFrom,
-  lookHelp,
-  lookSwitches,
+  loadPart,
+  resolveTarget,
+  type Target,
+  targetFlags,
+  targetHelp,
+  targetSwitches,
   unknownNode,
 } from "../../inspect/target.ts";
 import { type Family, familyOf } from "../../model/address.ts";
-import { CannotReach } from "../../sources/source.ts";
+import { SourceError } from "../../sources/source.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
-import { Mistake, withMistakes } from "../usage-error.ts";
+import { UsageError, withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const explainHelp = `turnout explain: why a packet goes where it goes
@@ -37,7 +37,7 @@ Usage: turnout explain FROM TO [--source=…] [--node=NAME] [--mode=nftables] [-
 
   FROM        ${fromExamples}
   TO          ${toExamples}
-${lookHelp}  --live      compares each step with what the kernel of the node holds, in userspace mode also with the relays of its
+${targetHelp}  --live      compares each step with what the kernel of the node holds, in userspace mode also with the relays of its
               daemon, and shows tracked connections
   -o          text (default) or json
 
@@ -49,10 +49,10 @@ Examples:
 const instead = "say who sends and where to, for example: turnout explain outside:203.0.113.9 nodeport:30080";
 
 export function explain(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withMistakes("explain", world, async () => {
+  return withUsageErrors("explain", world, async () => {
     const { given, on, words, help } = readArguments(argv, {
-      flags: lookFlags,
-      switches: ["live", ...lookSwitches],
+      flags: targetFlags,
+      switches: ["live", ...targetSwitches],
       words: { most: 2, instead },
     });
     if (help) {
@@ -61,29 +61,29 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
     }
     const live = on.has("live");
     const [fromText, toText] = words;
-    if (fromText === undefined || toText === undefined) throw new Mistake(instead);
+    if (fromText === undefined || toText === undefined) throw new UsageError(instead);
     const output = outputOf(given);
     const [from, to] = [parseFrom(fromText), parseTo(toText)];
-    if (!from.ok) throw new Mistake(from.reason);
-    if (!to.ok) throw new Mistake(to.reason);
+    if (!from.ok) throw new UsageError(from.reason);
+    if (!to.ok) throw new UsageError(to.reason);
 
-    const first = await lookFrom({ given, on }, world);
+    const first = await resolveTarget({ given, on }, world);
     const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
     const look =
-      given.node === undefined && node !== null ? await lookFrom({ given, on }, world, node) : first;
+      given.node === undefined && node !== null ? await resolveTarget({ given, on }, world, node) : first;
     const asked = { from: sender, to: to.value, toText };
-    const { seen, whole } = await lookFor(look, asked, signal, live);
+    const { seen, whole } = await loadPart(look, asked, signal, live);
     const { routes } = seen;
     world.stderr(await unknownNode(seen));
     world.stderr(fileProblems(seen));
     const question = questionOf(asked.from, asked.to, routes);
-    if (!question.ok) throw new Mistake(await betterReason(question.reason));
+    if (!question.ok) throw new UsageError(await betterReason(question.reason));
     const { family, packet } = question.value;
     if (sender.kind === "pod" && packet.from.origin === "elsewhere")
       world.stderr(
         `! ${sender.address} is no pod of ${look.node}: the node it runs on sees its packets first; say --node=NAME\n`,
       );
-    const told = traceOf(judges[look.config.mode](routes[family], packet), routes[family], packet);
+    const told = traceOf(decideBy[look.config.mode](routes[family], packet), routes[family], packet);
     const kernel = live ? await lookAtKernel(look, routes[family], packet, signal) : null;
     if (output === "json")
       world.stdout(
@@ -105,7 +105,7 @@ export function explain(argv: readonly string[], world: CommandWorld, signal: Ab
 async function senderOf(
   from: From,
   family: Family | null,
-  look: Look,
+  look: Target,
   signal: AbortSignal,
 ): Promise<{ sender: Sender; node: string | null }> {
   if (from.kind !== "named") return { sender: from, node: null };
@@ -116,7 +116,7 @@ async function senderOf(
     return { sender: { kind: "node" }, node: name };
   const pods = await itemsAt("/api/v1/pods");
   if (pods === null)
-    throw new Mistake(
+    throw new UsageError(
       `files do not tell the address of pod ${name}: say for example pod:10.0.1.5; if it is a node, say node and --node=${name}`,
     );
   const found = pods.filter(
@@ -124,19 +124,19 @@ async function senderOf(
   );
   if (found.length > 1) {
     const places = found.map(({ metadata }) => `pod:${metadata?.namespace}/${name}`).join(" or ");
-    throw new Mistake(`there are several pods ${name}: say ${places}`);
+    throw new UsageError(`there are several pods ${name}: say ${places}`);
   }
   const { podIP, podIPs = [] } = found[0]?.status ?? {};
   const address = podIPs.map(({ ip }) => ip).find((ip) => familyOf(ip) === family) ?? podIP;
-  if (address === undefined) throw new Mistake(nobody(from, [...pods, ...(nodes ?? [])]));
+  if (address === undefined) throw new UsageError(nobody(from, [...pods, ...(nodes ?? [])]));
   return { sender: { kind: "pod", address }, node: found[0]?.spec?.nodeName ?? null };
 
   async function itemsAt(path: string): Promise<readonly Item[] | null> {
     try {
       return itemsOf(await askApi(look, path, signal));
     } catch (error) {
-      if (!(error instanceof CannotReach)) throw error;
-      throw new Mistake(
+      if (!(error instanceof SourceError)) throw error;
+      throw new UsageError(
         `cannot look up ${name}: ${error.message}; say its address, for example pod:10.0.1.5`,
       );
     }

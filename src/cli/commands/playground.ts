@@ -1,18 +1,18 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 import { readFile } from "node:fs/promises";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import { knownMode } from "../../inspect/target-config.ts";
 import { Failure } from "../../playground/api/failure.ts";
 import { CannotStart } from "../../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../../playground/cluster/example.ts";
-import { obey } from "../../playground/commands.ts";
-import { CannotDo, Playground } from "../../playground/playground.ts";
+import { runCommand } from "../../playground/commands.ts";
+import { CommandError, Playground } from "../../playground/playground.ts";
 import { TerminalView } from "../../playground/terminal.ts";
 import { makeTour } from "../../playground/tour.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
 import type { OwnFlags } from "../own-flags.ts";
-import { Mistake, whyUnreadable, withMistakes } from "../usage-error.ts";
+import { UsageError, whyUnreadable, withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
@@ -45,7 +45,7 @@ export function playground(
   world: CommandWorld,
   signal: AbortSignal,
 ): Promise<number> {
-  return withMistakes("playground", world, async () => {
+  return withUsageErrors("playground", world, async () => {
     const { given, on, help } = readArguments(argv, { flags, switches: ["once"] });
     if (!help) return play(given, on.has("once"), world, signal);
     world.stdout(playgroundHelp);
@@ -60,7 +60,7 @@ async function play(
   signal: AbortSignal,
 ): Promise<number> {
   const mistake = mistakeIn(given);
-  if (mistake !== null) throw new Mistake(mistake);
+  if (mistake !== null) throw new UsageError(mistake);
   const options = await optionsOf(given);
   const script = given.script === undefined ? null : await textOf(given.script);
   const live = !once && script === null && process.stdin.isTTY === true && process.stdout.isTTY === true;
@@ -69,13 +69,14 @@ async function play(
       ? onTerminal(options, signal)
       : asLines(options, world, { once, script, json: outputOf(given) === "json" }, signal));
   } catch (error) {
-    if (error instanceof Failure) throw new Mistake(`${given.manifests ?? "the example"}: ${error.message}`);
-    if (error instanceof CannotStart) throw new Mistake(error.message);
+    if (error instanceof Failure)
+      throw new UsageError(`${given.manifests ?? "the example"}: ${error.message}`);
+    if (error instanceof CannotStart) throw new UsageError(error.message);
     throw error;
   }
 }
 
-function modeOf({ mode = "nftables" }: OwnFlags): Mode {
+function modeOf({ mode = "nftables" }: OwnFlags): ModeName {
   return knownMode("mode", mode);
 }
 
@@ -93,7 +94,7 @@ async function textOf(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new Mistake(whyUnreadable(path, error));
+    throw new UsageError(whyUnreadable(path, error));
   }
 }
 
@@ -112,7 +113,7 @@ async function manifestsIn(path: string): Promise<Manifest[]> {
   try {
     return parseManifests(text);
   } catch (error) {
-    throw new Mistake(`${path}: ${(error as Error).message.split("\n")[0]}`);
+    throw new UsageError(`${path}: ${(error as Error).message.split("\n")[0]}`);
   }
 }
 
@@ -188,9 +189,9 @@ async function runScript(
     if (line === "quit") break;
     print(`> ${line}`);
     try {
-      await obey(ground, line, (answer) => print(`  ${answer}`));
+      await runCommand(ground, line, (answer) => print(`  ${answer}`));
     } catch (error) {
-      if (!(error instanceof CannotDo)) throw error;
+      if (!(error instanceof CommandError)) throw error;
       print(`  ${error.message}`);
       code = 1;
     }

@@ -1,13 +1,13 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
 import { closest } from "../../config/closest.ts";
 import {
-  lookAt,
-  lookFlags,
-  lookFrom,
-  lookHelp,
-  lookSwitches,
+  loadNode,
+  type NodeView,
   noServices,
-  type Seen,
+  resolveTarget,
+  targetFlags,
+  targetHelp,
+  targetSwitches,
   unknownNode,
   unreadable,
 } from "../../inspect/target.ts";
@@ -16,7 +16,7 @@ import { printProblem } from "../../model/problem.ts";
 import { printRoutes } from "../../routing/print.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { readArguments } from "../arguments.ts";
-import { alternatives, Mistake, withMistakes } from "../usage-error.ts";
+import { alternatives, UsageError, withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 import { renderedBy } from "./rendered.ts";
 
@@ -24,7 +24,7 @@ export const renderHelp = `turnout render: what would be on a node, without touc
 
 Usage: turnout render --source=files:DIR --node=NAME [-o routes|json|nftables|iptables|ipvs|userspace] [--mode=MODE]
 
-${lookHelp}  -o          routes (default): who is sent where; json: the same as data;
+${targetHelp}  -o          routes (default): who is sent where; json: the same as data;
               nftables: the table in nft's own syntax, which nft -f would load;
               iptables: the tables as iptables-save and ip6tables-save would list them;
               ipvs: what ipvsadm, ip, ipset and iptables-save would list;
@@ -36,24 +36,24 @@ Example:
 `;
 
 export function render(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withMistakes("render", world, async () => {
+  return withUsageErrors("render", world, async () => {
     const { given, on, words, help } = readArguments(argv, {
-      flags: lookFlags,
-      switches: lookSwitches,
+      flags: targetFlags,
+      switches: targetSwitches,
       words: { most: 1, instead: example },
     });
     if (help) {
       world.stdout(renderHelp);
       return 0;
     }
-    if (words[0] !== undefined) throw new Mistake(cannotUse(words[0]));
+    if (words[0] !== undefined) throw new UsageError(cannotUse(words[0]));
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
     checkOutput(wanted);
     const mode = wanted in renderedBy ? wanted : given.mode;
-    const look = await lookFrom({ given: mode === undefined ? given : { ...given, mode }, on }, world);
-    const seen = await lookAt(look, signal);
+    const look = await resolveTarget({ given: mode === undefined ? given : { ...given, mode }, on }, world);
+    const seen = await loadNode(look, signal);
     const [broken] = unreadable(seen);
-    if (broken !== undefined) throw new Mistake(`cannot render: ${broken}`);
+    if (broken !== undefined) throw new UsageError(`cannot render: ${broken}`);
     world.stderr(`${noServices(seen)}${await unknownNode(seen)}`);
     world.stdout(printAs(wanted, seen, given.mode !== undefined));
     for (const problem of seen.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
@@ -75,10 +75,10 @@ function outputs(): string[] {
 
 function checkOutput(output: string): void {
   if (!outputs().includes(output))
-    throw new Mistake(`-o must be ${alternatives(outputs())}, not ${JSON.stringify(output)}`);
+    throw new UsageError(`-o must be ${alternatives(outputs())}, not ${JSON.stringify(output)}`);
 }
 
-function printAs(output: string, { routes, look: { config } }: Seen, isModeGiven: boolean): string {
+function printAs(output: string, { routes, look: { config } }: NodeView, isModeGiven: boolean): string {
   if (output === "routes") {
     const told = new Set<string>();
     return families.map((family) => `# ${family}\n${printRoutes(routes[family], told)}`).join("\n");

@@ -1,6 +1,6 @@
 // What each mode would put on a node, as text that its own tools know and as data.
 import type { ValidConfig } from "../../config/config.ts";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import { compile as compileIptables } from "../../modes/iptables/compile.ts";
 import { compile as compileIpvs, optionsOf } from "../../modes/ipvs/compile.ts";
 import { compileTable } from "../../modes/nftables/compile.ts";
@@ -19,7 +19,7 @@ import type { Routes } from "../../routing/routes.ts";
 /** Made when asked for: of a large cluster each takes a while. */
 type Rendered = { readonly text: () => string; readonly data: () => unknown };
 
-export const renderedBy: Readonly<Record<Mode, (routes: Routes, config: ValidConfig) => Rendered>> = {
+export const renderedBy: Readonly<Record<ModeName, (routes: Routes, config: ValidConfig) => Rendered>> = {
   nftables: (routes) => {
     const table = compileTable(routes);
     return { text: () => printNftables(table), data: () => tableData(table) };

@@ -5,7 +5,7 @@ import { filesHint } from "../../inspect/target.ts";
 import { defaultStatusSocket } from "../../observe/status/status.ts";
 import { parseSourceSpec, type SourceSpec, userAgentOf } from "../../sources/index.ts";
 import { type OwnFlags, splitOwnFlags } from "../own-flags.ts";
-import { alternatives, Mistake, withMistakes } from "../usage-error.ts";
+import { alternatives, UsageError, withUsageErrors } from "../usage-error.ts";
 import { type CommandWorld, runCommand } from "./kube-proxy.ts";
 
 const own = {
@@ -34,7 +34,7 @@ Without a cluster:
 `;
 
 export function run(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withMistakes("run", world, async () => {
+  return withUsageErrors("run", world, async () => {
     const names = Object.keys(own);
     const { given, rest } = splitOwnFlags(argv, names);
     if (rest.includes("--help") || rest.includes("-h")) {
@@ -53,9 +53,9 @@ export function run(argv: readonly string[], world: CommandWorld, signal: AbortS
 function checkFlags(args: readonly string[], names: readonly string[]): void {
   const read = readFlags(args, names);
   if (!read.ok)
-    throw new Mistake(`${read.reason}; turnout run --help and bin/kube-proxy --help list the flags`);
+    throw new UsageError(`${read.reason}; turnout run --help and bin/kube-proxy --help list the flags`);
   const [word] = read.value.positional.filter((each) => each !== "");
-  if (word !== undefined) throw new Mistake(`cannot use ${JSON.stringify(word)}; it takes flags alone`);
+  if (word !== undefined) throw new UsageError(`cannot use ${JSON.stringify(word)}; it takes flags alone`);
 }
 
 function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> {
@@ -73,7 +73,7 @@ function oneOf<const T extends string>(name: string, given: OwnFlags, values: re
   const text = given[name] ?? values[0];
   const value = values.find((each) => each === text);
   if (value === undefined)
-    throw new Mistake(`--${name} must be ${alternatives(values)}, not ${JSON.stringify(text)}`);
+    throw new UsageError(`--${name} must be ${alternatives(values)}, not ${JSON.stringify(text)}`);
   return value;
 }
 
@@ -81,6 +81,6 @@ function sourceOf(text: string, version: string): SourceSpec {
   try {
     return parseSourceSpec(text, userAgentOf(version));
   } catch (error) {
-    throw new Mistake(`${(error as Error).message}${filesHint(text)}`);
+    throw new UsageError(`${(error as Error).message}${filesHint(text)}`);
   }
 }

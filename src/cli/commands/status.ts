@@ -7,7 +7,7 @@ import { saveHeap } from "../../observe/status/client.ts";
 import { defaultStatusSocket, type Status } from "../../observe/status/status.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
-import { Mistake, withMistakes } from "../usage-error.ts";
+import { UsageError, withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing
@@ -25,7 +25,7 @@ Only root may ask.
 `;
 
 export function status(argv: readonly string[], world: CommandWorld): Promise<number> {
-  return withMistakes("status", world, async () => {
+  return withUsageErrors("status", world, async () => {
     const { given, help } = readArguments(argv, {
       flags: ["source", "node", "o", "output", "heap"],
       words: { most: 0, instead: "say for example: turnout status --source=playground --node=node-a" },
@@ -49,11 +49,11 @@ export function status(argv: readonly string[], world: CommandWorld): Promise<nu
 
 async function writeHeap(socket: string, file: string, world: CommandWorld): Promise<number> {
   if (file === "")
-    throw new Mistake("--heap needs the name of a new file, for example --heap=daemon.heapsnapshot");
+    throw new UsageError("--heap needs the name of a new file, for example --heap=daemon.heapsnapshot");
   try {
     await saveHeap(socket, file);
   } catch (error) {
-    throw new Mistake(`cannot write a heap snapshot to ${file}: ${(error as Error).message}`);
+    throw new UsageError(`cannot write a heap snapshot to ${file}: ${(error as Error).message}`);
   }
   world.stdout(
     `wrote ${file}; it contains credentials: keep it private, and open it in Chrome's developer tools\n`,
@@ -65,7 +65,9 @@ function socketOf(source: string, node: string): string {
   if (isPlayground(source)) return playgroundSocket(playgroundPid(source), node);
   const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
   if (!source.startsWith("daemon"))
-    throw new Mistake(`--source must be daemon, daemon:SOCKET or playground, not ${JSON.stringify(source)}`);
+    throw new UsageError(
+      `--source must be daemon, daemon:SOCKET or playground, not ${JSON.stringify(source)}`,
+    );
   return socket ?? defaultStatusSocket;
 }
 

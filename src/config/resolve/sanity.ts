@@ -4,7 +4,7 @@ import type { ValidConfig } from "../config.ts";
 import { splitHostPort } from "../units/host-port.ts";
 import type { Resolved } from "./resolve.ts";
 
-export type Doubt = { readonly message: string; readonly fatal: boolean };
+export type ConfigWarning = { readonly message: string; readonly fatal: boolean };
 
 const names: Readonly<Record<Family, string>> = { ipv4: "IPv4", ipv6: "IPv6" };
 
@@ -37,10 +37,10 @@ export function doubtFamilies(
   podCIDRs: readonly Cidr[],
   primary: Family,
   dualStack: boolean,
-): readonly Doubt[] {
+): readonly ConfigWarning[] {
   const wrong = (items: readonly string[]) =>
     items.length > 0 && items.every((item) => isOf(item, otherOf(primary)));
-  const doubt = (what: string, fatal: boolean): Doubt => ({
+  const doubt = (what: string, fatal: boolean): ConfigWarning => ({
     message: `${what} has only ${names[otherOf(primary)]} entries, but the primary family of this node is ${names[primary]}`,
     fatal,
   });

@@ -3,7 +3,7 @@ import { parseCidr } from "../../model/address.ts";
 import type { ProxyConfig } from "../config.ts";
 import type { Path } from "../file/fields.ts";
 import { type ResolvedGates, resolveGates } from "../gates/gates.ts";
-import { isMode, type Mode, meaningIn, modes } from "../modes.ts";
+import { isMode, type ModeName, meaningIn, modes } from "../modes.ts";
 import type { Duration } from "../units/duration.ts";
 import { parsePortRange } from "../units/port-range.ts";
 import { release } from "../version.ts";
@@ -36,7 +36,7 @@ export function validate(config: ProxyConfig): FieldError[] {
 }
 
 /** What counts in one mode only. */
-const validators: Readonly<Partial<Record<Mode, (config: ProxyConfig) => FieldError[]>>> = {
+const validators: Readonly<Partial<Record<ModeName, (config: ProxyConfig) => FieldError[]>>> = {
   ipvs: validateIpvs,
   nftables: ({ nftables }) =>
     masqueradeBit(`${root}.KubeProxyNFTablesConfiguration`, "nftables.masqueradeBit", nftables.masqueradeBit),

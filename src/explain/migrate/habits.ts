@@ -1,6 +1,6 @@
 // What else changes with the mode: how endpoints are chosen and clients remembered, and what firewalls then see.
 import type { ValidConfig } from "../../config/config.ts";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 import { type Habits, habitsOf } from "../../routing/habits.ts";
 import { isExternallyReachable } from "../../routing/pools.ts";
@@ -16,8 +16,8 @@ export type HabitChange = {
 
 /** Only what concerns a Service that is there, or the node itself. */
 export function habitChanges(
-  from: Mode,
-  to: Mode,
+  from: ModeName,
+  to: ModeName,
   config: ValidConfig,
   ports: readonly ServicePort[],
 ): HabitChange[] {
@@ -35,7 +35,7 @@ type Teller<H extends keyof Habits> = {
   /** Which Services it is about; null: the node as a whole. */
   readonly concerns: ((port: ServicePort) => boolean) | null;
   readonly tell: (value: Habits[H], config: ValidConfig) => string;
-  readonly advice?: (from: Mode, to: Mode, config: ValidConfig) => string | null;
+  readonly advice?: (from: ModeName, to: ModeName, config: ValidConfig) => string | null;
 };
 
 const isSticky = ({ affinity }: ServicePort) => affinity !== null;

@@ -1,18 +1,18 @@
 // Which packets would meet another fate in another mode, and of which Services; alike ones are told once.
 
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import { families, joinHostPort } from "../../model/address.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
 import type { RelayedDecision, RelayedOutcome } from "../../modes/userspace/decide.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Routes } from "../../routing/routes.ts";
-import { judges } from "../node-routes.ts";
+import { decideBy } from "../node-routes.ts";
 import type { BothRoutes } from "../resolve.ts";
 import { type Probe, probesOf, type Subject, unallocatedProbe, type Who } from "./probes.ts";
 
 /** One mode with the Routes of the node under its settings. */
-export type Side = { readonly mode: Mode; readonly routes: BothRoutes };
+export type Side = { readonly mode: ModeName; readonly routes: BothRoutes };
 
 export type PacketChange = {
   readonly subject: Subject;
@@ -32,8 +32,8 @@ export type Concern = { readonly service: string; readonly at: readonly string[]
 export function packetChanges(from: Side, to: Side): PacketChange[] {
   const found = families.flatMap((family) => {
     const sides = [
-      { judge: judges[from.mode], routes: from.routes[family] },
-      { judge: judges[to.mode], routes: to.routes[family] },
+      { judge: decideBy[from.mode], routes: from.routes[family] },
+      { judge: decideBy[to.mode], routes: to.routes[family] },
     ] as const;
     const { routes } = sides[1];
     const ports = [...routes.ports.entries()].sort(([a], [b]) => (a < b ? -1 : 1));

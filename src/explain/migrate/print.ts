@@ -1,5 +1,5 @@
 // A report on a change of mode, in words: what changes, for whom, why, and what to do about it.
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import type { HabitChange } from "./habits.ts";
 import type { PacketChange } from "./packets.ts";
 import type { Subject, Who } from "./probes.ts";
@@ -30,7 +30,7 @@ export function printReport(report: Report, remarks: readonly NodeRemark[] | nul
 /** What can be done about it; null: nothing needs to be. */
 export function adviceFor(
   { subject, kind }: Pick<PacketChange, "subject" | "kind">,
-  to: Mode,
+  to: ModeName,
 ): string | null {
   if (kind === "gained") return subject === "otherAddress" || subject === "loopback" ? openNow : null;
   if (subject === "ping") return "let monitoring ask a port of the Service, not ping its address";
@@ -42,7 +42,7 @@ export function adviceFor(
 
 const openNow = "if nobody should reach it there, set nodePortAddresses";
 
-const loopbackAdvice: Readonly<Record<Mode, string | null>> = {
+const loopbackAdvice: Readonly<Record<ModeName, string | null>> = {
   nftables:
     "use the node's address; or list localhost in nodePortAddresses and switch on KubeProxyNFTablesLocalhostNodePorts",
   iptables: "set iptables.localhostNodePorts",
@@ -50,7 +50,7 @@ const loopbackAdvice: Readonly<Record<Mode, string | null>> = {
   userspace: "use TCP, or the node's address",
 };
 
-function printPackets(change: PacketChange, to: Mode): string {
+function printPackets(change: PacketChange, to: ModeName): string {
   const { kind, subject, who, before, after, because, concerns } = change;
   const everywhere = concerns.map(({ service, at }) =>
     service === "" ? at[0]! : `${service} (${at.join(", ")})`,

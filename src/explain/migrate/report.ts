@@ -2,7 +2,7 @@
 import { effective, fold, unfold, type ValidConfig } from "../../config/config.ts";
 import { withDefaults } from "../../config/defaults.ts";
 import type { FileConfig, Path } from "../../config/file/fields.ts";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import { families } from "../../model/address.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type HostFacts, nodeRoutes } from "../node-routes.ts";
@@ -10,7 +10,7 @@ import { type HabitChange, habitChanges } from "./habits.ts";
 import { type PacketChange, packetChanges } from "./packets.ts";
 import { type SettingChange, settingChanges } from "./settings.ts";
 
-export type Migration = { readonly from: Mode; readonly to: Mode; readonly node: string };
+export type Migration = { readonly from: ModeName; readonly to: ModeName; readonly node: string };
 
 export type Report = Migration & {
   readonly services: number;
@@ -25,7 +25,10 @@ export function reportOf(
   snapshot: Snapshot,
   facts: HostFacts = {},
 ): Report {
-  const side = (mode: Mode) => ({ mode, routes: nodeRoutes(snapshot, node, configIn(mode, file), facts) });
+  const side = (mode: ModeName) => ({
+    mode,
+    routes: nodeRoutes(snapshot, node, configIn(mode, file), facts),
+  });
   const [before, after] = [side(from), side(to)];
   const ports = families.flatMap((family) => [...snapshot[family].ports.values()]);
   return {
@@ -48,7 +51,7 @@ export function fileOf(config: ValidConfig): FileConfig {
 }
 
 /** The same file with another mode: each mode reads its own block, and fills in its own defaults. */
-function configIn(mode: Mode, file: FileConfig): ValidConfig {
+function configIn(mode: ModeName, file: FileConfig): ValidConfig {
   const changed = { ...file, mode };
   return effective(changed, fold(changed)) as ValidConfig;
 }

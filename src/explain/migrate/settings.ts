@@ -2,12 +2,12 @@
 
 import { defaultOf, type FileConfig, fieldAt, type Path, paths } from "../../config/file/fields.ts";
 import { kinds } from "../../config/file/kinds.ts";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 
 export type SettingChange = { readonly field: string; readonly value: string; readonly message: string };
 
 /** Only fields that say something other than their default; and what the default itself means, where that changes. */
-export function settingChanges(from: Mode, to: Mode, file: FileConfig): SettingChange[] {
+export function settingChanges(from: ModeName, to: ModeName, file: FileConfig): SettingChange[] {
   const told = paths
     .filter((path) => belongsTo(path, from) && !belongsTo(path, to) && !isDefault(path, file))
     .map((field) => ({ field, value: shown(field, file), message: messageFor(field, to, file) }))
@@ -15,18 +15,18 @@ export function settingChanges(from: Mode, to: Mode, file: FileConfig): SettingC
   return [...told, ...defaultChanges(from, to, file)];
 }
 
-const blocks: Readonly<Record<Mode, readonly string[]>> = {
+const blocks: Readonly<Record<ModeName, readonly string[]>> = {
   iptables: ["iptables."],
   nftables: ["nftables."],
   ipvs: ["ipvs.", "iptables.masquerade"],
   userspace: ["iptables.syncPeriod", "iptables.minSyncPeriod", "portRange"],
 };
 
-function belongsTo(path: Path, mode: Mode): boolean {
+function belongsTo(path: Path, mode: ModeName): boolean {
   return blocks[mode].some((prefix) => path.startsWith(prefix));
 }
 
-function messageFor(path: Path, to: Mode, file: FileConfig): string {
+function messageFor(path: Path, to: ModeName, file: FileConfig): string {
   const remark = remarks[path];
   if (remark !== undefined) return remark;
   const name = path.slice(path.indexOf(".") + 1);
@@ -50,7 +50,7 @@ const remarks: Partial<Record<Path, string>> = {
   portRange: "has no effect: no other mode listens on ports of its own",
 };
 
-function defaultChanges(from: Mode, to: Mode, file: FileConfig): SettingChange[] {
+function defaultChanges(from: ModeName, to: ModeName, file: FileConfig): SettingChange[] {
   if ((file.nodePortAddresses ?? []).length > 0 || (from === "nftables") === (to === "nftables")) return [];
   const message =
     to === "nftables"

@@ -15,7 +15,7 @@ type WatchedHost = Pick<IptablesHost, "family" | "isOwn"> & {
 /** Calls back until the signal aborts. Where events cannot be had, the canary alone has to do. */
 export class ForeignChanges {
   readonly #host: WatchedHost;
-  readonly #tell: (what: string) => void;
+  readonly #report: (what: string) => void;
   readonly #signal: AbortSignal;
   readonly #place: Place;
   #stage: "before" | "loading" | "listening" = "before";
@@ -25,7 +25,7 @@ export class ForeignChanges {
 
   constructor(host: WatchedHost, tell: (what: string) => void, signal: AbortSignal, place: Place) {
     this.#host = host;
-    this.#tell = tell;
+    this.#report = tell;
     this.#signal = signal;
     this.#place = place;
   }
@@ -50,10 +50,10 @@ export class ForeignChanges {
   async listen(): Promise<void> {
     if (this.#stage === "listening") return;
     this.#stage = "listening";
-    await watchForeignChanges(this.#host, this.#tell, this.#signal, this.#place);
+    await watchForeignChanges(this.#host, this.#report, this.#signal, this.#place);
     await eventsRead();
     this.#loading.abort();
-    if (this.#meanwhile !== null) this.#tell(`${this.#meanwhile} during the first load`);
+    if (this.#meanwhile !== null) this.#report(`${this.#meanwhile} during the first load`);
   }
 }
 

@@ -63,15 +63,21 @@ export function writeElement(out: Writer, element: Element): void {
 export type Elements = {
   all(): readonly Element[];
   /** Those that `knows` does not; it is asked only for what has a key and a value of bytes and nothing else. */
-  except(knows: Knows): readonly Element[];
+  except(knows: Matches): readonly Element[];
 };
 
 /** Whether an element is known already, by the bytes of its key and of its value. */
-export type Knows = (bytes: Buffer, key: number, keyEnd: number, value: number, valueEnd: number) => boolean;
+export type Matches = (
+  bytes: Buffer,
+  key: number,
+  keyEnd: number,
+  value: number,
+  valueEnd: number,
+) => boolean;
 
 /** As the kernel told them, in one list after the other: an element that is known need not be read. */
 export function dumpedElements(lists: readonly Buffer[]): Elements {
-  const except = (knows: Knows) => {
+  const except = (knows: Matches) => {
     const others: Element[] = [];
     for (const list of lists) {
       for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
@@ -85,7 +91,7 @@ export function dumpedElements(lists: readonly Buffer[]): Elements {
 }
 
 /** Of a set that has just grown, the kernel moves elements to a larger table meanwhile: a dump then tells some twice, and others not at all. */
-export class ToldTwice extends HostError {
+export class DuplicateElement extends HostError {
   constructor() {
     super("interrupted", "Cannot read elements: the kernel rearranged them", { errno: "EINTR" });
   }
@@ -95,12 +101,12 @@ function eachOnce(elements: readonly Element[]): readonly Element[] {
   const seen = new Set<string>();
   for (const { key, keyEnd, flags } of elements)
     seen.add(keyEnd === undefined && flags === undefined ? key : `${key}${keyEnd} ${flags}`);
-  if (seen.size !== elements.length) throw new ToldTwice();
+  if (seen.size !== elements.length) throw new DuplicateElement();
   return elements;
 }
 
 /** The kernel tells the key first. */
-function isKnown(from: Buffer, start: number, end: number, knows: Knows): boolean {
+function isKnown(from: Buffer, start: number, end: number, knows: Matches): boolean {
   if (start + 12 > end || attributeType(from, start) !== KEY) return false;
   const data = nextAttribute(from, start);
   if (data + 12 > end || attributeType(from, data) !== DATA || nextAttribute(from, data) < end) return false;

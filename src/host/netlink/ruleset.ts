@@ -4,7 +4,7 @@ import { atOnce } from "../../model/at-once.ts";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
-import { dumpedElements, type Element, type Elements, ToldTwice, writeElement } from "./elements.ts";
+import { DuplicateElement, dumpedElements, type Element, type Elements, writeElement } from "./elements.ts";
 import { endMessage, flag, type Message } from "./message.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength } from "./netfilter.ts";
 import {
@@ -77,7 +77,7 @@ async function unlessMoved<T>(read: () => Promise<T>): Promise<T | undefined> {
     return await read();
   } catch (error) {
     const isGone = error instanceof HostError && error.errno === "ENOENT";
-    if (isGone || error instanceof ToldTwice) return undefined;
+    if (isGone || error instanceof DuplicateElement) return undefined;
     throw error;
   }
 }

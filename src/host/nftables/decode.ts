@@ -1,5 +1,6 @@
 // A dumped table in the Plan's words. Rules are recognised by comparing them with what is wanted, expression by expression.
 import {
+  type BackendSlots,
   type Chain,
   type Client,
   type Element,
@@ -8,7 +9,6 @@ import {
   type NftSet,
   type NftTable,
   type Rule,
-  type Spread,
 } from "../../plan/nftables/types.ts";
 import { hostU32Of } from "../netlink/bytes.ts";
 import type { Expr } from "../netlink/expressions.ts";
@@ -35,7 +35,7 @@ function decodeTable(
 ): NftTable {
   const sets = new Map<string, NftSet>();
   const elements = new Map<string, Map<string, Element>>();
-  const spreads = new Map<string, Map<string, Spread>>();
+  const spreads = new Map<string, Map<string, BackendSlots>>();
   for (const dumped of contents.sets) {
     if (isAnonymous(dumped)) continue;
     const set = recognisedSet(dumped, want);

@@ -7,7 +7,7 @@ import {
   prefixLength,
 } from "../../model/address.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
-import type { Backend, Client, Element, NftSet, Part, Spread } from "../../plan/nftables/types.ts";
+import type { Backend, BackendSlots, Client, Element, NftSet, Part } from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
 import {
   addressOf,
@@ -174,7 +174,7 @@ const protocolNames = new Map<number, string>(
 );
 
 /** What a dumped slot map holds. */
-export function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, Spread> {
+export function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, BackendSlots> {
   const byBytes = new Map<Bytes, { key: string; backends: (Backend | undefined)[] }>();
   const parts = set.key.slice(0, -1);
   for (const { key, data } of elements) {

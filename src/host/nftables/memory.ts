@@ -2,12 +2,12 @@
 import type { Item, Operation } from "../../plan/nftables/diff.ts";
 import type {
   Backend,
+  BackendSlots,
   Chain,
   Element,
   NftFamily,
   NftSet,
   NftTable,
-  Spread,
   Verdict,
 } from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
@@ -55,9 +55,9 @@ type Held = {
   readonly counters: Set<string>;
   readonly chains: Map<string, Chain>;
   readonly elements: Map<string, Map<string, Element>>;
-  readonly spreads: Map<string, Map<string, Spread>>;
+  readonly spreads: Map<string, Map<string, BackendSlots>>;
   /** Slots that no other table shares: written in place, since a Patch may have a hundred thousand for one key. */
-  readonly ownSlots: Map<Spread, (Backend | undefined)[]>;
+  readonly ownSlots: Map<BackendSlots, (Backend | undefined)[]>;
 };
 
 type TableOperation = Exclude<Operation, { kind: "add table" | "delete table" }>;

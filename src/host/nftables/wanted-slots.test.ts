@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { slotMap as set } from "../../../test/support/slot-map.ts";
 import type { Family } from "../../model/address.ts";
-import type { Backend, Spread } from "../../plan/nftables/types.ts";
-import { dumpedElements, type Elements, ToldTwice, writeElement } from "../netlink/elements.ts";
+import type { Backend, BackendSlots } from "../../plan/nftables/types.ts";
+import { DuplicateElement, dumpedElements, type Elements, writeElement } from "../netlink/elements.ts";
 import { Writer } from "../netlink/writer.ts";
 import { decodeSpreads, encodeItems } from "./elements.ts";
 import { WantedSlots } from "./wanted-slots.ts";
@@ -55,9 +55,9 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
     const slots = new WantedSlots(set, new Map([[key, { key, backends: [a] }]]));
     const first = { key, slot: 0, data: a };
     const other = { key, slot: 7, data: a };
-    expect(() => slots.spreadsIn(dumped([first, first]))).toThrow(ToldTwice);
-    expect(() => slots.spreadsIn(dumped([other, other]))).toThrow(ToldTwice);
-    expect(() => slots.spreadsIn(dumped([first, { ...first, data: b }]))).toThrow(ToldTwice);
+    expect(() => slots.spreadsIn(dumped([first, first]))).toThrow(DuplicateElement);
+    expect(() => slots.spreadsIn(dumped([other, other]))).toThrow(DuplicateElement);
+    expect(() => slots.spreadsIn(dumped([first, { ...first, data: b }]))).toThrow(DuplicateElement);
     expect(slots.spreadsIn(dumped([first, other])).get(key)!.backends).toHaveLength(8);
   });
 });
@@ -92,7 +92,7 @@ function keyOf(family: Family, service: number, port: number): string {
   return `${family === "ipv4" ? `172.30.0.${service}` : `fd30::${service}`} . tcp . ${port}`;
 }
 
-function spreads(family: Family): fc.Arbitrary<Map<string, Spread>> {
+function spreads(family: Family): fc.Arbitrary<Map<string, BackendSlots>> {
   const key = fc
     .tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom(80, 443))
     .map(([service, port]) => keyOf(family, service, port));
@@ -102,7 +102,7 @@ function spreads(family: Family): fc.Arbitrary<Map<string, Spread>> {
     .map((all) => new Map(all.map((each) => [each.key, each])));
 }
 
-function slotsOf(all: ReadonlyMap<string, Spread>): Slot[] {
+function slotsOf(all: ReadonlyMap<string, BackendSlots>): Slot[] {
   return [...all.values()].flatMap(({ key, backends }) =>
     backends.flatMap((data, slot) => (data === undefined ? [] : [{ key, slot, data }])),
   );
@@ -132,7 +132,7 @@ function bytesOf(write: (out: Writer) => void): Buffer {
   return Buffer.from(out.bytes());
 }
 
-function plain(found: ReadonlyMap<string, Spread>): unknown {
+function plain(found: ReadonlyMap<string, BackendSlots>): unknown {
   return [...found.values()]
     .map(({ key, backends }) => [key, Array.from(backends)] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1));

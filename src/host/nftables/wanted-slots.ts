@@ -1,8 +1,8 @@
 // Recognises the slots that are wanted in what the kernel tells, by their bytes: of a hundred thousand hardly any need be read.
 import { hashOf } from "../../model/hash.ts";
-import type { NftSet, Spread } from "../../plan/nftables/types.ts";
+import type { BackendSlots, NftSet } from "../../plan/nftables/types.ts";
 import { hostU32 } from "../netlink/attributes.ts";
-import { type Elements, type Knows, ToldTwice } from "../netlink/elements.ts";
+import { DuplicateElement, type Elements, type Matches } from "../netlink/elements.ts";
 import { backendBytes, decodeSpreads, encodeKey } from "./elements.ts";
 
 const slotBytes = 4;
@@ -10,7 +10,7 @@ const slotBytes = 4;
 /** What one slot map should hold. */
 export class WantedSlots {
   readonly #set: NftSet;
-  readonly #spreads: readonly Spread[];
+  readonly #spreads: readonly BackendSlots[];
   /** The keys of the Spreads, without slots, one behind the other. */
   readonly #keys: Uint8Array;
   readonly #keyLength: number;
@@ -22,7 +22,7 @@ export class WantedSlots {
   readonly #values: Buffer;
   readonly #valueLength: number;
 
-  constructor(set: NftSet, wanted: ReadonlyMap<string, Spread>) {
+  constructor(set: NftSet, wanted: ReadonlyMap<string, BackendSlots>) {
     this.#set = set;
     this.#spreads = [...wanted.values()];
     const count = this.#spreads.length;
@@ -46,12 +46,12 @@ export class WantedSlots {
   }
 
   /** The Spreads that these elements make; those that are as wanted are the very ones that are. */
-  spreadsIn(elements: Elements): Map<string, Spread> {
+  spreadsIn(elements: Elements): Map<string, BackendSlots> {
     const seen = new Uint8Array(this.#firsts[this.#spreads.length]!);
-    const knows: Knows = (bytes, key, keyEnd, value, valueEnd) => {
+    const knows: Matches = (bytes, key, keyEnd, value, valueEnd) => {
       const slot = this.#slotOf(bytes, key, keyEnd, value, valueEnd);
       if (slot === -1) return false;
-      if (seen[slot] === 1) throw new ToldTwice();
+      if (seen[slot] === 1) throw new DuplicateElement();
       seen[slot] = 1;
       return true;
     };
@@ -70,7 +70,7 @@ export class WantedSlots {
     return isWanted ? slot : -1;
   }
 
-  #withOthers(seen: Uint8Array, others: ReadonlyMap<string, Spread>): Map<string, Spread> {
+  #withOthers(seen: Uint8Array, others: ReadonlyMap<string, BackendSlots>): Map<string, BackendSlots> {
     const found = new Map(others);
     for (let i = 0; i < this.#spreads.length; i++) {
       const wanted = this.#spreads[i]!;
@@ -97,18 +97,22 @@ export class WantedSlots {
 }
 
 /** The slots of a Spread that are known, and others. */
-function both({ key, backends: wanted }: Spread, known: Uint8Array, other: Spread | undefined): Spread {
+function both(
+  { key, backends: wanted }: BackendSlots,
+  known: Uint8Array,
+  other: BackendSlots | undefined,
+): BackendSlots {
   const backends = wanted.map((backend, slot) => (known[slot] === 1 ? backend : undefined));
   for (const [slot, backend] of other?.backends.entries() ?? []) {
     if (backend === undefined) continue;
-    if (backends[slot] !== undefined) throw new ToldTwice();
+    if (backends[slot] !== undefined) throw new DuplicateElement();
     backends[slot] = backend;
   }
   while (backends.length > 0 && backends.at(-1) === undefined) backends.pop();
   return { key, backends };
 }
 
-function valueLengthOf(spreads: readonly Spread[]): number {
+function valueLengthOf(spreads: readonly BackendSlots[]): number {
   for (const { backends } of spreads)
     for (const backend of backends) if (backend !== undefined) return backendBytes(backend).length;
   return 0;

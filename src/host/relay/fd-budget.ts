@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /** Shared by all relays of a family. */
-export class Room {
+export class FdBudget {
   /** The most that one relay may have, so that those who storm one Service do not shut out the others. */
   readonly share: number;
   #free: number;
@@ -27,9 +27,9 @@ export class Room {
 }
 
 /** Half of what this process may have open, for there are two families, less a reserve for everything that is no connection. */
-export function roomHere(): Room {
+export function roomHere(): FdBudget {
   const most = openFileLimit();
-  return new Room((most - Math.min(4096, most >> 1)) >> 1);
+  return new FdBudget((most - Math.min(4096, most >> 1)) >> 1);
 }
 
 /** Node.js has raised it to the hard limit by now. */

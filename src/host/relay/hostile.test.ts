@@ -15,7 +15,7 @@ import {
   unusedPort,
 } from "../../../test/support/sockets.ts";
 import { Balancer } from "./balancer.ts";
-import { Room } from "./fd-budget.ts";
+import { FdBudget } from "./fd-budget.ts";
 
 describe("TCP relay", () => {
   it("does not take a late look for a dead backend", async () => {
@@ -62,7 +62,7 @@ describe("TCP relay", () => {
 
   it("survives a storm of resets, and has nothing open behind it", async () => {
     const backend = await tcpEcho();
-    const room = new Room(4000);
+    const room = new FdBudget(4000);
     const relay = await tcpRelay({ choose: to(backend), room });
     await Promise.all(
       Array.from({ length: 500 }, async (_, i) => {
@@ -99,7 +99,7 @@ describe("TCP relay", () => {
 
   it("gives a Service under a flood half of the room, and the others the rest", async () => {
     const backend = await tcpEcho();
-    const options = { choose: to(backend), room: new Room(40) };
+    const options = { choose: to(backend), room: new FdBudget(40) };
     const [flooded, other] = [await tcpRelay(options), await tcpRelay(options)];
     const flood = await Promise.all(Array.from({ length: 50 }, () => connected(flooded.port)));
     await expect.poll(() => flood.filter(({ destroyed }) => !destroyed).length).toBe(10);
@@ -127,7 +127,7 @@ describe("UDP relay", () => {
 
   it("turns away newcomers when everybody is answered, and gives all room back at its end", async () => {
     const answering = await udpEcho();
-    const room = new Room(8);
+    const room = new FdBudget(8);
     const relay = await udpRelay({ choose: to(answering), room });
     for (let i = 0; i < 4; i++) expect(String(await datagram(await udpClient(), relay.port, "x"))).toBe("x");
     (await udpClient()).send("one too many", relay.port, host);

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 import { cannotListen } from "./relay.ts";
 
-export type Hold = {
+export type PortReservation = {
   /** Whether the place is no longer held, as somebody had the kernel abort its socket. `tcp`: ports that are listened on. */
   readonly isLost: (tcp: ReadonlySet<number>) => boolean;
   /** Gives the place back. */
@@ -11,12 +11,12 @@ export type Hold = {
 };
 
 /** Rejects with HostError when somebody else listens there. */
-export function hold(protocol: "tcp" | "udp", host: string, port: number): Promise<Hold> {
+export function hold(protocol: "tcp" | "udp", host: string, port: number): Promise<PortReservation> {
   return protocol === "tcp" ? holdTcp(host, port) : holdUdp(host, port);
 }
 
 /** Who gets here all the same, past the rules, is sent away. */
-function holdTcp(host: string, port: number): Promise<Hold> {
+function holdTcp(host: string, port: number): Promise<PortReservation> {
   return new Promise((resolve, reject) => {
     const server = createServer((client) => client.destroy());
     server.once("error", (cause) => reject(cannotListen("TCP", { host, port }, cause)));
@@ -31,7 +31,7 @@ function holdTcp(host: string, port: number): Promise<Hold> {
   });
 }
 
-function holdUdp(host: string, port: number): Promise<Hold> {
+function holdUdp(host: string, port: number): Promise<PortReservation> {
   return new Promise((resolve, reject) => {
     const isIPv6 = host.includes(":");
     const socket = createSocket({ type: isIPv6 ? "udp6" : "udp4", ipv6Only: isIPv6 });

@@ -1,7 +1,7 @@
 // What the TCP and UDP relays have in common: where they listen, how they choose, what they report.
 import { HostError } from "../error.ts";
 import type { RelayBackend } from "./balancer.ts";
-import type { Room } from "./fd-budget.ts";
+import type { FdBudget } from "./fd-budget.ts";
 
 export type RelayOptions = {
   readonly host: string;
@@ -12,7 +12,7 @@ export type RelayOptions = {
   /** Connections, or clients of a UDP relay, at the same time; more are turned away. */
   readonly limit: number;
   /** What this relay and its siblings may use. */
-  readonly room: Room;
+  readonly room: FdBudget;
   readonly onOutcome?: (outcome: "forwarded" | "failed") => void;
 };
 
@@ -21,7 +21,7 @@ export type Relay = {
   /** How many connections, or clients, are open. */
   readonly open: () => number;
   /** Whether traffic no longer reaches it, as somebody had the kernel abort its socket. `tcp`: ports that are listened on. */
-  readonly isDeaf: (tcp: ReadonlySet<number>) => boolean;
+  readonly hasLostListener: (tcp: ReadonlySet<number>) => boolean;
   /** Clients of a UDP relay whose backend has left are forgotten: their next datagram goes to another. TCP runs on. */
   readonly retain: (isStill: (backend: RelayBackend) => boolean) => void;
   /** Stops listening; with `cut` what is open is closed as well. UDP clients are forgotten in any case. */

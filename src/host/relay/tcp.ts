@@ -22,7 +22,7 @@ export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
   return {
     port,
     open: () => open.size,
-    isDeaf: (tcp) => !tcp.has(port),
+    hasLostListener: (tcp) => !tcp.has(port),
     retain: () => {},
     close: (cut) =>
       new Promise((resolve) => {

@@ -80,7 +80,7 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
     port,
     open: () => flows.size,
     // A port that the kernel chose is taken away with the abort; one that was asked for stays.
-    isDeaf: () => server.address().port !== port,
+    hasLostListener: () => server.address().port !== port,
     retain: (isStill) => {
       for (const [key, flow] of flows) if (!isStill(flow.backend)) forget(key, flow);
     },

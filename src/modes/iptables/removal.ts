@@ -8,7 +8,7 @@ import {
   type IptablesPatch,
   isServiceChain,
   type PlacedRule,
-  type Spared,
+  type RuleSelection,
   type TableName,
   tableNames,
 } from "../../plan/iptables/types.ts";
@@ -27,7 +27,7 @@ const olderJumps: readonly PlacedRule[] = [
 const jumps: readonly PlacedRule[] = [...jumpsOfNow, ...olderJumps];
 
 /** The Patch that cleans up. A chain that a foreign rule still leads to is emptied of nothing and left alone. */
-export function removal(have: HostTables, spared: Spared | null = null): IptablesPatch {
+export function removal(have: HostTables, spared: RuleSelection | null = null): IptablesPatch {
   const steps = tableNames.map((table) => {
     const held: Held = have.tables.get(table) ?? new Map();
     const remove = heldJumps(held, jumpsToTakeOut(table, have.family, spared), have.family);
@@ -40,7 +40,7 @@ export function removal(have: HostTables, spared: Spared | null = null): Iptable
 function jumpsToTakeOut(
   table: TableName,
   family: HostTables["family"],
-  spared: Spared | null,
+  spared: RuleSelection | null,
 ): readonly PlacedRule[] {
   return jumps.filter((jump) => {
     if (jump.table !== table || leadsTo(jump.rule) === kubeletFirewall) return false;
@@ -55,7 +55,7 @@ function leadsTo({ target }: (typeof jumps)[number]["rule"]): ChainName | null {
   return target.kind === "jump" ? target.chain : null;
 }
 
-function chainsToTakeOut(held: Held, table: TableName, spared: Spared | null): ChainName[] {
+function chainsToTakeOut(held: Held, table: TableName, spared: RuleSelection | null): ChainName[] {
   return [...held.keys()].filter(
     (name) =>
       // It also tells which back end is in use, which a mode without a canary of its own wants to know.

@@ -2,12 +2,12 @@
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Endpoint, portLabel, type ServicePort } from "../../model/snapshot.ts";
 import type {
+  BackendSlots,
   Chain,
   Element,
   FilledSet,
   Fragment,
   NftSet,
-  Spread,
   Verdict,
 } from "../../plan/nftables/types.ts";
 import { isLocal } from "../../routing/pools.ts";
@@ -52,7 +52,7 @@ class FragmentBuilder {
   #shared: readonly Chain[] = nothing;
   #filled: readonly FilledSet[] = nothing;
   readonly #elements: (Element & { set: string })[] = [];
-  readonly #spreads: (Spread & { map: string })[] = [];
+  readonly #spreads: (BackendSlots & { map: string })[] = [];
   #chains: readonly Chain[] = nothing;
   #sets: readonly NftSet[] = nothing;
 

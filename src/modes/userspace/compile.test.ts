@@ -10,7 +10,7 @@ import { savedRule } from "../../plan/iptables/text.ts";
 import type { IptablesPatch, IptablesPlan } from "../../plan/iptables/types.ts";
 import { compile, type Relaying } from "./compile.ts";
 import { foundation } from "./foundation.ts";
-import { type Door, doorsOf, guardOf, poolBehind } from "./relay-policy.ts";
+import { guardOf, policiesOf, poolBehind, type RelayPolicy } from "./relay-policy.ts";
 import { removal } from "./removal.ts";
 
 const web = servicePort("shop/web:http", {
@@ -24,7 +24,7 @@ const web = servicePort("shop/web:http", {
 const relaying = (more: Partial<Relaying> = {}): Relaying => ({
   bind: null,
   socketsOf: () => ({
-    doors: new Map<Door, number>([
+    doors: new Map<RelayPolicy, number>([
       ["cluster", 40000],
       ["local", 40001],
       ["external", 40002],
@@ -121,7 +121,7 @@ describe("the rules of userspace mode", () => {
 });
 
 describe("doors", () => {
-  const doors = (more: Partial<ServicePort>) => [...doorsOf(portRoutes(more))].sort();
+  const doors = (more: Partial<ServicePort>) => [...policiesOf(portRoutes(more))].sort();
   const portRoutes = (more: Partial<ServicePort>) => {
     const port = { ...web, ...more };
     return routed([port]).ports.get(port.key)!;
@@ -136,7 +136,7 @@ describe("doors", () => {
 
   it("21/20 are none for SCTP", () => {
     const sctp = servicePort("shop/tel", { protocol: "sctp" });
-    expect([...doorsOf(routed([sctp]).ports.get(sctp.key)!)]).toEqual([]);
+    expect([...policiesOf(routed([sctp]).ports.get(sctp.key)!)]).toEqual([]);
   });
 
   it.each([

@@ -13,12 +13,12 @@ import {
 } from "../../routing/routes.ts";
 import { accept, comment, dport, drop, proto, rule, to, toThisNode, tracked } from "../iptables/words.ts";
 import { chains, foundation } from "./foundation.ts";
-import { type Door, doorOf, doorsOf } from "./relay-policy.ts";
+import { policiesOf, policyOf, type RelayPolicy } from "./relay-policy.ts";
 
 /** The sockets behind one ServicePort. */
 export type Sockets = {
   /** The port each relay listens on. */
-  readonly doors: ReadonlyMap<Door, number>;
+  readonly doors: ReadonlyMap<RelayPolicy, number>;
   /** Frontends whose address and port some other program holds: they stay with that program. */
   readonly taken: ReadonlySet<FrontendId>;
 };
@@ -43,12 +43,15 @@ function fragmentOf(routed: PortRoutes, settings: FamilySettings, relaying: Rela
   const { port, routes } = routed;
   const { doors, taken } = relaying.socketsOf(port.key);
   const redirects = routes.flatMap((route) => {
-    const relayPort = doors.get(doorOf(port, route));
+    const relayPort = doors.get(policyOf(port, route));
     if (relayPort === undefined || taken.has(frontendId(route.frontend))) return [];
     const ways = { ...targets(relayPort, relaying.bind, settings), relayPort };
     return frontendRules(route, comment(portLabel(port)), ways, settings);
   });
-  const placed = [...redirects, ...[...doorsOf(routed)].flatMap((door) => closedTo(port, doors.get(door)))];
+  const placed = [
+    ...redirects,
+    ...[...policiesOf(routed)].flatMap((door) => closedTo(port, doors.get(door))),
+  ];
   const inNat = placed.filter(({ table }) => table === "nat").length;
   const totals = { filterRules: placed.length - inNat, natRules: inNat, endpoints: port.endpoints.length };
   return { key: port.key, placed, chains: [], totals };

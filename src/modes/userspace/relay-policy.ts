@@ -11,17 +11,17 @@ import type { PortRoutes, Route } from "../../routing/routes.ts";
  * their own. cluster, local: one pool for all. external: this node and its pods have the whole cluster, others what
  * is on this node. guarded: the same, or the whole cluster, for allowed sources only.
  */
-export type Door = "cluster" | "local" | "external" | "guarded";
+export type RelayPolicy = "cluster" | "local" | "external" | "guarded";
 
 export type PoolName = Exclude<keyof Pools, "anyUsable">;
 
 /** The doors a ServicePort needs: mostly one. None where there are no relays for its protocol. */
-export function doorsOf({ port, routes }: PortRoutes): ReadonlySet<Door> {
-  return new Set(port.protocol === "sctp" ? [] : routes.map((route) => doorOf(port, route)));
+export function policiesOf({ port, routes }: PortRoutes): ReadonlySet<RelayPolicy> {
+  return new Set(port.protocol === "sctp" ? [] : routes.map((route) => policyOf(port, route)));
 }
 
 /** Depends on policies only, so that a relay stays open while endpoints come and go. */
-export function doorOf(port: ServicePort, { frontend, allowed }: Route): Door {
+export function policyOf(port: ServicePort, { frontend, allowed }: Route): RelayPolicy {
   if (allowed !== null) return "guarded";
   if (frontend.kind === "clusterIP") return port.internalPolicy;
   return port.externalPolicy === "local" ? "external" : "cluster";
@@ -43,7 +43,7 @@ export function guardOf({ port, routes }: PortRoutes): Guard {
 
 /** The pool that serves a client; null: it is not let in. */
 export function poolBehind(
-  door: Door,
+  door: RelayPolicy,
   client: Address,
   guard: Guard,
   settings: FamilySettings,

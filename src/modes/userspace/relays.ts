@@ -10,7 +10,7 @@ import {
   type Routes,
 } from "../../routing/routes.ts";
 import type { Sockets } from "./compile.ts";
-import { type Door, doorsOf, type Guard, guardOf, type PoolName } from "./relay-policy.ts";
+import { type Guard, guardOf, type PoolName, policiesOf, type RelayPolicy } from "./relay-policy.ts";
 
 export type OpenRelays = {
   /** ServicePorts that have relays. */
@@ -25,7 +25,7 @@ export type RelayedPort = {
   readonly key: PortKey;
   readonly protocol: Protocol;
   /** The port each relay listens on. */
-  readonly doors: Readonly<Partial<Record<Door, number>>>;
+  readonly doors: Readonly<Partial<Record<RelayPolicy, number>>>;
   readonly guard: Guard;
   /** Who can be chosen. */
   readonly pools: Readonly<Record<PoolName, readonly Backend[]>>;
@@ -42,7 +42,7 @@ export function wantedRelays({ ports, settings }: Routes): OpenRelays {
   const held: FrontendId[] = [];
   for (const key of [...ports.keys()].sort()) {
     const routed = ports.get(key)!;
-    const doors = [...doorsOf(routed)].sort().map((door) => [door, next++] as const);
+    const doors = [...policiesOf(routed)].sort().map((door) => [door, next++] as const);
     if (doors.length === 0) continue;
     relayed.push({
       key,
@@ -76,7 +76,7 @@ export function isToBeHeld(
 export function socketsIn({ ports, taken }: OpenRelays): (key: PortKey) => Sockets {
   const places = new Set(taken);
   const doors = new Map(
-    ports.map((port) => [port.key, new Map(Object.entries(port.doors) as [Door, number][])]),
+    ports.map((port) => [port.key, new Map(Object.entries(port.doors) as [RelayPolicy, number][])]),
   );
   return (key) => ({ doors: doors.get(key) ?? new Map(), taken: places });
 }

@@ -3,7 +3,7 @@ import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { isLoopback } from "../../model/address.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "../iptables/walk.ts";
-import { type Door, poolBehind } from "./relay-policy.ts";
+import { poolBehind, type RelayPolicy } from "./relay-policy.ts";
 import type { OpenRelays, RelayedPort } from "./relays.ts";
 
 /** close: a socket of the node takes it and gives it to nobody. */
@@ -50,10 +50,10 @@ function relayAt(
   { ports }: OpenRelays,
   protocol: Packet["to"]["protocol"],
   port: number,
-): { readonly served: RelayedPort; readonly door: Door } | null {
+): { readonly served: RelayedPort; readonly door: RelayPolicy } | null {
   for (const served of ports) {
     if (served.protocol !== protocol) continue;
-    const [door] = (Object.keys(served.doors) as Door[]).filter((each) => served.doors[each] === port);
+    const [door] = (Object.keys(served.doors) as RelayPolicy[]).filter((each) => served.doors[each] === port);
     if (door !== undefined) return { served, door };
   }
   return null;

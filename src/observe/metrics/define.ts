@@ -1,10 +1,10 @@
 // What a line of the metrics table says: name, type, labels, buckets, and where the metric exists.
-import { type Mode, modes } from "../../config/modes.ts";
+import { type ModeName, modes } from "../../config/modes.ts";
 
 export type Stability = "ALPHA" | "BETA" | "STABLE";
 
 /** Where a metric is exposed: in these modes, and only while the gate (if any) is on. */
-export type Scope = { readonly modes: readonly Mode[]; readonly gate: string | null };
+export type Scope = { readonly modes: readonly ModeName[]; readonly gate: string | null };
 
 export type Definition<Type extends string = string, L extends string = string> = {
   readonly name: string;
@@ -22,9 +22,9 @@ export type Definition<Type extends string = string, L extends string = string> 
 
 export type DefinitionType = "counter" | "gauge" | "histogram" | "readCounter" | "readGauge";
 
-export const everywhere: Scope = { modes: Object.keys(modes) as Mode[], gate: null };
+export const everywhere: Scope = { modes: Object.keys(modes) as ModeName[], gate: null };
 
-export function inModes(...modes: Mode[]): Scope {
+export function inModes(...modes: ModeName[]): Scope {
   return { modes, gate: null };
 }
 

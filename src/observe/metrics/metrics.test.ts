@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { someBuild as build } from "../../../test/support/build-facts.ts";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { parsePrometheus } from "../../../test/support/prometheus.ts";
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import { counter, type Definition, everywhere, gauge, histogram, inModes, readCounter } from "./define.ts";
 import { reportKernelCounters } from "./kernel-counters.ts";
 import { openMetrics } from "./metrics.ts";
@@ -105,7 +105,7 @@ describe("the text format", () => {
 });
 
 describe("the metrics of a mode", () => {
-  const names = (mode: Mode, ...gates: string[]) =>
+  const names = (mode: ModeName, ...gates: string[]) =>
     opened({ mode, gates: new Set(gates) })
       .shown.map((one) => one.name)
       .filter((name) => name.startsWith("kubeproxy_"))
@@ -129,7 +129,7 @@ describe("the metrics of a mode", () => {
   ];
   const partial = ["sync_full_proxy_rules_duration_seconds", "sync_partial_proxy_rules_duration_seconds"];
 
-  it.each<[Mode, string[], string[]]>([
+  it.each<[ModeName, string[], string[]]>([
     [
       "iptables",
       [],

@@ -1,5 +1,5 @@
 // Makes the metrics of a table live, decides which of them are shown, and prints them.
-import type { Mode } from "../../config/modes.ts";
+import type { ModeName } from "../../config/modes.ts";
 import type { Clock } from "../clock.ts";
 import type { Definition, Stability } from "./define.ts";
 import {
@@ -17,7 +17,7 @@ import {
 import { type MetricText, printMetrics } from "./text.ts";
 
 export type MetricsSettings = {
-  readonly mode: Mode;
+  readonly mode: ModeName;
   /** Names of feature gates that are on. */
   readonly gates: ReadonlySet<string>;
   /** Version of Kubernetes we stand in for: `1.37`. */

@@ -2,7 +2,7 @@
 import { open, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { type Answers, heapPath, type Tales } from "./status.ts";
+import { type Answers, heapPath, type StreamedAnswers } from "./status.ts";
 
 export async function ask<Path extends keyof Answers>(
   socketPath: string,
@@ -16,15 +16,15 @@ export async function ask<Path extends keyof Answers>(
 }
 
 /** What it tells piece by piece; each is read while it says the next. */
-export async function* listen<Path extends keyof Tales>(
+export async function* listen<Path extends keyof StreamedAnswers>(
   socketPath: string,
   path: Path,
-): AsyncGenerator<Tales[Path]> {
+): AsyncGenerator<StreamedAnswers[Path]> {
   let begun = "";
   for await (const some of await answerTo(socketPath, path)) {
     const lines = `${begun}${some}`.split("\n");
     begun = lines.pop()!;
-    for (const line of lines) yield JSON.parse(line) as Tales[Path];
+    for (const line of lines) yield JSON.parse(line) as StreamedAnswers[Path];
   }
 }
 

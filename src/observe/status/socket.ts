@@ -6,11 +6,11 @@ import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
 import type { Log } from "../log/log.ts";
-import { type Answers, heapPath, type Tales } from "./status.ts";
+import { type Answers, heapPath, type StreamedAnswers } from "./status.ts";
 
 /** Who answers, by path. */
 export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] } & {
-  readonly [Path in keyof Tales]: () => Iterable<Tales[Path]>;
+  readonly [Path in keyof StreamedAnswers]: () => Iterable<StreamedAnswers[Path]>;
 };
 
 /** Nobody needs it to run: if it cannot be served, the log says so. */

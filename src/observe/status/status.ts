@@ -82,7 +82,7 @@ export type Answers = {
 };
 
 /** What the socket tells piece by piece, by path; null: nothing is known yet. */
-export type Tales = {
+export type StreamedAnswers = {
   /** All that is known of the cluster: Views that together are the whole. */
   readonly "/cluster": View | null;
 };

@@ -137,7 +137,7 @@ export type Step = {
 export type Owned<T> = T & { readonly owner: PortKey | null };
 
 /** Rules of a mode at work that the clean-up of another one must leave, although it has chains of the same names. */
-export type Spared = {
+export type RuleSelection = {
   readonly jumps: readonly PlacedRule[];
   readonly chains: Readonly<Record<TableName, readonly ChainName[]>>;
 };

@@ -29,7 +29,7 @@ export type Portion = {
  * most it has sets besides that nothing leads to yet. Small Services come before large ones. Everything is one portion
  * where the constant part changes as well. `before` null: there is no table yet.
  */
-export function portions(
+export function batches(
   before: NftPlan | null,
   want: NftPlan,
   keys: Iterable<PortKey>,

@@ -2,13 +2,13 @@
 import { endpointKey } from "../../model/snapshot.ts";
 import {
   type Backend,
+  type BackendSlots,
   type Chain,
   type Client,
   type Element,
   isSlotMap,
   type NftSet,
   type NftTable,
-  type Spread,
 } from "./types.ts";
 
 /** One element of any set or map, as an operation names it. */
@@ -171,7 +171,7 @@ function slotChanges(have: NftTable, want: NftTable): Changes {
   });
 }
 
-function changeSlots(old: readonly (Backend | undefined)[], want: Spread, into: ItemChanges): void {
+function changeSlots(old: readonly (Backend | undefined)[], want: BackendSlots, into: ItemChanges): void {
   const now = arrange(old, want.backends);
   const item = (slot: number, data: Backend): Item => ({ key: want.key, slot, data, comment: null });
   for (let slot = 0; slot < now.length; slot++) {

@@ -1,7 +1,7 @@
 // Fills the slot maps of large ServicePorts in several steps, before any rule uses them.
 import type { PortKey } from "../../model/snapshot.ts";
 import type { Portion } from "./batches.ts";
-import { type Fragment, isSlotMap, type NftPlan, type NftSet, type Spread } from "./types.ts";
+import { type BackendSlots, type Fragment, isSlotMap, type NftPlan, type NftSet } from "./types.ts";
 
 /**
  * Portions that fill new slot maps of these ServicePorts, up to the last step, which belongs to the ServicePort itself.
@@ -48,7 +48,7 @@ function steps(from: number, to: number, most: number): number[] {
 function withSlots(
   fragment: Fragment,
   set: NftSet,
-  spread: Spread & { readonly map: string },
+  spread: BackendSlots & { readonly map: string },
   end: number,
 ): Fragment {
   return {

@@ -3,6 +3,7 @@ import { keyed } from "../../model/keyed.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import { arrange } from "./diff.ts";
 import type {
+  BackendSlots,
   Chain,
   Element,
   FilledSet,
@@ -11,7 +12,6 @@ import type {
   NftPlan,
   NftSet,
   NftTable,
-  Spread,
 } from "./types.ts";
 
 export function emptyPlan(foundation: Foundation): NftPlan {
@@ -111,7 +111,7 @@ type MutableTable = {
   counters: Set<string>;
   chains: Map<string, Chain>;
   elements: Map<string, ReadonlyMap<string, Element>>;
-  spreads: Map<string, Map<string, Spread>>;
+  spreads: Map<string, Map<string, BackendSlots>>;
 };
 
 /** Foundation and Fragments in one table. */

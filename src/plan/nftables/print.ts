@@ -2,6 +2,7 @@
 import { familyOf, joinHostPort, prefixLength } from "../../model/address.ts";
 import {
   type Backend,
+  type BackendSlots,
   type Chain,
   dynamicSetSize,
   type Element,
@@ -13,7 +14,6 @@ import {
   type NftTable,
   type Part,
   type Rule,
-  type Spread,
   type Statement,
   tableComment,
   tableName,
@@ -52,7 +52,7 @@ export function printElements(set: NftSet, table: NftTable): string[] {
   return spreads.flatMap(printSlots);
 }
 
-function printSlots({ key, backends }: Spread): string[] {
+function printSlots({ key, backends }: BackendSlots): string[] {
   const slots: string[] = [];
   for (let slot = 0; slot < backends.length; slot++) {
     const backend = backends[slot];

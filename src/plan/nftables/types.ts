@@ -91,7 +91,7 @@ export type Element = {
 export type Backend = { readonly address: Address; readonly port: number };
 
 /** All slots of one key of a slot map: slot i holds backends[i]. Which Backend has which slot does not matter. */
-export type Spread = { readonly key: string; readonly backends: readonly (Backend | undefined)[] };
+export type BackendSlots = { readonly key: string; readonly backends: readonly (Backend | undefined)[] };
 
 /** The whole of one table as it stands on a host, or should. */
 export type NftTable = {
@@ -102,7 +102,7 @@ export type NftTable = {
   /** By set name, then by key. */
   readonly elements: ReadonlyMap<string, ReadonlyMap<string, Element>>;
   /** By the name of the slot map, then by key. */
-  readonly spreads: ReadonlyMap<string, ReadonlyMap<string, Spread>>;
+  readonly spreads: ReadonlyMap<string, ReadonlyMap<string, BackendSlots>>;
 };
 
 /** Hears which element of a set, or which slot of a slot map, an answer depends on, whether it is there or not. */
@@ -132,7 +132,7 @@ export type Fragment = {
   readonly chains: readonly Chain[];
   readonly sets: readonly NftSet[];
   readonly elements: readonly (Element & { readonly set: string })[];
-  readonly spreads: readonly (Spread & { readonly map: string })[];
+  readonly spreads: readonly (BackendSlots & { readonly map: string })[];
 };
 
 /** What does not depend on Services: changes only with settings, node addresses and ServiceCIDRs. */

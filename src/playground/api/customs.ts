@@ -14,7 +14,7 @@ export type Linger = (object: ApiObject, graceSeconds: number | undefined) => Dr
 /** Throws Failure when an object must stay. */
 export type Release = (object: ApiObject) => void;
 
-export type Customs = { readonly admit: Admit; readonly linger: Linger; readonly release?: Release };
+export type AdmissionHooks = { readonly admit: Admit; readonly linger: Linger; readonly release?: Release };
 
 /** Of a server without controllers: everything is stored as it comes, and goes when it is told. */
-export const plainCustoms: Customs = { admit: (_resource, draft) => draft, linger: () => null };
+export const plainCustoms: AdmissionHooks = { admit: (_resource, draft) => draft, linger: () => null };

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server as Listener, Socket } from "node:net";
 import { acceptsGzip, answerFailure, answerJson, interrupts } from "./answer.ts";
 import { readBody } from "./body.ts";
-import { type Customs, plainCustoms } from "./customs.ts";
+import { type AdmissionHooks, plainCustoms } from "./customs.ts";
 import { discoveryAnswer, isHealthPath } from "./discovery.ts";
 import { Failure } from "./failure.ts";
 import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb } from "./faults.ts";
@@ -36,7 +36,7 @@ export type ApiServerOptions = {
   readonly allows?: (request: ApiRequest) => boolean;
   readonly bookmarkMs?: number;
   /** How objects come and go: what is filled in and checked, and what stays for a while when it is deleted. */
-  readonly customs?: Customs;
+  readonly customs?: AdmissionHooks;
   readonly now?: () => number;
 };
 

@@ -1,6 +1,6 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
 import { applyPatch, decoded, type WriteBody } from "./body.ts";
-import type { Admit, Customs } from "./customs.ts";
+import type { AdmissionHooks, Admit } from "./customs.ts";
 import { badRequest, Failure } from "./failure.ts";
 import { checkInput } from "./input.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";
@@ -17,7 +17,7 @@ export function writeObject(
   store: Store,
   request: ApiRequest,
   body: WriteBody,
-  { admit, linger, release = () => {} }: Customs,
+  { admit, linger, release = () => {} }: AdmissionHooks,
 ): Answer {
   switch (request.verb) {
     case "create":

@@ -84,8 +84,8 @@ export class Controller {
     const { start, end } = plan();
     for (const pod of end) this.#api.end(pod);
     for (const pod of start) this.#api.put(pod);
-    if (start.length > 0) this.#tell(set, "ScalingUp", `starts ${namesOf(start)}`);
-    if (end.length > 0) this.#tell(set, "ScalingDown", `ends ${namesOf(end)}`);
+    if (start.length > 0) this.#report(set, "ScalingUp", `starts ${namesOf(start)}`);
+    if (end.length > 0) this.#report(set, "ScalingDown", `ends ${namesOf(end)}`);
     this.#setStatus(set, plan().status);
   }
 
@@ -111,7 +111,7 @@ export class Controller {
     for (const pod of this.#api.list("Pod")) {
       if (endOf(pod) > now) continue;
       this.#remove(pod);
-      this.#tell(pod, "Ended", "has ended");
+      this.#report(pod, "Ended", "has ended");
     }
     const next = Math.min(...this.#api.list("Pod").map(endOf));
     if (next !== Number.POSITIVE_INFINITY)
@@ -123,7 +123,7 @@ export class Controller {
     const node = this.#nodeFor(pod);
     if (node === null) {
       if (dig(pod, "status.phase") !== "Pending")
-        this.#tell(pod, "FailedScheduling", `no node takes it: ${this.#whyNowhere(pod)}`);
+        this.#report(pod, "FailedScheduling", `no node takes it: ${this.#whyNowhere(pod)}`);
       this.#setStatus(pod, { phase: "Pending" });
       return;
     }
@@ -135,14 +135,14 @@ export class Controller {
       place = this.#attach(label, pod, node);
       if (place === undefined) return;
       this.#attached.set(label, place);
-      this.#tell(pod, "Started", `runs on ${node.name} at ${place.addresses.ipv4}`);
+      this.#report(pod, "Started", `runs on ${node.name} at ${place.addresses.ipv4}`);
     }
     const ready = dig(pod, "metadata.annotations") as Record<string, string> | undefined;
     const status = ready?.[readyAnnotation] === "false" ? "False" : "True";
     const { ipv4, ipv6 } = place.addresses;
     const startTime = pod.metadata.creationTimestamp;
     if (dig(pod, "status.conditions") !== undefined && isReady(pod) !== (status === "True"))
-      this.#tell(
+      this.#report(
         pod,
         status === "True" ? "Ready" : "Unready",
         status === "True" ? "takes traffic again" : "takes no traffic",
@@ -167,7 +167,7 @@ export class Controller {
       return this.#network.attach(label, pod.metadata.name, node, containerPorts(pod));
     } catch (error) {
       if (!(error instanceof CannotStart)) throw error;
-      if (dig(pod, "status.phase") !== "Pending") this.#tell(pod, "FailedScheduling", error.message);
+      if (dig(pod, "status.phase") !== "Pending") this.#report(pod, "FailedScheduling", error.message);
       this.#setStatus(pod, { phase: "Pending" });
       return undefined;
     }
@@ -284,7 +284,7 @@ export class Controller {
     for (const event of events.slice(old.length)) this.#api.put(olderForm(event));
   }
 
-  #tell(object: ApiObject, reason: string, note: string): void {
+  #report(object: ApiObject, reason: string, note: string): void {
     this.#api.put(happening(object, reason, note, ++this.#told, Date.now()));
   }
 

@@ -9,7 +9,7 @@ const defaultGraceSeconds = 5;
 const mostGraceSeconds = 86_400;
 
 /** Pods that run linger; everything else goes at once. */
-export function farewell(now: () => number): Linger {
+export function gracefulDeletion(now: () => number): Linger {
   return (object, asked) => {
     if (object.kind !== "Pod" || dig(object, "spec.nodeName") === undefined) return null;
     const own = dig(object, "spec.terminationGracePeriodSeconds");

@@ -1,7 +1,7 @@
 // Sets of Pods and their ends: who starts, who ends, and how long an end takes.
 import { describe, expect, it } from "vitest";
 import type { ApiObject, Draft } from "../api/object.ts";
-import { endOf, farewell, isEnding } from "./farewell.ts";
+import { endOf, gracefulDeletion, isEnding } from "./farewell.ts";
 import { planSet } from "./sets.ts";
 
 const set = (replicas: number, image = "v1"): ApiObject => ({
@@ -41,7 +41,7 @@ describe("a set", () => {
   });
 
   it("does not wait for one that ends, and leaves it its name", () => {
-    const linger = farewell(() => 0);
+    const linger = gracefulDeletion(() => 0);
     const ending = running(linger(started[0]!, undefined)!);
     expect(names(planSet(set(3), [ending, ...started.slice(1)]).start)).toEqual(["web-4"]);
   });
@@ -67,7 +67,7 @@ describe("a set", () => {
 
 describe("the end of a pod", () => {
   const pod = running(planSet(set(1), []).start[0]!);
-  const linger = farewell(() => 10_000);
+  const linger = gracefulDeletion(() => 10_000);
 
   it("takes as long as it is given, and can only come sooner", () => {
     const ending = running(linger(pod, undefined)!);

@@ -9,7 +9,7 @@ export type Destination = {
   readonly protocol: "tcp" | "udp";
 };
 
-export type Fate =
+export type SendResult =
   | { readonly kind: "answered"; readonly by: Greeting; readonly ms: number }
   /** By a rule of the proxy on this node. */
   | { readonly kind: "rejected"; readonly node: string; readonly ms: number }
@@ -20,15 +20,19 @@ export type Fate =
   | { readonly kind: "silence"; readonly ms: number }
   | { readonly kind: "unreachable"; readonly ms: number };
 
-const patienceMs = 1_500;
+const timeoutMs = 1_500;
 const gaveUp = "no answer in time";
 
 /** `source`: the address to send from; any when absent. */
-export function send(inside: Inside, to: Destination, source: string | undefined): Promise<Fate> {
+export function send(inside: Inside, to: Destination, source: string | undefined): Promise<SendResult> {
   return to.protocol === "tcp" ? sendHttp(inside, to, source) : sendUdp(inside, to, source);
 }
 
-function sendHttp(inside: Inside, { address, port }: Destination, source: string | undefined): Promise<Fate> {
+function sendHttp(
+  inside: Inside,
+  { address, port }: Destination,
+  source: string | undefined,
+): Promise<SendResult> {
   const started = performance.now();
   const ms = () => Math.round((performance.now() - started) * 10) / 10;
   return new Promise((resolve) => {
@@ -43,7 +47,7 @@ function sendHttp(inside: Inside, { address, port }: Destination, source: string
       lookup: (_name, _options, done) => done(null, address, isIPv6(address) ? 6 : 4),
     };
     const call = inside(() => request(options));
-    const timer = setTimeout(() => call.destroy(new Error(gaveUp)), patienceMs);
+    const timer = setTimeout(() => call.destroy(new Error(gaveUp)), timeoutMs);
     call.on("close", () => clearTimeout(timer));
     call.on("error", (error: NodeJS.ErrnoException) => resolve(failureOf(error, ms())));
     call.on("response", (response) => {
@@ -59,20 +63,24 @@ function sendHttp(inside: Inside, { address, port }: Destination, source: string
   });
 }
 
-function failureOf(error: NodeJS.ErrnoException, ms: number): Fate {
+function failureOf(error: NodeJS.ErrnoException, ms: number): SendResult {
   if (error.code === "ECONNREFUSED") return { kind: "refused", by: null, ms };
   if (error.code === "ECONNRESET" && error.message !== gaveUp) return { kind: "closed", ms };
   const isUnreachable = error.code === "EHOSTUNREACH" || error.code === "ENETUNREACH";
   return { kind: isUnreachable ? "unreachable" : "silence", ms };
 }
 
-function sendUdp(inside: Inside, { address, port }: Destination, source: string | undefined): Promise<Fate> {
+function sendUdp(
+  inside: Inside,
+  { address, port }: Destination,
+  source: string | undefined,
+): Promise<SendResult> {
   const started = performance.now();
   const ms = () => Math.round((performance.now() - started) * 10) / 10;
   const socket = openUdp(isIPv6(address) ? "udp6" : "udp4");
-  return new Promise<Fate>((resolve) => {
-    const timer = setTimeout(() => resolve({ kind: "silence", ms: ms() }), patienceMs);
-    const settle = (fate: Fate) => {
+  return new Promise<SendResult>((resolve) => {
+    const timer = setTimeout(() => resolve({ kind: "silence", ms: ms() }), timeoutMs);
+    const settle = (fate: SendResult) => {
       clearTimeout(timer);
       resolve(fate);
     };

@@ -4,7 +4,7 @@ import { sleep, type World } from "../world.ts";
 /** The others come within this time, not all at once. */
 const spreadMs = 1000;
 
-export class Outage {
+export class OutageGate {
   readonly #world: Pick<World, "clock" | "random">;
   readonly #waiting = new Set<() => void>();
 

@@ -1,5 +1,5 @@
 // Keeps a copy of one resource true: lists, watches, resumes and lists again, for ever.
-import { nothingYet, type ResourceStatus } from "../source.ts";
+import { initialStatus, type ResourceStatus } from "../source.ts";
 import { sleep, type World } from "../world.ts";
 import { Backoff, type BackoffFigures, backoffFigures } from "./backoff.ts";
 import type { ApiClient } from "./client.ts";
@@ -7,7 +7,7 @@ import { ApiFailure } from "./failure.ts";
 import { Follower, type Sink } from "./follower.ts";
 import { type ListFigures, type Listing, listAll, listFigures } from "./list.ts";
 import { afresh, type Next, nextAfter } from "./next.ts";
-import type { Outage } from "./outage-gate.ts";
+import type { OutageGate } from "./outage-gate.ts";
 import type { WatchedResource } from "./resources.ts";
 import { type WatchEvent, watchEvents } from "./watch.ts";
 
@@ -41,7 +41,7 @@ export type ReflectorParts = {
   readonly sink: Sink;
   readonly world: World;
   /** Shared by all that ask the same server. */
-  readonly outage: Outage;
+  readonly outage: OutageGate;
   readonly figures?: ReflectorFigures;
   /** Called whenever `status` has changed in a way others wait for. */
   readonly onProgress?: () => void;
@@ -61,7 +61,7 @@ export class Reflector {
   #abandonedAt = Number.NEGATIVE_INFINITY;
   /** When we last listed again without a pause. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
-  #status: ResourceStatus = nothingYet;
+  #status: ResourceStatus = initialStatus;
 
   constructor(parts: ReflectorParts) {
     this.#parts = parts;

@@ -4,12 +4,12 @@ import { identify } from "../../manifests/identity.ts";
 import { parseNode } from "../../manifests/node.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
 import { NodeLog } from "../node-log.ts";
-import { Bell } from "../notify.ts";
+import { Notifier } from "../notify.ts";
 import type { ResourceStatus, Source } from "../source.ts";
 import type { World } from "../world.ts";
 import type { ApiClient } from "./client.ts";
 import type { Sink } from "./follower.ts";
-import { Outage } from "./outage-gate.ts";
+import { OutageGate } from "./outage-gate.ts";
 import { Reflector, type ReflectorFigures, reflectorFigures } from "./reflector.ts";
 import { type Item, watchedResources } from "./resources.ts";
 
@@ -29,13 +29,13 @@ export function apiSource(
 ): Source {
   const cluster = new Cluster(nodeName);
   const nodes = new NodeLog();
-  const bell = new Bell();
-  const outage = new Outage(world);
+  const notifier = new Notifier();
+  const outage = new OutageGate(world);
   const resources = watchedResources(nodeName);
   const settled = new Set<Kind>();
   const reflectors = new Map<Kind, Reflector>();
   let bug: unknown;
-  life.addEventListener("abort", () => bell.ring(), { once: true });
+  life.addEventListener("abort", () => notifier.notify(), { once: true });
 
   return {
     async *snapshots(signal) {
@@ -67,14 +67,14 @@ export function apiSource(
       const { synced, refused } = reflector.status;
       // What not every cluster serves, or lets us read, is not waited for.
       if (synced || (resource.optional && refused)) settled.add(kind);
-      bell.ring();
+      notifier.notify();
     };
     const sink = sinkFor(kind);
     const reflector = new Reflector({ client, resource, sink, world, outage, figures, onProgress });
     reflectors.set(kind, reflector);
     reflector.run(life).catch((error: unknown) => {
       bug = error;
-      bell.ring();
+      notifier.notify();
     });
   }
 
@@ -84,7 +84,7 @@ export function apiSource(
 
   /** Whether there may be something new; false at the end. */
   async function woken(signal: AbortSignal): Promise<boolean> {
-    await bell.heard(signal).catch(() => {});
+    await notifier.notified(signal).catch(() => {});
     if (bug !== undefined) throw bug;
     return !signal.aborted && !life.aborted;
   }
@@ -101,12 +101,12 @@ export function apiSource(
       set(item) {
         cluster.upsert(kind, item.object);
         if (isThisNode(kind, item)) seeNode(item);
-        bell.ring();
+        notifier.notify();
       },
       gone(item) {
         cluster.remove(kind, item.namespace, item.name);
         if (isThisNode(kind, item)) nodes.see(null, "");
-        bell.ring();
+        notifier.notify();
       },
     };
   }

@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { atOnce } from "../../model/at-once.ts";
 import type { Problem } from "../../model/problem.ts";
-import { Bell } from "../notify.ts";
+import { Notifier } from "../notify.ts";
 import { type Clock, sleep } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import type { Disk } from "./disk.ts";
@@ -47,14 +47,14 @@ export class FileFollower {
 
   /** The first change is everything there is. */
   async *changes(signal: AbortSignal): AsyncGenerator<Change> {
-    const bell = new Bell();
-    const watch = new FolderWatch(() => bell.ring());
+    const notifier = new Notifier();
+    const watch = new FolderWatch(() => notifier.notify());
     let told = false;
     try {
       while (!signal.aborted) {
         const found = await scan(this.#paths, this.#disk);
         watch.follow([...found.folders, ...this.#paths.map((path) => ({ path: dirname(path), stamp: "" }))]);
-        const { changed, settled } = await this.#look(found);
+        const { changed, settled } = await this.#verification(found);
         if (told ? changed : settled) {
           told = true;
           yield this.#collection.settle(
@@ -62,7 +62,7 @@ export class FileFollower {
             missingProblems(this.#lost),
           );
         }
-        await this.#pause(bell, settled ? pollMs : settleMs, settled, signal);
+        await this.#pause(notifier, settled ? pollMs : settleMs, settled, signal);
       }
     } finally {
       watch.close();
@@ -70,7 +70,7 @@ export class FileFollower {
   }
 
   /** Reads what has changed and has come to rest, and forgets what is removed. */
-  async #look({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
+  async #verification({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
     const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
     const resting = fresh.filter((file) => this.#rests(file));
     const parsed = await atOnce(resting, (file) => parseFile(file, this.#disk));
@@ -109,11 +109,14 @@ export class FileFollower {
     return new Set(gone.filter((path) => now - sinceOf(path) >= removedMs));
   }
 
-  async #pause(bell: Bell, ms: number, wakeable: boolean, signal: AbortSignal): Promise<void> {
+  async #pause(notifier: Notifier, ms: number, wakeable: boolean, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
     const abort = () => stop.abort();
     signal.addEventListener("abort", abort, { once: true });
-    const waits = [sleep(this.#clock, ms, stop.signal), ...(wakeable ? [bell.heard(stop.signal)] : [])];
+    const waits = [
+      sleep(this.#clock, ms, stop.signal),
+      ...(wakeable ? [notifier.notified(stop.signal)] : []),
+    ];
     await Promise.race(waits).catch(() => {});
     stop.abort();
     await Promise.allSettled(waits);

@@ -5,8 +5,8 @@ import { type Kind, kinds } from "../../manifests/objects.ts";
 import type { Problem } from "../../model/problem.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NodeLog } from "../node-log.ts";
-import { Bell } from "../notify.ts";
-import { CannotReach, nothingYet, type ResourceStatus, type Source } from "../source.ts";
+import { Notifier } from "../notify.ts";
+import { initialStatus, type ResourceStatus, type Source, SourceError } from "../source.ts";
 import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
@@ -30,18 +30,18 @@ export async function filesSource(
   await checkThere(paths);
   const cluster = new Cluster(nodeName);
   const nodes = new NodeLog();
-  const news = new Bell();
+  const news = new Notifier();
   const follower = new FileFollower(paths, clock, disk);
-  let status: ResourceStatus = nothingYet;
+  let status: ResourceStatus = initialStatus;
   let bug: unknown;
   let untold = true;
   /** Non-empty while this Node, which was there, is in none of the files. */
   let nodeProblems: readonly Problem[] = [];
   follow().catch((error: unknown) => {
     bug = error;
-    news.ring();
+    news.notify();
   });
-  life.addEventListener("abort", () => news.ring(), { once: true });
+  life.addEventListener("abort", () => news.notify(), { once: true });
 
   return {
     async *snapshots(signal) {
@@ -51,7 +51,7 @@ export async function filesSource(
           untold = false;
           yield take(cluster, [...follower.problems, ...nodeProblems]);
         }
-        await news.heard(signal).catch(() => {});
+        await news.notified(signal).catch(() => {});
         if (bug !== undefined) throw bug;
         if (signal.aborted || life.aborted) return;
       }
@@ -74,7 +74,7 @@ export async function filesSource(
       seeNode(change);
       status = statusAfter(status, [...follower.problems, ...nodeProblems], clock.wall());
       untold = true;
-      news.ring();
+      news.notify();
     }
   }
 
@@ -128,7 +128,7 @@ async function checkThere(paths: readonly string[]): Promise<void> {
     (error: NodeJS.ErrnoException) => error.code === "EACCES",
   );
   const why = isHidden ? "permission denied" : "there is no such file or directory";
-  throw new CannotReach(`Cannot read ${missing.join(", ")}: ${why}`);
+  throw new SourceError(`Cannot read ${missing.join(", ")}: ${why}`);
 }
 
 function apply({ set, gone }: Change, cluster: Cluster): void {

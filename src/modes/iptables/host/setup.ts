@@ -1,6 +1,6 @@
 // What iptables mode needs of a machine before it starts, and how every trace of it is removed.
 import { readFileSync } from "node:fs";
-import type { Mode } from "../../../config/modes.ts";
+import type { ModeName } from "../../../config/modes.ts";
 import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import { HostError } from "../../../host/error.ts";
 import { inUseHere } from "../../../host/iptables/back-end.ts";
@@ -11,7 +11,7 @@ import { openIptablesHost } from "../../../host/iptables/host.ts";
 import { usableFamilies } from "../../../host/iptables/probe.ts";
 import type { SysctlChange } from "../../../host/sysctl.ts";
 import { type Family, families } from "../../../model/address.ts";
-import type { HostTables, IptablesPatch, Spared } from "../../../plan/iptables/types.ts";
+import type { HostTables, IptablesPatch, RuleSelection } from "../../../plan/iptables/types.ts";
 import { type Removed, removedRules, sumRemoved } from "../../removed.ts";
 import { setSysctls } from "../../sysctls.ts";
 import { type Counters, counterNames, loopbackGuarding, loopbackGuards } from "../foundation.ts";
@@ -21,7 +21,7 @@ import { iptablesSysctls } from "../sysctls.ts";
 type Place = { readonly netns?: string };
 
 /** Families whose tables can be listed, which the mode needs; throws when there is none. */
-export async function iptablesFamilies(mode: Mode): Promise<readonly Family[]> {
+export async function iptablesFamilies(mode: ModeName): Promise<readonly Family[]> {
   const start = await inUseHere(starter());
   const answers = await usableFamilies(start, (file) => readFileSync(file, "utf8"));
   const usable = answers.filter(({ reason }) => reason === null).map(({ family }) => family);
@@ -67,7 +67,10 @@ async function guardLoopback(place: Place): Promise<void> {
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */
-export async function cleanUpIptables({ spared, ...place }: Place & { spared?: Spared }): Promise<Removed> {
+export async function cleanUpIptables({
+  spared,
+  ...place
+}: Place & { spared?: RuleSelection }): Promise<Removed> {
   return removeRules(place, (tables) => removal(tables, spared ?? null));
 }
 

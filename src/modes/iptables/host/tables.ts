@@ -80,7 +80,7 @@ export class TablesDriver implements Driver {
   ): Promise<Applied> {
     try {
       const applied = await this.#reach(...order);
-      return { ...applied, setbacks: (applied.setbacks ?? 0) + 1 };
+      return { ...applied, retries: (applied.retries ?? 0) + 1 };
     } catch (second) {
       if (simplified.kind === "certain" || !(second instanceof RestoreFailed)) throw second;
       simplified.undo();
@@ -96,7 +96,7 @@ export class TablesDriver implements Driver {
       isKnown: () => this.#applied !== null,
       without,
       attempt: (want, keys) => this.#attempt(want, keys, signal),
-      culprits: (error) => (this.#isSimplifiable(error) ? null : culpritsOf(error)),
+      refusedKeys: (error) => (this.#isSimplifiable(error) ? null : refusedKeysOf(error)),
     });
   }
 
@@ -173,7 +173,7 @@ function isRefused(error: unknown): error is RestoreFailed {
 }
 
 /** Where nobody owns the line that a restore names, no Service can be set aside. */
-function culpritsOf(error: unknown): readonly (readonly [PortKey, string])[] | null {
+function refusedKeysOf(error: unknown): readonly (readonly [PortKey, string])[] | null {
   if (!isRefused(error)) return null;
   return error.owners.map((owner) => [owner, error.text]);
 }

@@ -7,7 +7,7 @@ import type { Operation, ServerId } from "../../../plan/ipvs/types.ts";
 
 const periodMs = 60_000;
 
-export class Drains {
+export class DrainTracker {
   readonly #host: Pick<IpvsHost, "readDestinations" | "apply">;
   #draining: Draining = new Map();
 
@@ -23,14 +23,14 @@ export class Drains {
   async become(draining: Draining, signal: AbortSignal): Promise<number> {
     const begun = new Map([...draining].filter(([key]) => !this.#draining.has(key)));
     this.#draining = draining;
-    return this.#look(begun, signal);
+    return this.#verification(begun, signal);
   }
 
   /** Looks at all of them every minute until the signal aborts; `alone` keeps Syncs out of it. */
   follow(clock: Clock, alone: (work: () => Promise<void>) => Promise<void>, signal: AbortSignal): void {
     const look = async () => {
       try {
-        await alone(async () => void (await this.#look(this.#draining, signal)));
+        await alone(async () => void (await this.#verification(this.#draining, signal)));
       } catch (error) {
         // The next look finds them again, and the next Sync says what is wrong.
         if (!(error instanceof HostError) && !signal.aborted) throw error;
@@ -41,7 +41,7 @@ export class Drains {
     signal.addEventListener("abort", () => cancel(), { once: true });
   }
 
-  async #look(some: Draining, signal: AbortSignal): Promise<number> {
+  async #verification(some: Draining, signal: AbortSignal): Promise<number> {
     if (some.size === 0) return 0;
     const seen = await this.#host.readDestinations(serversOf(some), signal);
     const { draining, ended } = settle(some, seen);

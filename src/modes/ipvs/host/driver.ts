@@ -15,7 +15,7 @@ import type { Applied, Driver, Repair, Verified } from "../../driver.ts";
 import { TablesDriver, type TablesOptions } from "../../iptables/host/tables.ts";
 import { refusal } from "../../nftables/host/refusals.ts";
 import { compile, type IpvsOptions } from "../compile.ts";
-import { Drains } from "./drain-tracker.ts";
+import { DrainTracker } from "./drain-tracker.ts";
 
 export type IpvsDriverOptions = IpvsOptions & {
   readonly family: Family;
@@ -39,7 +39,7 @@ export class IpvsDriver implements Driver {
   readonly #tables: Driver;
   readonly #clock: Clock;
   readonly #options: IpvsOptions;
-  readonly #drains: Drains;
+  readonly #drains: DrainTracker;
   /** What the Routes ask for. */
   #want: IpvsPlan | null = null;
   /** What the host holds; null: we do not know. */
@@ -60,7 +60,7 @@ export class IpvsDriver implements Driver {
     this.#host = host;
     this.#clock = clock;
     this.#options = options;
-    this.#drains = new Drains(host);
+    this.#drains = new DrainTracker(host);
     this.#tables = openTables(() => ({ ...this.#want!.tables, changed: new Set(this.#pending) }));
   }
 

@@ -8,7 +8,7 @@ import { MemoryIpvsHost } from "../../../host/ipvs/memory.ts";
 import { eventReasons } from "../../../observe/events/event.ts";
 import { printOperation } from "../../../plan/ipvs/print.ts";
 import type { Operation } from "../../../plan/ipvs/types.ts";
-import { modesAtWork } from "../../index.ts";
+import { modes } from "../../index.ts";
 import { removeAll, requireIpset, requireScheduler, setTimeouts } from "./setup.ts";
 
 const saying =
@@ -127,7 +127,7 @@ describe("clean-up", () => {
 
 describe("the end of ipvs mode", () => {
   it("20/7 is announced at every start, as a Warning about the Node", () => {
-    expect(modesAtWork.ipvs.notice).toEqual({
+    expect(modes.ipvs.deprecation).toEqual({
       reason: "IPVSDeprecation",
       text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
     });

@@ -6,7 +6,7 @@ import type { Operation } from "../../../plan/nftables/diff.ts";
 /** Before Linux 6.2 a chain counts as referenced for a moment after its last reference is gone. */
 const delayMs = 1000;
 
-export class LingeringChains {
+export class DeferredDeletes {
   readonly #host: Pick<TableHost, "apply">;
   readonly #after: Clock["after"];
   readonly #names = new Set<string>();

@@ -8,7 +8,7 @@ import {
 } from "../../../host/nftables/host.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
-import { after, type Portion, portionSize, portions } from "../../../plan/nftables/batches.ts";
+import { after, batches, type Portion, portionSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
 import { takeOver } from "../../../plan/nftables/takeover.ts";
@@ -18,8 +18,8 @@ import { Backlog } from "../../backlog.ts";
 import type { Applied, Driver, Verified } from "../../driver.ts";
 import { compile } from "../compile.ts";
 import { longSourceLists, sourceCheck } from "../sources.ts";
-import { LingeringChains } from "./deferred-deletes.ts";
-import { culpritsOf } from "./refusals.ts";
+import { DeferredDeletes } from "./deferred-deletes.ts";
+import { refusedKeysOf } from "./refusals.ts";
 import { TableWatch } from "./table-watch.ts";
 
 export async function openNftables(options: NftablesHostOptions): Promise<NftablesDriver> {
@@ -31,7 +31,7 @@ export class NftablesDriver implements Driver {
   readonly owned: boolean;
   readonly #host: TableHost;
   readonly #watch: TableWatch;
-  readonly #lingering: LingeringChains;
+  readonly #lingering: DeferredDeletes;
   /** What the Routes ask for. */
   #want: NftPlan | null = null;
   /** What the host holds; null: we do not know. */
@@ -43,7 +43,7 @@ export class NftablesDriver implements Driver {
     this.owned = host.owned;
     this.#host = host;
     this.#watch = new TableWatch(host);
-    this.#lingering = new LingeringChains(host, after);
+    this.#lingering = new DeferredDeletes(host, after);
   }
 
   get cleanUpFailures(): number {
@@ -110,7 +110,7 @@ export class NftablesDriver implements Driver {
       isKnown: () => this.#applied !== null,
       without,
       attempt: (want, keys) => this.#attempt(want, keys, signal, hasNews),
-      culprits: (error, want) => (error instanceof PatchRefused ? culpritsOf(error.parts, want) : null),
+      refusedKeys: (error, want) => (error instanceof PatchRefused ? refusedKeysOf(error.parts, want) : null),
     });
   }
 
@@ -140,7 +140,7 @@ export class NftablesDriver implements Driver {
     hasNews: () => boolean = () => false,
   ): Promise<Written & { readonly left: readonly PortKey[] }> {
     let [operations, bytes, size] = [0, 0, 0];
-    const parts = portions(this.#applied, want, keys);
+    const parts = batches(this.#applied, want, keys);
     if (parts.length > 1) await this.#watch.pause();
     for (const [i, part] of parts.entries()) {
       const written = await this.#step(want, part, signal);

@@ -5,7 +5,7 @@ import type { PortKey } from "../../../model/snapshot.ts";
 import type { Fragment, NftPlan } from "../../../plan/nftables/types.ts";
 
 /** With the reason; none when the refusal concerns the foundation. Each Fragment is looked at once. */
-export function culpritsOf(parts: readonly RefusedPart[], want: NftPlan): ReadonlyMap<PortKey, string> {
+export function refusedKeysOf(parts: readonly RefusedPart[], want: NftPlan): ReadonlyMap<PortKey, string> {
   const reasons = new Map(parts.flatMap((part) => namesOf(part).map((name) => [name, part.reason] as const)));
   const culprits = new Map<PortKey, string>();
   for (const [key, fragment] of want.fragments.entries()) {

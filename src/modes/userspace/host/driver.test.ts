@@ -6,7 +6,7 @@ import { answer, closeAfterTest, connected, host, serveTcp } from "../../../../t
 import { HostError } from "../../../host/error.ts";
 import { RestoreFailed } from "../../../host/iptables/refusal.ts";
 import type { FlowQuery, FlowView } from "../../../host/netlink/conntrack.ts";
-import { Room } from "../../../host/relay/fd-budget.ts";
+import { FdBudget } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
 import { RelayPorts } from "../../../host/relay/ports.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
@@ -33,7 +33,7 @@ describe("userspace mode at work", () => {
       family: "ipv4",
       bind: host,
       ports: new RelayPorts(null, () => 0),
-      room: new Room(1000),
+      room: new FdBudget(1000),
       udpIdleMs: 30_000,
       now: () => 0,
       random: () => 0,

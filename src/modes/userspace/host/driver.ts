@@ -16,7 +16,7 @@ import type { Applied, Driver, Verified } from "../../driver.ts";
 import { TablesDriver } from "../../iptables/host/tables.ts";
 import { compile } from "../compile.ts";
 import { type OpenRelays, unserved } from "../relays.ts";
-import { Relays, type Turned } from "./relays.ts";
+import { type RelayChange, Relays } from "./relays.ts";
 
 export type UserspaceOptions = {
   readonly family: Family;
@@ -119,7 +119,7 @@ export class UserspaceDriver implements Driver {
     return { applied, closed: closed.length };
   }
 
-  #note(closed: readonly Turned[]): void {
+  #note(closed: readonly RelayChange[]): void {
     for (const { port } of closed.filter(isUdp)) {
       this.#gone.add(port);
       this.#flowsInDoubt = true;
@@ -158,7 +158,7 @@ export class UserspaceDriver implements Driver {
   }
 }
 
-function isUdp({ protocol }: Turned): boolean {
+function isUdp({ protocol }: RelayChange): boolean {
   return protocol === "udp";
 }
 

@@ -17,7 +17,7 @@ import {
   udpClient,
   until,
 } from "../../../../test/support/sockets.ts";
-import { Room } from "../../../host/relay/fd-budget.ts";
+import { FdBudget } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
 import { RelayPorts } from "../../../host/relay/ports.ts";
 import type { Problem } from "../../../model/problem.ts";
@@ -30,7 +30,7 @@ import { bindAddressOf, mustNotBindLoopback } from "./setup.ts";
 /** Relays of one family, and the Routes they follow. */
 class Bench {
   readonly relays: Relays;
-  readonly room = new Room(10_000);
+  readonly room = new FdBudget(10_000);
   /** TCP ports that the kernel no longer lists. */
   readonly aborted = new Set<number>();
   #routes: Routes | null = null;

@@ -1,9 +1,9 @@
 // The relays of one family in userspace mode: opened before rules lead to them, closed after the rules are gone.
 import { HostError } from "../../../host/error.ts";
 import { Balancer } from "../../../host/relay/balancer.ts";
-import type { Room } from "../../../host/relay/fd-budget.ts";
+import type { FdBudget } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
-import { type Hold, hold } from "../../../host/relay/port-reservation.ts";
+import { hold, type PortReservation } from "../../../host/relay/port-reservation.ts";
 import type { RelayPorts } from "../../../host/relay/ports.ts";
 import type { Relay, RelayOptions } from "../../../host/relay/relay.ts";
 import { openTcpRelay } from "../../../host/relay/tcp.ts";
@@ -19,7 +19,14 @@ import {
   type Routes,
 } from "../../../routing/routes.ts";
 import type { Sockets } from "../compile.ts";
-import { type Door, doorsOf, type Guard, guardOf, type PoolName, poolBehind } from "../relay-policy.ts";
+import {
+  type Guard,
+  guardOf,
+  type PoolName,
+  policiesOf,
+  poolBehind,
+  type RelayPolicy,
+} from "../relay-policy.ts";
 import { isToBeHeld, type OpenRelays, type RelayedPort } from "../relays.ts";
 
 export type RelaysOptions = {
@@ -27,7 +34,7 @@ export type RelaysOptions = {
   /** null: every address. */
   readonly bind: Address | null;
   readonly ports: RelayPorts;
-  readonly room: Room;
+  readonly room: FdBudget;
   readonly udpIdleMs: number;
   /** Milliseconds that never go back. */
   readonly now: () => number;
@@ -42,13 +49,13 @@ type Served = {
   guard: Guard;
   settings: Routes["settings"];
   readonly balancers: Readonly<Record<PoolName, Balancer>>;
-  readonly doors: Map<Door, Relay>;
+  readonly doors: Map<RelayPolicy, Relay>;
   /** Frontends whose place was held for it, now or before. */
   readonly held: Set<FrontendId>;
 };
 
 /** A relay that is open now and was not, or the other way round. */
-export type Turned = { readonly protocol: Protocol; readonly port: number };
+export type RelayChange = { readonly protocol: Protocol; readonly port: number };
 
 /** Attempts as of old: four, each with more patience, each with the next endpoint. */
 const dialMs = [250, 500, 1000, 2000];
@@ -61,7 +68,7 @@ const everywhere = { ipv4: "0.0.0.0", ipv6: "::" } as const satisfies Record<Fam
 export class Relays {
   readonly #options: RelaysOptions;
   readonly #served = new Map<PortKey, Served>();
-  readonly #holds = new Map<FrontendId, Hold>();
+  readonly #holds = new Map<FrontendId, PortReservation>();
   /** Why something could not be opened; by ServicePort. */
   readonly #failures = new Map<PortKey, readonly string[]>();
   readonly #taken = new Set<FrontendId>();
@@ -78,7 +85,7 @@ export class Relays {
   }
 
   readonly socketsOf = (key: PortKey): Sockets => {
-    const doors = this.#served.get(key)?.doors ?? new Map<Door, Relay>();
+    const doors = this.#served.get(key)?.doors ?? new Map<RelayPolicy, Relay>();
     return { doors: new Map([...doors].map(([door, { port }]) => [door, port])), taken: this.#taken };
   };
 
@@ -98,8 +105,8 @@ export class Relays {
   }
 
   /** Opens what these ServicePorts lack, and lets their relays choose by the new Routes. Nothing is closed. */
-  async grow(routes: Routes, keys: Iterable<PortKey>): Promise<readonly Turned[]> {
-    const opened: Turned[] = [];
+  async grow(routes: Routes, keys: Iterable<PortKey>): Promise<readonly RelayChange[]> {
+    const opened: RelayChange[] = [];
     for (const key of keys) {
       this.#failures.delete(key);
       const routed = routes.ports.get(key);
@@ -112,13 +119,13 @@ export class Relays {
   }
 
   /** Closes what these ServicePorts no longer need. */
-  async shrink(routes: Routes, keys: Iterable<PortKey>): Promise<readonly Turned[]> {
-    const closed: Turned[] = [];
+  async shrink(routes: Routes, keys: Iterable<PortKey>): Promise<readonly RelayChange[]> {
+    const closed: RelayChange[] = [];
     for (const key of keys) {
       const served = this.#served.get(key);
       if (served === undefined) continue;
       const routed = routes.ports.get(key);
-      const needed = routed === undefined ? new Set<Door>() : doorsOf(routed);
+      const needed = routed === undefined ? new Set<RelayPolicy>() : policiesOf(routed);
       for (const [door, relay] of served.doors) {
         if (!needed.has(door)) closed.push(await this.#shut(served, door, relay));
       }
@@ -129,15 +136,18 @@ export class Relays {
   }
 
   /** Gives up what somebody had the kernel abort, so that it is opened anew when the ServicePorts named here grow. */
-  async dropDeaf(): Promise<{ readonly keys: ReadonlySet<PortKey>; readonly closed: readonly Turned[] }> {
+  async dropDeaf(): Promise<{
+    readonly keys: ReadonlySet<PortKey>;
+    readonly closed: readonly RelayChange[];
+  }> {
     const keys = new Set<PortKey>();
-    const closed: Turned[] = [];
+    const closed: RelayChange[] = [];
     const { family, listening = () => listeningPorts(family) } = this.#options;
     const tcp = listening();
     if (tcp === null) return { keys, closed };
     for (const [key, served] of this.#served) {
       for (const [door, relay] of served.doors) {
-        if (!relay.isDeaf(tcp)) continue;
+        if (!relay.hasLostListener(tcp)) continue;
         keys.add(key);
         closed.push(await this.#shut(served, door, relay));
       }
@@ -196,9 +206,9 @@ export class Relays {
     return served;
   }
 
-  async #openDoors(served: Served, opened: Turned[]): Promise<string[]> {
+  async #openDoors(served: Served, opened: RelayChange[]): Promise<string[]> {
     const failures: string[] = [];
-    for (const door of doorsOf(served.routed)) {
+    for (const door of policiesOf(served.routed)) {
       if (served.doors.has(door)) continue;
       try {
         const relay = await this.#options.ports.open((port) => this.#openRelay(door, served, port));
@@ -212,7 +222,7 @@ export class Relays {
     return failures;
   }
 
-  #openRelay(door: Door, served: Served, port: number): Promise<Relay> {
+  #openRelay(door: RelayPolicy, served: Served, port: number): Promise<Relay> {
     const { bind, family, room, udpIdleMs } = this.#options;
     const options: RelayOptions = {
       host: bind ?? everywhere[family],
@@ -232,7 +242,7 @@ export class Relays {
   }
 
   /** Established TCP connections go on; UDP has no end to wait for. */
-  async #shut({ routed, doors }: Served, door: Door, relay: Relay): Promise<Turned> {
+  async #shut({ routed, doors }: Served, door: RelayPolicy, relay: Relay): Promise<RelayChange> {
     const { protocol } = routed.port;
     doors.delete(door);
     await relay.close(protocol === "udp");
