@@ -9,8 +9,8 @@ import { ApiServer } from "./api/server.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller } from "./cluster/controller.ts";
 import { exampleManifests, parseManifests } from "./cluster/example.ts";
-import { gracefulDeletion } from "./cluster/farewell.ts";
 import { foundation } from "./cluster/foundation.ts";
+import { gracefulDeletion } from "./cluster/graceful-deletion.ts";
 
 const hostileKeys = [
   "__proto__",

@@ -23,14 +23,14 @@ import {
   nodeKubeconfigPath,
   writeKubeconfigs,
 } from "./access.ts";
-import type { AdmissionHooks, Admit } from "./api/customs.ts";
+import type { AdmissionHooks, Admit } from "./api/admission-hooks.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
-import { gracefulDeletion } from "./cluster/farewell.ts";
 import { foundation, type Machine } from "./cluster/foundation.ts";
+import { gracefulDeletion } from "./cluster/graceful-deletion.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";

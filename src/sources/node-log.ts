@@ -1,6 +1,7 @@
 // Remembers how this Node stands and tells every step of what happens to it to those who listen.
+
+import { Notifier } from "../model/notifier.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
-import { Notifier } from "./notify.ts";
 import type { NodeEvent } from "./source.ts";
 
 export class NodeLog {

@@ -1,8 +1,8 @@
 // Turns one family: no more often than asked, again after failures, now and then without reason, at once after drift.
 import type { Family } from "../model/address.ts";
+import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import { Notifier } from "../sources/notify.ts";
 import { FamilySync } from "./family-sync.ts";
 import type { LoopOptions } from "./loop.ts";
 import type { Trigger } from "./record.ts";

@@ -5,9 +5,9 @@ import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
+import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Applied, Driver } from "../modes/driver.ts";
-import { Notifier } from "../sources/notify.ts";
 import { openLoop } from "./loop.ts";
 
 const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };

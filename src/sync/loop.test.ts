@@ -6,11 +6,11 @@ import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
+import { Notifier } from "../model/notifier.ts";
 import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
 import { modes } from "../modes/index.ts";
-import { Notifier } from "../sources/notify.ts";
 import { openLoop, type Pace } from "./loop.ts";
 import type { SyncRecord } from "./record.ts";
 

@@ -1,7 +1,7 @@
 // One stream of Snapshots for families of different pace: what came while one was busy reaches it as one Snapshot.
 import type { Family } from "../model/address.ts";
+import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { Notifier } from "../sources/notify.ts";
 
 type FanoutObserver = {
   arrived(snapshot: Snapshot): void;

@@ -1,6 +1,7 @@
 // Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
+
+import type { Linger, Release } from "./admission-hooks.ts";
 import { decoded, type WriteBody } from "./body.ts";
-import type { Linger, Release } from "./customs.ts";
 import { badRequest, conflict } from "./failure.ts";
 import { selectionOf } from "./list.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";

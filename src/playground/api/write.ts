@@ -1,6 +1,7 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
+
+import type { AdmissionHooks, Admit } from "./admission-hooks.ts";
 import { applyPatch, decoded, type WriteBody } from "./body.ts";
-import type { AdmissionHooks, Admit } from "./customs.ts";
 import { badRequest, Failure } from "./failure.ts";
 import { checkInput } from "./input.ts";
 import { type ApiObject, type Draft, isMap } from "./object.ts";

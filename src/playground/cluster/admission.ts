@@ -1,5 +1,5 @@
 // What the API server does to an object before it is stored: checks, defaults, and what it gives Services.
-import type { Admit, Release } from "../api/customs.ts";
+import type { Admit, Release } from "../api/admission-hooks.ts";
 import { badRequest, Failure, notFound } from "../api/failure.ts";
 import { type ApiObject, type Draft, isMap } from "../api/object.ts";
 import type { Resource } from "../api/resources.ts";

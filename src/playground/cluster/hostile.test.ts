@@ -7,8 +7,8 @@ import { ApiServer } from "../api/server.ts";
 import { admission } from "./admission.ts";
 import { Controller } from "./controller.ts";
 import { parseManifests } from "./example.ts";
-import { gracefulDeletion } from "./farewell.ts";
 import { foundation } from "./foundation.ts";
+import { gracefulDeletion } from "./graceful-deletion.ts";
 
 let server: ApiServer;
 let controller: Controller;

@@ -1,7 +1,7 @@
 // Sets of Pods and their ends: who starts, who ends, and how long an end takes.
 import { describe, expect, it } from "vitest";
 import type { ApiObject, Draft } from "../api/object.ts";
-import { endOf, gracefulDeletion, isEnding } from "./farewell.ts";
+import { endOf, gracefulDeletion, isEnding } from "./graceful-deletion.ts";
 import { planSet } from "./sets.ts";
 
 const set = (replicas: number, image = "v1"): ApiObject => ({

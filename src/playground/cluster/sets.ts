@@ -1,7 +1,7 @@
 // What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
 import { createHash } from "node:crypto";
 import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
-import { isEnding } from "./farewell.ts";
+import { isEnding } from "./graceful-deletion.ts";
 
 export type SetPlan = {
   readonly start: readonly (Draft & { readonly kind: string })[];

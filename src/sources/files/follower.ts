@@ -1,8 +1,8 @@
 // Follows files as they change: new, replaced, swapped behind a link, broken, gone.
 import { dirname } from "node:path";
 import { atOnce } from "../../model/at-once.ts";
+import { Notifier } from "../../model/notifier.ts";
 import type { Problem } from "../../model/problem.ts";
-import { Notifier } from "../notify.ts";
 import { type Clock, sleep } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
 import type { Disk } from "./disk.ts";

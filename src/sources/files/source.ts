@@ -2,10 +2,10 @@
 import { stat } from "node:fs/promises";
 import { Cluster } from "../../manifests/cluster.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
+import { Notifier } from "../../model/notifier.ts";
 import type { Problem } from "../../model/problem.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NodeLog } from "../node-log.ts";
-import { Notifier } from "../notify.ts";
 import { initialStatus, type ResourceStatus, type Source, SourceError } from "../source.ts";
 import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
