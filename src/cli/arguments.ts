@@ -1,7 +1,8 @@
 // The arguments of our own commands: flags with a value, switches, and words. What is mistyped is answered by an example.
+
 import { closest } from "../config/closest.ts";
+import { UsageError } from "../inspect/usage-error.ts";
 import type { OwnFlags } from "./own-flags.ts";
-import { UsageError } from "./usage-error.ts";
 
 export type Allowed = {
   readonly flags: readonly string[];

@@ -1,7 +1,7 @@
 // What `-o` may say where there are two ways to print.
 
+import { UsageError } from "../inspect/usage-error.ts";
 import type { OwnFlags } from "./own-flags.ts";
-import { UsageError } from "./usage-error.ts";
 
 export function outputOf({ o, output = "text" }: OwnFlags): "text" | "json" {
   const text = o ?? output;

@@ -1,5 +1,5 @@
 // Takes the flags of our own commands out of a command line; what is left belongs to somebody else.
-import { UsageError } from "./usage-error.ts";
+import { UsageError } from "../inspect/usage-error.ts";
 
 export type OwnFlags = Readonly<Record<string, string | undefined>>;
 

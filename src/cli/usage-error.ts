@@ -1,31 +1,10 @@
-// A mistake in what the user said, a cluster not to be reached, a kernel that does not tell: every command answers with a
-// sentence and exit code 1.
+// Every command reports a usage error, an unreachable cluster or an unreadable kernel in one sentence, with exit code 1.
+
 import { HostError } from "../host/error.ts";
+import { UsageError } from "../inspect/usage-error.ts";
 import { printableLine } from "../model/printable.ts";
 import { SourceError } from "../sources/source.ts";
 import type { CommandWorld } from "./commands/kube-proxy.ts";
-
-/** The text says how to mend it. */
-export class UsageError extends Error {}
-
-/** `a, b or c`. */
-export function alternatives(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-}
-
-/** The first of many. */
-export function few(names: readonly string[]): string {
-  const most = 10;
-  const shown = names.slice(0, most).join(", ");
-  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
-}
-
-/** Why a file the user named cannot be read. */
-export function whyUnreadable(path: string, error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const why = code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a directory" : message;
-  return `cannot read ${path}: ${why}`;
-}
 
 export async function withUsageErrors(
   name: string,

@@ -1,10 +1,13 @@
 // The daemon behind kube-proxy and `turnout run`: starts everything in order, and ends it with the right exit code.
+
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { ResolvedGates } from "../config/gates/gates.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
+import { readLocalAddresses } from "../host/local-addresses.ts";
 import type { SysctlChange } from "../host/sysctl.ts";
+import { isTcpLiberal } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { Driver } from "../modes/driver.ts";
 import { type Mode, modes } from "../modes/index.ts";
@@ -19,10 +22,10 @@ import { kubeProxyTimeouts, noTimeouts } from "../sources/wait-for-node.ts";
 import { realWorld, type World } from "../sources/world.ts";
 import type { WatchedFile } from "./config-file.ts";
 import { ownNodeName } from "./node-name.ts";
-import { NodeSettings, readLocalAddresses } from "./node-settings.ts";
+import { NodeSettings } from "./node-settings.ts";
 import { Running } from "./running.ts";
 import { signalOf } from "./signals.ts";
-import { findNode, isTcpLiberal, StartError, servedFamilies, tuneConntrack } from "./start.ts";
+import { findNode, StartError, servedFamilies, tuneConntrack } from "./start.ts";
 import { logStart, logSysctl } from "./start-log.ts";
 import { StartUpStatus } from "./startup-status.ts";
 import { delayOptimization } from "./v8.ts";

@@ -1,8 +1,9 @@
 // The name of this node: configured, or that of the machine, or the one that the files define.
+
 import { hostname } from "node:os";
-import { few } from "../cli/usage-error.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { nodeNameOf } from "../config/resolve/resolve.ts";
+import { few } from "../inspect/usage-error.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { SourceSpec } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";

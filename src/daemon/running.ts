@@ -1,9 +1,11 @@
 // The daemon at work: source, loop, servers and events side by side, until one of them says it is over.
+
 import type { ValidConfig } from "../config/config.ts";
 import { writeConfig } from "../config/file/write.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parseFrom, parseTo } from "../explain/question.ts";
 import { viewFor, viewsOf } from "../explain/view.ts";
+import { followLocalAddresses, type readLocalAddresses } from "../host/local-addresses.ts";
 import { cleanFlows } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
@@ -29,7 +31,7 @@ import { reasonNotToRestart } from "./config-restart.ts";
 import { followConfig, type Restart, readText } from "./config-watch.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import { collectAfterLargeSyncs } from "./heap.ts";
-import { followLocalAddresses, type NodeSettings, type readLocalAddresses } from "./node-settings.ts";
+import type { NodeSettings } from "./node-settings.ts";
 import { raiseOomScore, reportWarnings, warningsOf } from "./start.ts";
 import { waitFor } from "./startup-status.ts";
 import { telemetryOf } from "./telemetry.ts";

@@ -1,19 +1,15 @@
 // What must be settled before the loop can start: this Node, the kernel's settings, the families to serve.
+
 import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
-import {
-  conntrackMaxFile,
-  conntrackTargets,
-  countCpus,
-  type SysctlTarget,
-  withoutLimits,
-} from "../config/resolve/conntrack.ts";
+import { conntrackMaxFile, conntrackTargets, countCpus, withoutLimits } from "../config/resolve/conntrack.ts";
 import { isNodeIPUnknown } from "../config/resolve/node-ips.ts";
 import { type ConfigWarning, doubtFamilies, doubtNodePorts } from "../config/resolve/sanity.ts";
-import { applySysctls, isReadOnly, setOomScore, systemFiles } from "../host/sysctl.ts";
+import { applySysctls, isReadOnly, readSysctl, setOomScore, systemFiles } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
+import type { SysctlTarget } from "../model/sysctl.ts";
 import type { Mode } from "../modes/index.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
@@ -133,19 +129,4 @@ export async function raiseOomScore(score: number, log: Log): Promise<void> {
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   const refused = await setOomScore(score, systemFiles, pause);
   if (refused !== null) log.v(2, "Cannot set the OOM score", { reason: refused.message });
-}
-
-export const tcpLiberalFile = "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal";
-
-/** Any value but 0 counts; what cannot be read, and is empty then, does not. */
-export function isTcpLiberal(read: (file: string) => string = readSysctl): boolean {
-  return !["", "0"].includes(read(tcpLiberalFile));
-}
-
-function readSysctl(file: string): string {
-  try {
-    return systemFiles.read(file).trim();
-  } catch {
-    return "";
-  }
 }

@@ -25,6 +25,7 @@ export type HostErrorDetails = {
   readonly text?: string;
   readonly offset?: number;
   readonly refusals?: readonly Refusal[];
+  readonly ofRules?: boolean;
 };
 
 export class HostError extends Error {
@@ -36,6 +37,8 @@ export class HostError extends Error {
   /** Where in the request the kernel points, in bytes from its beginning; null when it does not. */
   readonly offset: number | null;
   readonly refusals: readonly Refusal[];
+  /** It was `iptables-restore` that failed, and not something else on the way. */
+  readonly ofRules: boolean;
 
   constructor(kind: HostErrorKind, message: string, details: HostErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -45,5 +48,6 @@ export class HostError extends Error {
     this.text = details.text ?? "";
     this.offset = details.offset ?? null;
     this.refusals = details.refusals ?? [];
+    this.ofRules = details.ofRules ?? false;
   }
 }

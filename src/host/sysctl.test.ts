@@ -1,7 +1,7 @@
 // Kernel settings are written only where they must be, in order, and a refusal says which file.
 import { describe, expect, it } from "vitest";
-import type { SysctlTarget } from "../config/resolve/conntrack.ts";
-import { applySysctls, setOomScore, unwritableSysctls } from "./sysctl.ts";
+import type { SysctlTarget } from "../model/sysctl.ts";
+import { applySysctls, isTcpLiberal, setOomScore, unwritableSysctls } from "./sysctl.ts";
 
 const max: SysctlTarget = { file: "/proc/max", value: 131_072, when: "differs" };
 const hashSize: SysctlTarget = { file: "/sys/hashsize", value: 32_768, when: "below" };
@@ -80,4 +80,13 @@ describe("the OOM score", () => {
     expect(refused?.message).toBe("Cannot set /proc/self/oom_score_adj to -999: EROFS");
     expect(pauses).toEqual([100]);
   });
+});
+
+it.each([
+  ["1", true],
+  ["3", true],
+  ["0", false],
+  ["", false],
+])("10/17 nf_conntrack_tcp_be_liberal of %j: liberal is %s", (value, liberal) => {
+  expect(isTcpLiberal(() => value)).toBe(liberal);
 });

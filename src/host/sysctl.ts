@@ -1,6 +1,6 @@
 // Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
-import type { SysctlTarget } from "../config/resolve/conntrack.ts";
+import type { SysctlTarget } from "../model/sysctl.ts";
 import { HostError } from "./error.ts";
 
 /** Files of the machine; both throw when they cannot. */
@@ -128,4 +128,20 @@ export async function setOomScore(
 
 function reason(cause: unknown): string {
   return cause instanceof Error ? cause.message : "unknown";
+}
+
+export const tcpLiberalFile = "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal";
+
+/** Any value but 0 counts; what cannot be read, and is empty then, does not. */
+export function isTcpLiberal(read: (file: string) => string = readSysctl): boolean {
+  return !["", "0"].includes(read(tcpLiberalFile));
+}
+
+/** Empty when it cannot be read. */
+export function readSysctl(file: string): string {
+  try {
+    return systemFiles.read(file).trim();
+  } catch {
+    return "";
+  }
 }

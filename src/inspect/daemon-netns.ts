@@ -1,8 +1,9 @@
 // The network namespace of a daemon: the same as ours, one that we may enter, or one that needs nsenter.
+
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { UsageError } from "../cli/usage-error.ts";
 import { networkNamespace, type Status } from "../observe/status/status.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** Its path; absent when it is ours. Throws Mistake when it is another one that we cannot enter. */
 export function daemonNetns({ pid, networkNamespace: its }: Status): { readonly netns?: string } {

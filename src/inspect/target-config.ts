@@ -1,15 +1,18 @@
 // With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
+
 import { readFileSync } from "node:fs";
-import type { OwnFlags } from "../cli/own-flags.ts";
-import { alternatives, UsageError, whyUnreadable } from "../cli/usage-error.ts";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
 import { inMode, type ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
 import { decideBy, defaultConfig } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
+import { alternatives, UsageError, whyUnreadable } from "./usage-error.ts";
+
+/** Flags by name, without their dashes. */
+export type GivenFlags = Readonly<Record<string, string | undefined>>;
 
 /** `told`: the configuration of the daemon that was asked; null without one. */
-export function targetConfig(given: OwnFlags, told: string | null): ValidConfig {
+export function targetConfig(given: GivenFlags, told: string | null): ValidConfig {
   const file = given.config
     ? readConfig(given.config)
     : told === null

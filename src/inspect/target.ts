@@ -1,20 +1,18 @@
 // What commands that look at a cluster share: where it is, which node, in which mode, and the Routes there.
+
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Arguments } from "../cli/arguments.ts";
-import type { OwnFlags } from "../cli/own-flags.ts";
-import { few, UsageError } from "../cli/usage-error.ts";
 import { closest } from "../config/closest.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { gitVersion } from "../config/version.ts";
-import { readLocalAddresses } from "../daemon/node-settings.ts";
-import { isTcpLiberal, tcpLiberalFile } from "../daemon/start.ts";
 import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes.ts";
 import { senderText, type To } from "../explain/question.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
 import { snapshotOf, type View, viewFor } from "../explain/view.ts";
 import { run, starter } from "../host/iptables/command.ts";
+import { readLocalAddresses } from "../host/local-addresses.ts";
+import { isTcpLiberal, tcpLiberalFile } from "../host/sysctl.ts";
 import { kinds } from "../manifests/objects.ts";
 import { type Family, families } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
@@ -22,8 +20,6 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import { ask, listen } from "../observe/status/client.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status/status.ts";
-import { nodePlaces } from "../playground/net/layout.ts";
-import { livingPlaygrounds, namespaceName, namespacePath, statePath } from "../playground/net/namespaces.ts";
 import { hastyDisk } from "../sources/files/disk.ts";
 import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
 import { openApi, parseSourceSpec, type SourceSpec, sourceText, userAgentOf } from "../sources/index.ts";
@@ -31,8 +27,16 @@ import { nodeNames } from "../sources/node-names.ts";
 import { SourceError } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import { daemonNetns } from "./daemon-netns.ts";
+import {
+  livingPlaygrounds,
+  namespaceName,
+  namespacePath,
+  playgroundNodes,
+  statePath,
+} from "./playgrounds.ts";
 import { type ProgressWorld, type ReportingDisk, withProgress } from "./read-progress.ts";
-import { targetConfig } from "./target-config.ts";
+import { type GivenFlags, targetConfig } from "./target-config.ts";
+import { few, UsageError } from "./usage-error.ts";
 
 /** Flags of every command that looks. */
 export const targetFlags = ["source", "node", "config", "mode", "cluster-cidr", "o", "output"] as const;
@@ -47,6 +51,9 @@ export const targetHelp = `  --source    files:PATH[,PATH…], kubeconfig:PATH, 
   --mode      nftables (default), iptables, ipvs or userspace, whatever the configuration says
   --cluster-cidr  network of all pods, whatever the configuration says
 `;
+
+/** What a command line says about a target: flags with a value, and switches. */
+export type TargetArguments = { readonly given: GivenFlags; readonly on: ReadonlySet<string> };
 
 /** Where to look. */
 export type Target = {
@@ -68,7 +75,7 @@ export type Target = {
 export type NodeView = { readonly look: Target; readonly snapshot: Snapshot; readonly routes: BothRoutes };
 
 export async function resolveTarget(
-  { given, on }: Pick<Arguments, "given" | "on">,
+  { given, on }: TargetArguments,
   world: ProgressWorld & { readonly version: string },
   preferredNode?: string,
 ): Promise<Target> {
@@ -114,7 +121,7 @@ export async function resolveTarget(
 }
 
 /** A daemon of the playground may be away for a moment. */
-async function asReportedBy(socket: string, given: OwnFlags): Promise<Pick<Target, "config" | "families">> {
+async function asReportedBy(socket: string, given: GivenFlags): Promise<Pick<Target, "config" | "families">> {
   const status = await ask(socket, "/").catch(() => null);
   const config = targetConfig(given, status?.configuration ?? null);
   return { config, families: status === null ? families : servedBy(status) };
@@ -321,7 +328,7 @@ function readPlaygrounds(): number[] {
 
 /** Where the daemon of one of its nodes answers. */
 export function playgroundSocket(pid: number, node: string): string {
-  const names = nodePlaces.map(({ name }) => name);
+  const names: readonly string[] = playgroundNodes;
   if (!names.includes(node))
     throw new UsageError(
       `the playground has no node ${JSON.stringify(node)}; say --node=${names.join(" or --node=")}`,

@@ -1,7 +1,7 @@
 // What a driver still owes its host: keys that differ, and keys the host refused; and how it gets there all the same.
+import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import type { Applied } from "./driver.ts";
-import { refusal } from "./nftables/host/refusals.ts";
 
 export type Attempts<Plan> = {
   /** Whether it is known what the host holds. */
@@ -41,7 +41,7 @@ export class Backlog {
     whole: Plan,
     { isKnown, without, attempt, refusedKeys: culprits }: Attempts<Plan>,
   ): Promise<Applied> {
-    for (let setbacks = 0; ; setbacks++) {
+    for (let retries = 0; ; retries++) {
       const want = this.#refused.size === 0 ? whole : without(whole, this.refused);
       const wasKnown = isKnown();
       try {
@@ -49,7 +49,7 @@ export class Backlog {
         this.#pending.clear();
         for (const key of left) this.#pending.add(key);
         const refused = [...this.#refused].map(([key, reason]) => refusal(key, reason));
-        return { ...applied, retries: setbacks, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
+        return { ...applied, retries: retries, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
       } catch (error) {
         const found = culprits(error, want);
         if (found === null) throw error;
@@ -64,4 +64,13 @@ export class Backlog {
     for (const [key, reason] of culprits) this.#refused.set(key, reason);
     return this.#refused.size > before;
   }
+}
+
+export function refusal(key: PortKey, reason: string): Problem {
+  return {
+    kind: "refused",
+    object: `Service ${key.split("/").slice(0, 2).join("/")}`,
+    field: "",
+    message: `the kernel refused ${key}: ${reason}; all others are in place, and this one will be tried again`,
+  };
 }

@@ -1,7 +1,6 @@
 // What the loop asks of a Mode at work: bring the host to these Routes, and say what that took.
 import type { Problem } from "../model/problem.ts";
 import type { PortRoutes, Routes } from "../routing/routes.ts";
-import type { RuleCount } from "../sync/record.ts";
 import type { OpenRelays } from "./userspace/relays.ts";
 
 /** One Mode at work on one family of one host. It remembers what it has applied, or that it does not know. */
@@ -60,3 +59,6 @@ export type Repair = Pick<Applied, "operations" | "bytes"> & {
   /** Of modes that write rules. */
   readonly rules?: readonly RuleCount[];
 };
+
+/** How many rules we want to hold in a table, and how many of them a Sync wrote or tried to. */
+export type RuleCount = { readonly table: string; readonly held: number; readonly written: number };

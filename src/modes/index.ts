@@ -2,7 +2,6 @@
 import { release } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
-import type { SysctlTarget } from "../config/resolve/conntrack.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { parsePortRange } from "../config/units/port-range.ts";
@@ -10,6 +9,7 @@ import { cleanUpNftables, nftablesFamilies, requireNftables } from "../host/nfta
 import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
+import type { SysctlTarget } from "../model/sysctl.ts";
 import type { RuleSelection } from "../plan/iptables/types.ts";
 import { nftFamilyOf } from "../plan/nftables/types.ts";
 import type { Driver } from "./driver.ts";

@@ -244,7 +244,7 @@ describe("a Sync", () => {
 
   it("counts a restore that failed also when what was refused could be set aside", async () => {
     const { sync, value } = setUp("iptables");
-    sync({ trigger: "change", setbacks: 2 });
+    sync({ trigger: "change", retries: 2 });
     expect(await value(`${changes}iptables_restore_failures_total`)).toBe(2);
     expect(await value(`${changes}iptables_partial_restore_failures_total`)).toBe(1);
   });

@@ -115,9 +115,9 @@ function tellSync(metrics: Metrics, record: SyncRecord): void {
     metrics.iptablesRules.with({ table, ...family }).set(held);
     metrics.iptablesRulesWritten.with({ table, ...family }).set(written);
   }
-  const failures = (record.setbacks ?? 0) + (outcome.kind === "failed" ? 1 : 0);
+  const failures = (record.retries ?? 0) + (outcome.kind === "failed" ? 1 : 0);
   if (failures > 0) metrics.nftablesFailures.with(family).add(failures);
-  const restores = (record.setbacks ?? 0) + (outcome.kind === "failed" && outcome.ofRules === true ? 1 : 0);
+  const restores = (record.retries ?? 0) + (outcome.kind === "failed" && outcome.ofRules === true ? 1 : 0);
   if (restores > 0) metrics.restoreFailures.with(family).add(restores);
   if (restores > 0 && !isFull) metrics.partialRestoreFailures.with(family).add();
   if (outcome.kind === "ok") metrics.refusedPorts.with(family).set(outcome.refused.length);

@@ -1,8 +1,9 @@
 // Who may use the API of a playground: a certificate authority and a bearer token of its own, in kubeconfigs for root alone.
+
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { statePath } from "./net/namespaces.ts";
+import { statePath } from "../inspect/playgrounds.ts";
 import { type Identity, makeIdentity } from "./tls/certificates.ts";
 
 export type Access = { readonly identity: Identity; readonly token: string };

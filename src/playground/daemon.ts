@@ -1,10 +1,11 @@
 // The proxy of one node: `turnout run` as a program of its own in the node's namespace, read through its log.
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
 import { milliseconds, parseDuration } from "../config/units/duration.ts";
+import { namespaceName } from "../inspect/playgrounds.ts";
 import { environmentOf } from "../model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
-import { namespaceName } from "./net/namespaces.ts";
 
 /** One Sync, as the daemon's log tells it. */
 export type SyncNews = {

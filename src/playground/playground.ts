@@ -1,4 +1,5 @@
 // A cluster on this machine, in network namespaces of its own: what can be seen of it, and what can be done to it.
+
 import { rmdirSync, rmSync } from "node:fs";
 import { arch, cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,6 +10,7 @@ import { printTrace } from "../explain/print.ts";
 import { familyOfTo, parseFrom, parseTo } from "../explain/question.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { traceOf } from "../explain/trace.ts";
+import { namespaceName, statePath } from "../inspect/playgrounds.ts";
 import { familyOf } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
@@ -34,7 +36,7 @@ import { gracefulDeletion } from "./cluster/graceful-deletion.ts";
 import { NodeDaemon, type SyncNews } from "./daemon.ts";
 import { isInPlace } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
-import { namespaceName, runScriptIn, startGuardian, statePath, sweep } from "./net/namespaces.ts";
+import { runScriptIn, startGuardian, sweep } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type SendResult, send } from "./net/send.ts";
 import { refuserOf, trackFlows } from "./net/tracked.ts";

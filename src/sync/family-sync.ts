@@ -1,14 +1,14 @@
 // One family's part of the loop: its Routes, its Driver, and the record of each turn.
+
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
-import { RestoreFailed } from "../host/iptables/refusal.ts";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
-import type { Applied, Driver, Repair, Verified } from "../modes/driver.ts";
+import type { Applied, Driver, Repair, RuleCount, Verified } from "../modes/driver.ts";
 import { conflicts } from "../routing/conflicts.ts";
 import { type Routes, route } from "../routing/routes.ts";
-import type { RuleCount, SyncRecord, Trigger } from "./record.ts";
+import type { SyncRecord, Trigger } from "./record.ts";
 
 export class FamilySync {
   readonly family: Family;
@@ -174,7 +174,7 @@ type Verification = {
 };
 
 function failureOf(error: HostError): SyncRecord["outcome"] {
-  return { kind: "failed", message: error.message, ofRules: error instanceof RestoreFailed };
+  return { kind: "failed", message: error.message, ofRules: error.ofRules };
 }
 
 /** What was written on the way to the record counts, besides what the driver told last. */

@@ -1,12 +1,11 @@
 // The record of one Sync: what was wanted, what changed, how long it took, what failed.
+
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
+import type { RuleCount } from "../modes/driver.ts";
 
 /** Why a Sync ran: the first one, a change, after a failure, after a while, or because somebody changed the host. */
 export type Trigger = "first" | "change" | "retry" | "resync" | "drift";
-
-/** How many rules we want to hold in a table, and how many of them a Sync wrote or tried to. */
-export type RuleCount = { readonly table: string; readonly held: number; readonly written: number };
 
 export type SyncRecord = {
   readonly family: Family;
@@ -23,7 +22,7 @@ export type SyncRecord = {
   /** Whether the host was read first. */
   readonly readBack: boolean;
   /** Attempts that the host refused before one that it took. */
-  readonly setbacks?: number;
+  readonly retries?: number;
   /** Of modes that write rules: as of the last attempt, which need not be this Sync's if it failed before. */
   readonly rules?: readonly RuleCount[];
   readonly outcome:

@@ -1,12 +1,13 @@
 // `explain` judged by packets: generated clusters under generated configurations, served by our daemon, and whatever
 // `explain` says of a packet is what packets meet.
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { completeConfig } from "../../src/config/complete.ts";
-import { readLocalAddresses } from "../../src/daemon/node-settings.ts";
 import { nodeRoutes } from "../../src/explain/node-routes.ts";
 import type { BothRoutes } from "../../src/explain/resolve.ts";
+import { readLocalAddresses } from "../../src/host/local-addresses.ts";
 import { familyOf } from "../../src/model/address.ts";
 import { type Cell, cellsOf } from "../differential/cells.ts";
 import { nodeName } from "../places.ts";

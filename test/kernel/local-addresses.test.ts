@@ -1,10 +1,11 @@
 // The addresses of this node: those on its links, without those that ipvs mode keeps for Services.
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   followLocalAddresses,
   type LocalAddresses,
   readLocalAddresses,
-} from "../../src/daemon/node-settings.ts";
+} from "../../src/host/local-addresses.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.runIf(isRoot)("addresses of the node", () => {

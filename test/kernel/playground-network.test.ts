@@ -1,9 +1,10 @@
 // Pods of the playground come as others go: an address that somebody still seems to hold, and a pod that cannot be connected.
+
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { namespaceName, namespacePath } from "../../src/inspect/playgrounds.ts";
 import { nodePlaces, podAddresses } from "../../src/playground/net/layout.ts";
-import { namespaceName, namespacePath } from "../../src/playground/net/namespaces.ts";
 import { Network } from "../../src/playground/net/network.ts";
 import { reasonNotToPlay } from "./ground.ts";
 

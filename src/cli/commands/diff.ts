@@ -1,4 +1,5 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
+
 import { compareRoutes, printComparison } from "../../explain/compare.ts";
 import {
   askRelays,
@@ -15,11 +16,12 @@ import {
   unknownNode,
   unreadable,
 } from "../../inspect/target.ts";
+import { UsageError } from "../../inspect/usage-error.ts";
 import type { Family } from "../../model/address.ts";
 import { differences } from "../../modes/differences.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
-import { UsageError, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold

@@ -1,11 +1,12 @@
 // `turnout doctor migrate`: what a change of mode would change on a node, for whom, and what to do about it.
+
 import { readFileSync } from "node:fs";
 import { decodeConfig } from "../../config/file/decode.ts";
 import type { FileConfig } from "../../config/file/fields.ts";
 import type { ModeName } from "../../config/modes.ts";
-import { readLocalAddresses } from "../../daemon/node-settings.ts";
 import { adviceFor, type NodeRemark, printReport } from "../../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../../explain/migrate/report.ts";
+import { readLocalAddresses } from "../../host/local-addresses.ts";
 import { readinessFor } from "../../inspect/readiness.ts";
 import {
   fileProblems,
@@ -18,10 +19,11 @@ import {
   unreadable,
 } from "../../inspect/target.ts";
 import { knownMode, modeNames } from "../../inspect/target-config.ts";
+import { alternatives, UsageError } from "../../inspect/usage-error.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
 import type { OwnFlags } from "../own-flags.ts";
-import { alternatives, UsageError, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const doctorHelp = `turnout doctor: what to know before a change

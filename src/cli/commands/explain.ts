@@ -1,4 +1,5 @@
 // `turnout explain FROM TO`: why a packet goes where it goes, and with --live whether the kernel agrees.
+
 import { closest } from "../../config/closest.ts";
 import { decideBy } from "../../explain/node-routes.ts";
 import { printTrace } from "../../explain/print.ts";
@@ -24,11 +25,12 @@ import {
   targetSwitches,
   unknownNode,
 } from "../../inspect/target.ts";
+import { UsageError } from "../../inspect/usage-error.ts";
 import { type Family, familyOf } from "../../model/address.ts";
 import { SourceError } from "../../sources/source.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
-import { UsageError, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const explainHelp = `turnout explain: why a packet goes where it goes

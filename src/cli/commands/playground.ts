@@ -1,7 +1,9 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
+
 import { readFile } from "node:fs/promises";
 import type { ModeName } from "../../config/modes.ts";
 import { knownMode } from "../../inspect/target-config.ts";
+import { UsageError, whyUnreadable } from "../../inspect/usage-error.ts";
 import { Failure } from "../../playground/api/failure.ts";
 import { CannotStart } from "../../playground/cannot-start.ts";
 import { type Manifest, parseManifests } from "../../playground/cluster/example.ts";
@@ -12,7 +14,7 @@ import { makeTour } from "../../playground/tour.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
 import type { OwnFlags } from "../own-flags.ts";
-import { UsageError, whyUnreadable, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on

@@ -1,4 +1,5 @@
 // `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
+
 import { closest } from "../../config/closest.ts";
 import {
   loadNode,
@@ -11,12 +12,13 @@ import {
   unknownNode,
   unreadable,
 } from "../../inspect/target.ts";
+import { alternatives, UsageError } from "../../inspect/usage-error.ts";
 import { families } from "../../model/address.ts";
 import { printProblem } from "../../model/problem.ts";
 import { printRoutes } from "../../routing/print.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { readArguments } from "../arguments.ts";
-import { alternatives, UsageError, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 import { renderedBy } from "./rendered.ts";
 

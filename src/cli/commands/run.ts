@@ -1,11 +1,13 @@
 // `turnout run`: the daemon of kube-proxy with a few settings of our own.
+
 import { readFlags } from "../../config/flags/read.ts";
 import { type DaemonOptions, runDaemon } from "../../daemon/daemon.ts";
 import { filesHint } from "../../inspect/target.ts";
+import { alternatives, UsageError } from "../../inspect/usage-error.ts";
 import { defaultStatusSocket } from "../../observe/status/status.ts";
 import { parseSourceSpec, type SourceSpec, userAgentOf } from "../../sources/index.ts";
 import { type OwnFlags, splitOwnFlags } from "../own-flags.ts";
-import { alternatives, UsageError, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import { type CommandWorld, runCommand } from "./kube-proxy.ts";
 
 const own = {

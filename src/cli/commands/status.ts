@@ -1,13 +1,14 @@
 // `turnout status`: how the daemon on this machine is doing, as it says itself.
 
 import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
+import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
 import { saveHeap } from "../../observe/status/client.ts";
 import { defaultStatusSocket, type Status } from "../../observe/status/status.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
-import { UsageError, withUsageErrors } from "../usage-error.ts";
+import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const statusHelp = `turnout status: how the daemon on this machine is doing

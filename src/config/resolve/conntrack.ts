@@ -1,4 +1,5 @@
 // What the conntrack settings mean for this machine: which kernel settings should have which values.
+import type { SysctlTarget } from "../../model/sysctl.ts";
 
 /** Section `conntrack` of the configuration; times in nanoseconds. */
 export type ConntrackSettings = {
@@ -9,15 +10,6 @@ export type ConntrackSettings = {
   readonly tcpBeLiberal: boolean;
   readonly udpTimeout: bigint;
   readonly udpStreamTimeout: bigint;
-};
-
-/** differs: write unless it already is so. below: write only to raise it. */
-export type SysctlTarget = {
-  readonly file: string;
-  readonly value: number;
-  readonly when: "differs" | "below";
-  /** Why it is needed, where the file name does not explain it; for the log. */
-  readonly reason?: string;
 };
 
 const netfilter = "/proc/sys/net/netfilter";

@@ -21,7 +21,7 @@ export class RestoreFailed extends HostError {
     owners: readonly PortKey[],
     line = "",
   ) {
-    super(kind, message, { text });
+    super(kind, message, { text, ofRules: true });
     this.name = "RestoreFailed";
     this.context = context;
     this.owners = owners;

@@ -1,6 +1,7 @@
 // Kernel settings that iptables mode needs before its first rule.
-import type { SysctlTarget } from "../../config/resolve/conntrack.ts";
+
 import type { FamilySettings } from "../../config/resolve/settings.ts";
+import type { SysctlTarget } from "../../model/sysctl.ts";
 
 const reason =
   "serves NodePorts on 127.0.0.0/8; to avoid it set iptables.localhostNodePorts to false, or nodePortAddresses without loopback";

@@ -1,5 +1,5 @@
 // Kernel settings that ipvs mode needs before its first server.
-import type { SysctlTarget } from "../../config/resolve/conntrack.ts";
+import type { SysctlTarget } from "../../model/sysctl.ts";
 
 /** In this order; `release`: of the kernel, as `uname -r` says it. */
 export function ipvsSysctls(strictARP: boolean, release: string): readonly SysctlTarget[] {

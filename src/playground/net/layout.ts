@@ -1,6 +1,7 @@
 // The map of the playground: who has which address, and the `ip` commands that make it so. Pure.
+import { namespaceName, playgroundNodes } from "../../inspect/playgrounds.ts";
 import type { Family } from "../../model/address.ts";
-import { type Commands, namespaceName } from "./namespaces.ts";
+import type { Commands } from "./namespaces.ts";
 
 export type NodePlace = {
   readonly name: string;
@@ -9,7 +10,8 @@ export type NodePlace = {
   readonly podCIDRs: Readonly<Record<Family, string>>;
 };
 
-export const nodePlaces: readonly NodePlace[] = [nodePlace("node-a", "a", 1), nodePlace("node-b", "b", 2)];
+const [nodeA, nodeB] = playgroundNodes;
+export const nodePlaces: readonly NodePlace[] = [nodePlace(nodeA, "a", 1), nodePlace(nodeB, "b", 2)];
 
 export const serviceCIDRs: Readonly<Record<Family, string>> = { ipv4: "172.30.0.0/16", ipv6: "fd30::/112" };
 

@@ -1,9 +1,10 @@
 // Which playgrounds run here, told from the files they keep.
+
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { livingPlaygrounds } from "./namespaces.ts";
+import { livingPlaygrounds } from "../../inspect/playgrounds.ts";
 
 it("the playground that started last is the last, whatever its number; those that ended do not count", () => {
   const folder = mkdtempSync(join(tmpdir(), "turnout-states-"));

@@ -1,28 +1,11 @@
 // Network namespaces of the playground: named after their owner, entered, and removed, also by the next start.
+
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { isAlive, namePattern, namespaceFolder, stateFolder, statePath } from "../../inspect/playgrounds.ts";
 import { environmentOf } from "../../model/environment.ts";
 import { CannotStart } from "../cannot-start.ts";
-
-const folder = "/run/netns";
-const stateFolder = "/run/turnout-playground";
-const namePattern = /^turnout-(\d+)-/;
-
-/** Where a namespace stands in the file system, for whoever wants a socket in it. */
-export function namespacePath(name: string): string {
-  return join(folder, name);
-}
-
-/** `turnout-<pid>-<label>`: whoever finds it can tell whether its owner still lives. */
-export function namespaceName(label: string, pid = process.pid): string {
-  return `turnout-${pid}-${label}`;
-}
-
-/** Files of one playground: its kubeconfig, and the sockets of its nodes. */
-export function statePath(pid = process.pid): string {
-  return join(stateFolder, String(pid));
-}
 
 /** `ip` commands by the namespace they are for, in order. */
 export type Commands = ReadonlyMap<string, readonly string[]>;
@@ -66,22 +49,10 @@ function runIp(args: readonly string[], input = ""): string {
   return execFileSync("ip", args, options);
 }
 
-/** Processes of playgrounds that live now, the one that started last at the end. */
-export function livingPlaygrounds(states = stateFolder): number[] {
-  if (!existsSync(states)) return [];
-  const pids = readdirSync(states).flatMap((name) => /^(\d+)$/.exec(name)?.[1] ?? []);
-  const startedAt = (pid: number) =>
-    statSync(join(states, String(pid), "kubeconfig"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return pids
-    .map(Number)
-    .filter(isAlive)
-    .sort((a, b) => startedAt(a) - startedAt(b));
-}
-
 /** Removes what playgrounds that died left behind; gives the number of namespaces removed. */
 export function sweep(): number {
-  const stale = existsSync(folder)
-    ? readdirSync(folder).filter((name) => isStale(namePattern.exec(name)?.[1]))
+  const stale = existsSync(namespaceFolder)
+    ? readdirSync(namespaceFolder).filter((name) => isStale(namePattern.exec(name)?.[1]))
     : [];
   for (const name of stale) removeNamespace(name);
   if (existsSync(stateFolder)) {
@@ -99,7 +70,7 @@ export function runScriptIn(name: string, script: string): void {
 
 /** Ends the processes inside and removes the namespace. */
 export function removeNamespace(name: string): void {
-  if (!existsSync(join(folder, name))) return;
+  if (!existsSync(join(namespaceFolder, name))) return;
   const pids = runIp(["netns", "pids", name]).split("\n").map(Number);
   for (const pid of pids.filter((each) => each > 1 && each !== process.pid)) endProcess(pid);
   runIp(["netns", "delete", name]);
@@ -113,7 +84,7 @@ export function startGuardian(pid = process.pid): void {
   // Twice: a command that we had started may have made something after the first look.
   const script = `trap '' INT TERM HUP; read never
     for look in first second; do
-      for name in $(ls ${folder} 2>/dev/null | grep '^turnout-${pid}-'); do
+      for name in $(ls ${namespaceFolder} 2>/dev/null | grep '^turnout-${pid}-'); do
         ip netns pids "$name" | xargs -r kill -9; ip netns delete "$name"; done
       rm -rf ${statePath(pid)}; rmdir ${stateFolder} 2>/dev/null
       [ $look = second ] || sleep 0.5; done`;
@@ -128,10 +99,6 @@ export function startGuardian(pid = process.pid): void {
 
 function isStale(pid: string | undefined): boolean {
   return pid !== undefined && !isAlive(Number(pid));
-}
-
-function isAlive(pid: number): boolean {
-  return existsSync(`/proc/${pid}`);
 }
 
 function endProcess(pid: number): void {

@@ -1,7 +1,9 @@
 // The network of the playground: nodes and the outside when it opens, pods as they come and go.
+
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Native, native } from "../../host/netlink/native.ts";
+import { namespaceName, namespacePath } from "../../inspect/playgrounds.ts";
 import type { Family } from "../../model/address.ts";
 import { CannotStart } from "../cannot-start.ts";
 import { type EchoPort, type Inside, startEcho } from "./echo.ts";
@@ -13,7 +15,7 @@ import {
   podCommands,
   routerSysctls,
 } from "./layout.ts";
-import { addNamespaces, ip, namespaceName, namespacePath, removeNamespace } from "./namespaces.ts";
+import { addNamespaces, ip, removeNamespace } from "./namespaces.ts";
 
 /** A pod that is connected. */
 export type Attached = {

@@ -1,12 +1,13 @@
 // Which connections the nodes track while a request is sent: a packet that a rule rejects is never tracked.
+
 import { setImmediate as turn } from "node:timers/promises";
 import { HostError } from "../../host/error.ts";
 import { type Flow, FlowCursor } from "../../host/netlink/flow.ts";
 import { listen } from "../../host/netlink/listen.ts";
 import { familyAt, netfilterHeaderLength, subsystem } from "../../host/netlink/netfilter.ts";
+import { namespaceName, namespacePath } from "../../inspect/playgrounds.ts";
 import { familyOf, joinHostPort } from "../../model/address.ts";
 import { nodePlaces } from "./layout.ts";
-import { namespaceName, namespacePath } from "./namespaces.ts";
 import type { Destination } from "./send.ts";
 
 /** By node. */

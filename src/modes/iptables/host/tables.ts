@@ -1,4 +1,5 @@
 // Packet-filter tables at work, whatever mode they are for: Patch from Plans, and one restore for what differs.
+
 import type { CanaryOptions } from "../../../host/iptables/canary.ts";
 import type { Place } from "../../../host/iptables/command.ts";
 import { ForeignChanges } from "../../../host/iptables/events.ts";
@@ -11,9 +12,8 @@ import { countOperations, diff } from "../../../plan/iptables/diff.ts";
 import { ruleCount, withFragments } from "../../../plan/iptables/plan.ts";
 import type { IptablesPatch, IptablesPlan, PlacedRule, Step } from "../../../plan/iptables/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
-import type { RuleCount } from "../../../sync/record.ts";
 import { Backlog } from "../../backlog.ts";
-import type { Applied, Driver, Verified } from "../../driver.ts";
+import type { Applied, Driver, RuleCount, Verified } from "../../driver.ts";
 
 export type TablesOptions = {
   readonly place: Place;

@@ -11,9 +11,9 @@ import { adopt } from "../../../plan/ipvs/adopt.ts";
 import { type Change, diff } from "../../../plan/ipvs/diff.ts";
 import { type IpvsPlan, linkName, type OwnedOperation } from "../../../plan/ipvs/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
+import { refusal } from "../../backlog.ts";
 import type { Applied, Driver, Repair, Verified } from "../../driver.ts";
 import { TablesDriver, type TablesOptions } from "../../iptables/host/tables.ts";
-import { refusal } from "../../nftables/host/refusals.ts";
 import { compile, type IpvsOptions } from "../compile.ts";
 import { DrainTracker } from "./drain-tracker.ts";
 

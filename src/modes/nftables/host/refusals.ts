@@ -1,6 +1,5 @@
 // Which ServicePorts a refused Patch of the nftables mode concerns.
 import type { RefusedPart } from "../../../host/nftables/host.ts";
-import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import type { Fragment, NftPlan } from "../../../plan/nftables/types.ts";
 
@@ -15,15 +14,6 @@ export function refusedKeysOf(parts: readonly RefusedPart[], want: NftPlan): Rea
     }
   }
   return culprits;
-}
-
-export function refusal(key: PortKey, reason: string): Problem {
-  return {
-    kind: "refused",
-    object: `Service ${key.split("/").slice(0, 2).join("/")}`,
-    field: "",
-    message: `the kernel refused ${key}: ${reason}; all others are in place, and this one will be tried again`,
-  };
 }
 
 /** What was refused: an element, or all that touch a set or chain when the kernel did not say more. */
