@@ -40,7 +40,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "playground/**/*.test.ts", "test/**/*.test.ts"],
           exclude: ["test/kernel/**", "test/cluster/**", "test/differential/**", "test/uml/**"],
           testTimeout: 120_000,
           expect,

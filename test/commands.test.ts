@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ApiServer } from "../playground/api/server.ts";
 import { diff } from "../src/cli/commands/diff.ts";
 import { explain } from "../src/cli/commands/explain.ts";
 import { commands, referencePage } from "../src/cli/commands/index.ts";
@@ -20,7 +21,6 @@ import { HostError } from "../src/host/error.ts";
 import { playgroundSocket } from "../src/inspect/target.ts";
 import { serveStatus } from "../src/observe/status/socket.ts";
 import type { Status } from "../src/observe/status/status.ts";
-import { ApiServer } from "../src/playground/api/server.ts";
 
 const root = join(import.meta.dirname, "..");
 const shop = ["--source", `files:${join(root, "test/support/shop")}`, "--node=node-a"];

@@ -44,7 +44,7 @@ function numbersOn(name: string): Set<number> {
 }
 
 function testFiles(): string[] {
-  const endings = { src: ".test.ts", test: ".ts" };
+  const endings = { src: ".test.ts", playground: ".test.ts", test: ".ts" };
   return Object.entries(endings).flatMap(([folder, ending]) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(ending))

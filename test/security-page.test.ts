@@ -26,7 +26,7 @@ it("every row of docs/security.md names tests that exist", () => {
 });
 
 function testTexts(): string[] {
-  return ["src", "test"].flatMap((folder) =>
+  return ["src", "playground", "test"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".test.ts"))
       .map((name) => readFileSync(join(root, folder, name), "utf8")),

@@ -1,7 +1,7 @@
 // Two equal worlds with a kube-proxy in each: gives both the same cluster and waits until both have made it real.
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ApiServer } from "../../playground/api/server.ts";
 import { families } from "../../src/model/address.ts";
-import type { ApiServer } from "../../src/playground/api/server.ts";
 import { tryOnce } from "../kernel/tries.ts";
 import { createWorld, type World } from "../kernel/world.ts";
 import { nodeName } from "../places.ts";

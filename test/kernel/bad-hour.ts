@@ -1,6 +1,6 @@
 // One bad hour of a cluster and a node: which faults it has and how many of each, dealt one by one and counted when met.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Fault, RequestMatch } from "../../src/playground/api/faults.ts";
+import type { Fault, RequestMatch } from "../../playground/api/faults.ts";
 import type { ShiftedClock } from "./shifted-clock.ts";
 import type { Daemon, Site } from "./site.ts";
 

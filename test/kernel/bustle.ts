@@ -1,5 +1,5 @@
 // A dual-stack cluster in motion: Services come, change their endpoints in both families, and go.
-import type { ApiServer } from "../../src/playground/api/server.ts";
+import type { ApiServer } from "../../playground/api/server.ts";
 import { endpoint, service, slice } from "../objects.ts";
 import { twin } from "../places.ts";
 import type { KubeObject } from "../reference/objects.ts";

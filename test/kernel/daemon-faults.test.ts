@@ -4,7 +4,7 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ApiServerOptions } from "../../src/playground/api/server.ts";
+import type { ApiServerOptions } from "../../playground/api/server.ts";
 import { connectInside, enter } from "../reference/foothold.ts";
 import { serverCert, serverKey } from "../support/certificates.ts";
 import { reasonNotToShift, shiftedClock } from "./shifted-clock.ts";

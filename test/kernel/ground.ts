@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { Playground, type PlaygroundOptions } from "../../src/playground/playground.ts";
+import { Playground, type PlaygroundOptions } from "../../playground/playground.ts";
 import { reasonToSkip } from "./netns.ts";
 
 const program = join(import.meta.dirname, "..", "..", "dist", "turnout.cjs");

@@ -3,9 +3,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { nodePlaces, podAddresses } from "../../playground/net/layout.ts";
+import { Network } from "../../playground/net/network.ts";
 import { namespaceName, namespacePath } from "../../src/inspect/playgrounds.ts";
-import { nodePlaces, podAddresses } from "../../src/playground/net/layout.ts";
-import { Network } from "../../src/playground/net/network.ts";
 import { reasonNotToPlay } from "./ground.ts";
 
 const reason = reasonNotToPlay();

@@ -1,7 +1,7 @@
 // The playground as its users meet it: real packets agree with explain, and changes reach them.
 import { describe, expect, it, vi } from "vitest";
+import { runLine } from "../../playground/commands.ts";
 import { ask } from "../../src/observe/status/client.ts";
-import { runLine } from "../../src/playground/commands.ts";
 import { groundFor, reasonNotToPlay } from "./ground.ts";
 
 const reason = reasonNotToPlay();

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiServer, type ApiServerOptions } from "../../src/playground/api/server.ts";
+import { ApiServer, type ApiServerOptions } from "../../playground/api/server.ts";
 import { nodeName, places, twin } from "../places.ts";
 import { enter, type Foothold } from "../reference/foothold.ts";
 import type { KubeObject } from "../reference/objects.ts";

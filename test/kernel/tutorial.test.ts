@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { runLine } from "../../src/playground/commands.ts";
+import { runLine } from "../../playground/commands.ts";
 import { groundFor, reasonNotToPlay } from "./ground.ts";
 
 const root = join(import.meta.dirname, "..", "..");

@@ -1,5 +1,5 @@
 // Kubernetes objects as tests write them, and how they become the cluster's state.
-import type { ApiServer } from "../../src/playground/api/server.ts";
+import type { ApiServer } from "../../playground/api/server.ts";
 
 export type KubeObject = {
   readonly apiVersion: string;

@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiServer } from "../../src/playground/api/server.ts";
+import { ApiServer } from "../../playground/api/server.ts";
 import { type Foothold, isAlive } from "./foothold.ts";
 import { type KubeObject, replaceObjects } from "./objects.ts";
 

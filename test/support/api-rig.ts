@@ -1,8 +1,9 @@
 // An API server, a Source that reads it, and a consumer that keeps the latest Snapshot; for tests of the API source.
+
+import { ApiServer, type ApiServerOptions } from "../../playground/api/server.ts";
 import { Cluster } from "../../src/manifests/cluster.ts";
 import { kinds } from "../../src/manifests/objects.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
-import { ApiServer, type ApiServerOptions } from "../../src/playground/api/server.ts";
 import { apiClient } from "../../src/sources/api/client.ts";
 import { type Connection, resolveConnection } from "../../src/sources/api/connection.ts";
 import { credentialsOf } from "../../src/sources/api/credentials.ts";

@@ -1,6 +1,6 @@
 // A rig of the API source for tests that tell a story: made by `synced` or `started`, and stopped after each test.
 import { afterEach, expect, vi } from "vitest";
-import type { Seen } from "../../src/playground/api/server.ts";
+import type { Seen } from "../../playground/api/server.ts";
 import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "./api-rig.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
 

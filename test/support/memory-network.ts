@@ -1,7 +1,7 @@
 // A network of pods without namespaces: gives addresses as the playground does, and refuses more pods than a node has room for.
-import { CannotStart } from "../../src/playground/cannot-start.ts";
-import type { PodNetwork } from "../../src/playground/cluster/controller.ts";
-import { podAddresses } from "../../src/playground/net/layout.ts";
+import { CannotStart } from "../../playground/cannot-start.ts";
+import type { PodNetwork } from "../../playground/cluster/controller.ts";
+import { podAddresses } from "../../playground/net/layout.ts";
 
 export function memoryNetwork(): PodNetwork {
   const pods = new Map<string, { readonly node: string; readonly index: number }>();

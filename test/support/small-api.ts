@@ -1,6 +1,6 @@
 // The playground's API without a playground, to tell stories to.
-import { ApiServer } from "../../src/playground/api/server.ts";
-import { admission } from "../../src/playground/cluster/admission.ts";
+import { ApiServer } from "../../playground/api/server.ts";
+import { admission } from "../../playground/cluster/admission.ts";
 
 type Answer = { readonly code: number; readonly body: unknown };
 

@@ -1,11 +1,11 @@
 // Every command of the tool: its name, what it is for, its help, and what runs it.
-import { helpLines } from "../../playground/commands.ts";
+import { helpLines } from "../../../playground/commands.ts";
+import { playground, playgroundHelp } from "../../../playground/main.ts";
 import { completion, completionHelp, type Follows } from "./completion.ts";
 import { diff, diffHelp } from "./diff.ts";
 import { doctor, doctorHelp } from "./doctor.ts";
 import { explain, explainHelp } from "./explain.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
-import { playground, playgroundHelp } from "./playground.ts";
 import { render, renderHelp } from "./render.ts";
 import { run, runHelp } from "./run.ts";
 import { status, statusHelp } from "./status.ts";

@@ -1,6 +1,6 @@
 // Events sent to a real server over the client that the Source uses.
 import { afterEach, expect, it } from "vitest";
-import { ApiServer } from "../../playground/api/server.ts";
+import { ApiServer } from "../../../playground/api/server.ts";
 import { openApi } from "../../sources/index.ts";
 import { type RequestFacts, realWorld } from "../../sources/world.ts";
 import { systemClock } from "../clock.ts";

@@ -1,7 +1,7 @@
 // Which requests the speed limit holds back, and what is told of each.
 import { afterEach, expect, it } from "vitest";
+import { ApiServer } from "../../../playground/api/server.ts";
 import { systemClock } from "../../observe/clock.ts";
-import { ApiServer } from "../../playground/api/server.ts";
 import { openApi } from "../index.ts";
 import { type RequestFacts, realWorld } from "../world.ts";
 

@@ -6,9 +6,9 @@ import { type AddressInfo, connect, createServer as createTcp, type Server } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ApiServer, type ApiServerOptions } from "../../../playground/api/server.ts";
 import { caCert, clientCert, clientKey, serverCert, serverKey } from "../../../test/support/certificates.ts";
 import { type ManualClock, manualClock } from "../../../test/support/manual-clock.ts";
-import { ApiServer, type ApiServerOptions } from "../../playground/api/server.ts";
 import { realWorld, type World } from "../world.ts";
 import { apiClient } from "./client.ts";
 import { type ConnectionOptions, resolveConnection } from "./connection.ts";

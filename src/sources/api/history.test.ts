@@ -2,10 +2,10 @@
 // way nothing that was replaced or deleted ever came back.
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
+import type { Fault } from "../../../playground/api/faults.ts";
 import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "../../../test/support/api-rig.ts";
 import { fastClock } from "../../../test/support/fast-clock.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Fault } from "../../playground/api/faults.ts";
 import { reflectorFigures } from "./reflector.ts";
 
 const resources = ["services", "endpointslices", "nodes", "servicecidrs"] as const;

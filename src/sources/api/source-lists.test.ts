@@ -1,5 +1,6 @@
 // The API source and lists: what vanished unseen, pages, and answers that are none.
 import { expect, it, vi } from "vitest";
+import type { ApiServer } from "../../../playground/api/server.ts";
 import { node, service } from "../../../test/support/api-rig.ts";
 import {
   agrees,
@@ -14,7 +15,6 @@ import {
   status,
   synced,
 } from "../../../test/support/api-story.ts";
-import type { ApiServer } from "../../playground/api/server.ts";
 
 it("22/10 what vanished unseen is gone after the list, and a Node of the same name with another UID was deleted", async () => {
   await synced();

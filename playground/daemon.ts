@@ -2,9 +2,9 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
-import { milliseconds, parseDuration } from "../config/units/duration.ts";
-import { namespaceName } from "../inspect/playgrounds.ts";
-import { environmentOf } from "../model/environment.ts";
+import { milliseconds, parseDuration } from "../src/config/units/duration.ts";
+import { namespaceName } from "../src/inspect/playgrounds.ts";
+import { environmentOf } from "../src/model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
 
 /** One Sync, as the daemon's log tells it. */

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { statePath } from "../inspect/playgrounds.ts";
+import { statePath } from "../src/inspect/playgrounds.ts";
 import { type Identity, makeIdentity } from "./tls/certificates.ts";
 
 export type Access = { readonly identity: Identity; readonly token: string };

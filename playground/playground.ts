@@ -4,18 +4,18 @@ import { rmdirSync, rmSync } from "node:fs";
 import { arch, cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ModeName } from "../config/modes.ts";
-import { decideBy, defaultConfig, nodeRoutes } from "../explain/node-routes.ts";
-import { printTrace } from "../explain/print.ts";
-import { familyOfTo, parseFrom, parseTo } from "../explain/question.ts";
-import { questionOf, type Sender } from "../explain/resolve.ts";
-import { traceOf } from "../explain/trace.ts";
-import { namespaceName, statePath } from "../inspect/playgrounds.ts";
-import { familyOf } from "../model/address.ts";
-import type { Snapshot } from "../model/snapshot.ts";
-import { systemClock } from "../observe/clock.ts";
-import { firstSnapshot } from "../sources/first.ts";
-import { parseSourceSpec } from "../sources/index.ts";
+import type { ModeName } from "../src/config/modes.ts";
+import { decideBy, defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
+import { printTrace } from "../src/explain/print.ts";
+import { familyOfTo, parseFrom, parseTo } from "../src/explain/question.ts";
+import { questionOf, type Sender } from "../src/explain/resolve.ts";
+import { traceOf } from "../src/explain/trace.ts";
+import { namespaceName, statePath } from "../src/inspect/playgrounds.ts";
+import { familyOf } from "../src/model/address.ts";
+import type { Snapshot } from "../src/model/snapshot.ts";
+import { systemClock } from "../src/observe/clock.ts";
+import { firstSnapshot } from "../src/sources/first.ts";
+import { parseSourceSpec } from "../src/sources/index.ts";
 import {
   type Access,
   kubeconfigPath,

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { livingPlaygrounds } from "../../inspect/playgrounds.ts";
+import { livingPlaygrounds } from "../../src/inspect/playgrounds.ts";
 
 it("the playground that started last is the last, whatever its number; those that ended do not count", () => {
   const folder = mkdtempSync(join(tmpdir(), "turnout-states-"));

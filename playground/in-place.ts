@@ -1,13 +1,13 @@
 // Whether the kernel of a node holds what the cluster asks for now.
 
-import type { ModeName } from "../config/modes.ts";
-import { defaultConfig, nodeRoutes } from "../explain/node-routes.ts";
-import { readAddresses } from "../host/netlink/route.ts";
-import { namespaceName, namespacePath } from "../inspect/playgrounds.ts";
-import type { Family } from "../model/address.ts";
-import type { Snapshot } from "../model/snapshot.ts";
-import { differences } from "../modes/differences.ts";
-import { ask } from "../observe/status/client.ts";
+import type { ModeName } from "../src/config/modes.ts";
+import { defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
+import { readAddresses } from "../src/host/netlink/route.ts";
+import { namespaceName, namespacePath } from "../src/inspect/playgrounds.ts";
+import type { Family } from "../src/model/address.ts";
+import type { Snapshot } from "../src/model/snapshot.ts";
+import { differences } from "../src/modes/differences.ts";
+import { ask } from "../src/observe/status/client.ts";
 
 export async function isInPlace(
   node: string,

@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { createServer } from "node:http";
 import type { Server } from "node:net";
-import { type Family, familyOf, joinHostPort } from "../../model/address.ts";
+import { type Family, familyOf, joinHostPort } from "../../src/model/address.ts";
 
 /** Code that must be synchronous runs in the pod's namespace. */
 export type Inside = <T>(action: () => T) => T;

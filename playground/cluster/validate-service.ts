@@ -1,5 +1,5 @@
 // What is wrong with a Service somebody writes, beyond the types of its fields. Pure.
-import { contains, isLoopback, parseAddress, parseCidr } from "../../model/address.ts";
+import { contains, isLoopback, parseAddress, parseCidr } from "../../src/model/address.ts";
 import { type Objection, value, wrong } from "../api/fields.ts";
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
 import { serviceCIDRs } from "../net/layout.ts";

@@ -1,5 +1,5 @@
 // What the API server gives a Service before it is stored: cluster IPs of its families, node ports, a health-check port. Pure.
-import { type Family, families } from "../../model/address.ts";
+import { type Family, families } from "../../src/model/address.ts";
 import { invalid } from "../api/failure.ts";
 import { type ApiObject, type Draft, isMap, scalar } from "../api/object.ts";
 import { completed, fitted, needsOf, portsIn, type Spec, specOf } from "./service-shape.ts";

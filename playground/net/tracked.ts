@@ -1,12 +1,12 @@
 // Which connections the nodes track while a request is sent: a packet that a rule rejects is never tracked.
 
 import { setImmediate as turn } from "node:timers/promises";
-import { HostError } from "../../host/error.ts";
-import { type Flow, FlowCursor } from "../../host/netlink/flow.ts";
-import { listen } from "../../host/netlink/listen.ts";
-import { familyAt, netfilterHeaderLength, subsystem } from "../../host/netlink/netfilter.ts";
-import { namespaceName, namespacePath } from "../../inspect/playgrounds.ts";
-import { familyOf, joinHostPort } from "../../model/address.ts";
+import { HostError } from "../../src/host/error.ts";
+import { type Flow, FlowCursor } from "../../src/host/netlink/flow.ts";
+import { listen } from "../../src/host/netlink/listen.ts";
+import { familyAt, netfilterHeaderLength, subsystem } from "../../src/host/netlink/netfilter.ts";
+import { namespaceName, namespacePath } from "../../src/inspect/playgrounds.ts";
+import { familyOf, joinHostPort } from "../../src/model/address.ts";
 import { nodePlaces } from "./layout.ts";
 import type { Destination } from "./send.ts";
 

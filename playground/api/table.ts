@@ -1,6 +1,6 @@
 // Objects as the rows of a table, which is what `kubectl get` shows.
 import type { IncomingMessage } from "node:http";
-import { joinHostPort } from "../../model/address.ts";
+import { joinHostPort } from "../../src/model/address.ts";
 import { type ApiObject, dig, isMap } from "./object.ts";
 import type { ApiRequest } from "./request.ts";
 import { apiVersionOf } from "./resources.ts";

@@ -1,6 +1,6 @@
 // The commands of the playground, typed at its prompt or read from a script: each gives lines of text.
 import { setTimeout as sleep } from "node:timers/promises";
-import { closest } from "../config/closest.ts";
+import { closest } from "../src/config/closest.ts";
 import type { SendResult } from "./net/send.ts";
 import { CommandError, type Playground, type Sent } from "./playground.ts";
 

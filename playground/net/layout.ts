@@ -1,6 +1,6 @@
 // The map of the playground: who has which address, and the `ip` commands that make it so. Pure.
-import { namespaceName, playgroundNodes } from "../../inspect/playgrounds.ts";
-import type { Family } from "../../model/address.ts";
+import { namespaceName, playgroundNodes } from "../../src/inspect/playgrounds.ts";
+import type { Family } from "../../src/model/address.ts";
 import type { Commands } from "./namespaces.ts";
 
 export type NodePlace = {

@@ -1,5 +1,5 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
-import { printableLine } from "../model/printable.ts";
+import { printableLine } from "../src/model/printable.ts";
 import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/object.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Line } from "./line.ts";

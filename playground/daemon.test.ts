@@ -1,9 +1,9 @@
 // What the playground reads in the log of a node's daemon.
 import { expect, it } from "vitest";
-import { logLines } from "../../test/support/log-lines.ts";
-import { manualClock } from "../../test/support/manual-clock.ts";
-import { Cluster } from "../manifests/cluster.ts";
-import { openSyncLog } from "../observe/sync-log.ts";
+import { Cluster } from "../src/manifests/cluster.ts";
+import { openSyncLog } from "../src/observe/sync-log.ts";
+import { logLines } from "../test/support/log-lines.ts";
+import { manualClock } from "../test/support/manual-clock.ts";
 import { syncIn } from "./daemon.ts";
 
 it("a Sync, as the daemon logs it", () => {

@@ -1,7 +1,7 @@
 // The playground on a terminal: draws the view when something changes, and reads the prompt.
 
 import type { ReadStream, WriteStream } from "node:tty";
-import { modes } from "../modes/index.ts";
+import { modes } from "../src/modes/index.ts";
 import { runLine } from "./commands.ts";
 import { choicesOf, choicesText, completed } from "./complete.ts";
 import type { SyncNews } from "./daemon.ts";

@@ -1,21 +1,21 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
 
 import { readFile } from "node:fs/promises";
-import type { ModeName } from "../../config/modes.ts";
-import { knownMode } from "../../inspect/target-config.ts";
-import { UsageError, whyUnreadable } from "../../inspect/usage-error.ts";
-import { Failure } from "../../playground/api/failure.ts";
-import { CannotStart } from "../../playground/cannot-start.ts";
-import { type Manifest, parseManifests } from "../../playground/cluster/example.ts";
-import { runCommand } from "../../playground/commands.ts";
-import { CommandError, Playground } from "../../playground/playground.ts";
-import { TerminalView } from "../../playground/terminal.ts";
-import { makeTour } from "../../playground/tour.ts";
-import { readArguments } from "../arguments.ts";
-import { outputOf } from "../output.ts";
-import type { OwnFlags } from "../own-flags.ts";
-import { withUsageErrors } from "../usage-error.ts";
-import type { CommandWorld } from "./kube-proxy.ts";
+import { readArguments } from "../src/cli/arguments.ts";
+import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
+import { outputOf } from "../src/cli/output.ts";
+import type { OwnFlags } from "../src/cli/own-flags.ts";
+import { withUsageErrors } from "../src/cli/usage-error.ts";
+import type { ModeName } from "../src/config/modes.ts";
+import { knownMode } from "../src/inspect/target-config.ts";
+import { UsageError, whyUnreadable } from "../src/inspect/usage-error.ts";
+import { Failure } from "./api/failure.ts";
+import { CannotStart } from "./cannot-start.ts";
+import { type Manifest, parseManifests } from "./cluster/example.ts";
+import { runCommand } from "./commands.ts";
+import { CommandError, Playground } from "./playground.ts";
+import { TerminalView } from "./terminal.ts";
+import { makeTour } from "./tour.ts";
 
 export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
 

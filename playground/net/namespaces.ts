@@ -3,8 +3,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { isAlive, namePattern, namespaceFolder, stateFolder, statePath } from "../../inspect/playgrounds.ts";
-import { environmentOf } from "../../model/environment.ts";
+import {
+  isAlive,
+  namePattern,
+  namespaceFolder,
+  stateFolder,
+  statePath,
+} from "../../src/inspect/playgrounds.ts";
+import { environmentOf } from "../../src/model/environment.ts";
 import { CannotStart } from "../cannot-start.ts";
 
 /** `ip` commands by the namespace they are for, in order. */

@@ -1,5 +1,5 @@
 // From a Service and the Pods it selects to its EndpointSlices, as the EndpointSlice controller makes them. Pure.
-import { type Family, families } from "../../model/address.ts";
+import { type Family, families } from "../../src/model/address.ts";
 import { type ApiObject, type Draft, dig, hasLabels, isMap, scalar } from "../api/object.ts";
 
 export type Slice = Draft & { readonly kind: "EndpointSlice" };

@@ -1,5 +1,5 @@
 // Text on a screen: how wide it is, cut and folded to a width. Colours take no room, wide characters take two columns.
-import { printableLine } from "../model/printable.ts";
+import { printableLine } from "../src/model/printable.ts";
 
 const esc = "\u001b";
 const colourCode = new RegExp(`(${esc}\\[\\d+m)`);

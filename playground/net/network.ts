@@ -2,9 +2,9 @@
 
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Native, native } from "../../host/netlink/native.ts";
-import { namespaceName, namespacePath } from "../../inspect/playgrounds.ts";
-import type { Family } from "../../model/address.ts";
+import { type Native, native } from "../../src/host/netlink/native.ts";
+import { namespaceName, namespacePath } from "../../src/inspect/playgrounds.ts";
+import type { Family } from "../../src/model/address.ts";
 import { CannotStart } from "../cannot-start.ts";
 import { type EchoPort, type Inside, startEcho } from "./echo.ts";
 import {

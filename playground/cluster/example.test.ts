@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { memoryNetwork } from "../../../test/support/memory-network.ts";
+import { memoryNetwork } from "../../test/support/memory-network.ts";
 import type { ApiObject } from "../api/object.ts";
 import { mergePatch } from "../api/patch.ts";
 import { resourceOfKind } from "../api/resources.ts";
