@@ -145,12 +145,17 @@ export const loopbackGuards: readonly PlacedRule[] = [
   ),
 ];
 
-/** Puts the guard in place, and touches nothing else. */
+/**
+ * Puts the guard in place, and the other jumps of its table to chains that are empty if new: later they would be
+ * inserted above the guard, where kube-proxy has them below.
+ */
 export function loopbackGuarding(have: HostTables): IptablesPatch {
-  const jumpsToGuard = jumps.filter(
-    ({ rule }) => rule.target.kind === "jump" && rule.target.chain === kubeletFirewall,
-  );
-  const foundation: Foundation = { jumps: jumpsToGuard, present: [], fixed: [localnetGuard], shared: [] };
+  const foundation: Foundation = {
+    jumps: jumps.filter(({ table }) => table === "filter"),
+    present: ownChainNames.filter.map((name) => ({ table: "filter", name })),
+    fixed: [localnetGuard],
+    shared: [],
+  };
   const { family, steps } = adopt(have, emptyPlan("ipv4", foundation));
   return { family, steps: steps.filter(({ table }) => table === "filter") };
 }
