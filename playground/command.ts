@@ -1,8 +1,9 @@
 // `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
-
 import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { readArguments } from "../src/cli/arguments.ts";
 import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
+import { playgroundArguments, playgroundHelp } from "../src/cli/commands/playground.ts";
 import { outputOf } from "../src/cli/output.ts";
 import type { OwnFlags } from "../src/cli/own-flags.ts";
 import { withUsageErrors } from "../src/cli/usage-error.ts";
@@ -17,30 +18,7 @@ import { CommandError, Playground } from "./playground.ts";
 import { TerminalView } from "./terminal.ts";
 import { makeTour } from "./tour.ts";
 
-export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
-
-Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifests=FILE] [--port=7443] [-o json]
-
-  --mode       how the proxies work: nftables (default), iptables, ipvs (where the kernel has it) or userspace
-  --once       makes the tour without a terminal, and ends
-  --script     runs the commands in a file, one a line, and ends; # begins a comment; ends with 1 when one is
-               mistaken
-  --manifests  YAML of the cluster to start with, instead of the shop that is built in
-  -o           text (default) or json: a JSON object for each line, without a terminal
-  --port       of the Kubernetes API on 127.0.0.1; another free one when it is taken
-
-On a terminal it shows Services, nodes and packets live, and has a prompt: help lists its commands. Without one it makes a
-tour by itself and then serves until it is stopped. Needs root. Nothing is left behind at the end.
-
-While it runs, in another terminal:
-  turnout explain web-1 svc/shop/stock --source=playground
-  turnout status --source=playground --node=node-a
-  kubectl --kubeconfig=$(ls /run/turnout-playground/*/kubeconfig) get services
-`;
-
 type Options = Awaited<ReturnType<typeof optionsOf>>;
-
-const flags = ["mode", "script", "manifests", "port", "o", "output"];
 
 export function playground(
   argv: readonly string[],
@@ -48,7 +26,7 @@ export function playground(
   signal: AbortSignal,
 ): Promise<number> {
   return withUsageErrors("playground", world, async () => {
-    const { given, on, help } = readArguments(argv, { flags, switches: ["once"] });
+    const { given, on, help } = readArguments(argv, playgroundArguments);
     if (!help) return play(given, on.has("once"), world, signal);
     world.stdout(playgroundHelp);
     return 0;
@@ -105,7 +83,7 @@ async function optionsOf(given: OwnFlags) {
   return {
     mode: modeOf(given),
     port: Number(given.port ?? 7443),
-    program: [process.execPath, ...process.execArgv, process.argv[1]!],
+    program: [process.execPath, ...process.execArgv, join(dirname(process.argv[1]!), "turnout.cjs")],
     ...manifests,
   };
 }

@@ -1,5 +1,5 @@
 // Bundles each program into one CommonJS file in dist/: less memory and a faster start than many modules.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { bundled, root } from "./bundle.mjs";
@@ -11,6 +11,8 @@ await build({
   entryPoints: {
     "kube-proxy": "src/cli/kube-proxy.ts",
     turnout: "src/cli/turnout.ts",
+    // An image is built without it.
+    ...(existsSync(join(root, "playground")) ? { playground: "playground/main.ts" } : {}),
   },
   outdir: "dist",
   outExtension: { ".js": ".cjs" },

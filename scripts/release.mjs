@@ -13,7 +13,7 @@ execFileSync(process.execPath, [join(root, "scripts/build.mjs")], {
   stdio: ["ignore", "inherit", "inherit"],
 });
 writeFileSync(join(dist, sbom), `${JSON.stringify(billOfMaterials(), null, 2)}\n`);
-const files = readdirSync(dist).filter((name) => /\.(cjs|compiled)$/.test(name) || name === sbom);
+const files = readdirSync(dist).filter((name) => name.endsWith(".cjs") || name === sbom);
 writeFileSync(join(dist, sums), files.sort().map(checksum).join(""));
 console.log(`released to dist/: ${[...files, sums].join(", ")}; check with: sha256sum --check ${sums}`);
 

@@ -1,92 +1,183 @@
-// Keeps the folder table true: which folder may import which, that pure folders stay pure, and where modes are known by name.
+// Keeps the table of folders true: what may import what, by path; which files are pure; where modes are known by name.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 
-const source = resolve(import.meta.dirname, "../src");
+const root = resolve(import.meta.dirname, "..");
 
-const pure = {
-  model: [],
-  config: ["model"],
-  manifests: ["model"],
-  routing: ["model", "config"],
-  plan: ["model"],
-  modes: ["model", "config", "routing", "plan"],
-  explain: ["model", "config", "routing", "plan", "modes"],
-} as const;
+type Layer = {
+  readonly name: string;
+  /** Which files belong to it; the first layer that matches counts. */
+  readonly files: RegExp;
+  readonly pure: boolean;
+  /** Names of layers, or single files. */
+  readonly imports: readonly string[];
+};
 
-const withEffects = {
-  sources: ["model", "config", "manifests"],
-  host: ["model", "config", "plan"],
-  sync: [...Object.keys(pure), "sources", "host"],
-  observe: [...Object.keys(pure), "sources", "host", "sync"],
-  playground: [...Object.keys(pure), "sources", "host", "sync", "observe"],
-  cli: [...Object.keys(pure), "sources", "host", "sync", "observe", "playground"],
-} as const;
+const core = ["model", "config", "manifests", "routing", "plan", "modes", "explain"];
+const effects = ["modes/host", "host", "sources", "sync", "observe"];
 
-const mayImport: Record<string, readonly string[]> = { ...pure, ...withEffects };
+const layers: readonly Layer[] = [
+  { name: "model", files: /^src\/model\//, pure: true, imports: [] },
+  { name: "config", files: /^src\/config\//, pure: true, imports: ["model"] },
+  { name: "manifests", files: /^src\/manifests\//, pure: true, imports: ["model"] },
+  { name: "routing", files: /^src\/routing\//, pure: true, imports: ["model", "config"] },
+  { name: "plan", files: /^src\/plan\//, pure: true, imports: ["model"] },
+  {
+    name: "modes/host",
+    files: /^src\/modes\/(\w+\/(host\/|mode\.ts)|index\.ts|differences\.ts|sysctls\.ts)/,
+    pure: false,
+    imports: ["model", "config", "routing", "plan", "modes", "host"],
+  },
+  {
+    name: "modes",
+    files: /^src\/modes\//,
+    pure: true,
+    imports: ["model", "config", "routing", "plan"],
+  },
+  {
+    name: "explain",
+    files: /^src\/explain\//,
+    pure: true,
+    imports: ["model", "config", "routing", "plan", "modes"],
+  },
+  { name: "host", files: /^src\/host\//, pure: false, imports: ["model", "plan"] },
+  { name: "sources", files: /^src\/sources\//, pure: false, imports: ["model", "config", "manifests"] },
+  {
+    name: "sync",
+    files: /^src\/sync\//,
+    pure: false,
+    imports: [
+      "model",
+      "config",
+      "routing",
+      "src/modes/driver.ts",
+      "src/host/error.ts",
+      // Types only: how flows are deleted.
+      "src/host/netlink/conntrack.ts",
+    ],
+  },
+  { name: "observe", files: /^src\/observe\//, pure: false, imports: [...core, "host", "sources", "sync"] },
+  { name: "inspect", files: /^src\/inspect\//, pure: false, imports: [...core, ...effects] },
+  {
+    name: "daemon",
+    files: /^src\/daemon\//,
+    pure: false,
+    imports: [...core, ...effects, "src/inspect/usage-error.ts"],
+  },
+  { name: "cli", files: /^src\/cli\//, pure: false, imports: [...core, ...effects, "inspect", "daemon"] },
+  {
+    name: "playground",
+    files: /^playground\//,
+    pure: false,
+    imports: [...core, ...effects, "inspect", "daemon", "cli"],
+  },
+];
+
+/** Only these may import the table of all modes. */
+const mayKnowAllModes = ["daemon", "inspect", "cli", "playground"];
 
 /** What pure code may take from Node: deterministic, and without effect. */
 const harmless = new Set(["node:crypto", "node:net", "node:buffer"]);
-const effects =
+const effectPattern =
   /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|process\.|console\.|performance\.)/;
 
 const branchOnMode = /([!=]==|\bcase) "(nftables|iptables|ipvs|userspace)"/;
 
-const files = readdirSync(source, { recursive: true, encoding: "utf8" })
+/** Advice for a change between two certain modes; may only shrink. */
+const knownBranches: readonly string[] = [
+  'src/explain/migrate/habits.ts: advice: (from, _, { ipvs }) => (from === "ipvs" ? schedulerAdvice(ipvs.scheduler || "rr") : null),',
+  'src/explain/migrate/habits.ts: to === "iptables"',
+  'src/explain/migrate/habits.ts: from === "ipvs"',
+  'src/explain/migrate/report.ts: const isFilledIn = config.mode === "nftables" && file.nodePortAddresses?.join() === "primary";',
+  'src/explain/migrate/settings.ts: if ((file.nodePortAddresses ?? []).length > 0 || (from === "nftables") === (to === "nftables")) return [];',
+  'src/explain/migrate/settings.ts: to === "nftables"',
+];
+
+const files = ["src", "playground"]
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
+  )
   .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
-  .map((path) => ({ path, folder: path.split("/")[0]!, text: readFileSync(join(source, path), "utf8") }));
+  .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
 
 describe("architecture", () => {
-  it("knows every folder", () => {
-    expect(
-      [...new Set(files.map(({ folder }) => folder))].filter((folder) => !(folder in mayImport)),
-    ).toEqual([]);
+  it("every file belongs to a layer", () => {
+    expect(files.filter(({ path }) => layerOf(path) === undefined).map(({ path }) => path)).toEqual([]);
   });
 
-  it("lets a folder import only those below it", () => {
-    const wrong = files.flatMap(({ path, folder, text }) =>
-      importsOf(text)
-        .filter((name) => name.startsWith("."))
-        .map((name) => relative(source, resolve(dirname(join(source, path)), name)).split("/")[0]!)
-        .filter((target) => target !== folder && !mayImport[folder]!.includes(target))
-        .map((target) => `${path} imports ${target}/`),
-    );
+  it("a layer imports only what the table allows", () => {
+    const wrong = files.flatMap(({ path, text }) => {
+      const { name, imports } = layerOf(path)!;
+      return importsIn(path, text)
+        .filter((target) => layerOf(target)!.name !== name)
+        .filter((target) => !imports.includes(layerOf(target)!.name) && !imports.includes(target))
+        .map((target) => `${path} imports ${target}`);
+    });
     expect(wrong).toEqual([]);
   });
 
-  it("keeps pure folders free of effects", () => {
+  it("modes do not import each other's effects, and only a few layers know all modes", () => {
     const wrong = files
-      .filter(({ folder }) => folder in pure)
+      .filter(({ path }) => !mayKnowAllModes.includes(layerOf(path)!.name))
+      .filter(({ path, text }) => importsIn(path, text).includes("src/modes/index.ts"))
+      .map(({ path }) => path);
+    expect(wrong).toEqual([]);
+  });
+
+  it("pure files have no effects", () => {
+    const wrong = files
+      .filter(({ path }) => layerOf(path)!.pure)
       .flatMap(({ path, text }) => [
-        ...importsOf(text)
+        ...specifiersIn(text)
           .filter((name) => name.startsWith("node:") && !harmless.has(name))
           .map((name) => `${path} imports ${name}`),
         ...withoutComments(text)
           .split("\n")
-          .filter((line) => effects.test(line))
+          .filter((line) => effectPattern.test(line))
           .map((line) => `${path}: ${line.trim()}`),
       ]);
     expect(wrong).toEqual([]);
   });
 
-  it("asks for a mode by its name in the folders of modes only: elsewhere tables say what a mode is", () => {
+  it("only a mode's own files branch on its name", () => {
     const wrong = files
-      .filter(({ folder }) => !["modes", "plan", "host", "explain"].includes(folder))
+      .filter(({ path }) => !/^src\/(modes|plan|host)\//.test(path))
       .flatMap(({ path, text }) => {
         const lines = withoutComments(text).split("\n");
         return lines.filter((line) => branchOnMode.test(line)).map((line) => `${path}: ${line.trim()}`);
       });
+    expect(wrong).toEqual(knownBranches);
+  });
+
+  it("every file opens with a sentence on its job", () => {
+    const wrong = files.filter(({ text }) => !/^(#!.*\n)?\/\/ [A-Z`/]/.test(text)).map(({ path }) => path);
     expect(wrong).toEqual([]);
   });
 
-  it("opens every file with a sentence on its job", () => {
-    const wrong = files.filter(({ text }) => !/^(#!.*\n)?\/\/ [A-Z`/]/.test(text)).map(({ path }) => path);
+  it("a part logs under its own file name", () => {
+    const wrong = files.flatMap(({ path, text }) =>
+      [...text.matchAll(/\.in\("([^"]+\.ts)"\)/g)]
+        .map(([, name]) => `src/${name}`)
+        .filter((name) => !files.some((file) => file.path === name))
+        .map((name) => `${path} logs as ${name}, which does not exist`),
+    );
     expect(wrong).toEqual([]);
   });
 });
 
-function importsOf(text: string): string[] {
+function layerOf(path: string): Layer | undefined {
+  return layers.find(({ files: pattern }) => pattern.test(path));
+}
+
+/** Paths of the files that it imports. */
+function importsIn(path: string, text: string): string[] {
+  return specifiersIn(text)
+    .filter((name) => name.startsWith("."))
+    .map((name) => relative(root, resolve(dirname(join(root, path)), name)));
+}
+
+function specifiersIn(text: string): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1]!);
 }
 

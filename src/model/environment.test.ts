@@ -35,11 +35,16 @@ describe("security/1: environment of child processes", () => {
     }
   });
 
-  it("is what every program of src/ is started with", () => {
-    const source = join(import.meta.dirname, "..");
-    const starts = readdirSync(source, { recursive: true, encoding: "utf8" })
+  it("is what every program of src/ and playground/ is started with", () => {
+    const root = join(import.meta.dirname, "../..");
+    const starts = ["src", "playground"]
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) =>
+          join(folder, path),
+        ),
+      )
       .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
-      .map((path) => [path, readFileSync(join(source, path), "utf8")] as const)
+      .map((path) => [path, readFileSync(join(root, path), "utf8")] as const)
       .filter(([, text]) => text.includes("node:child_process"));
     expect(starts.length).toBeGreaterThan(2);
     for (const [path, text] of starts) {

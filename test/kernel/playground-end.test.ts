@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { reasonToSkip } from "./netns.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const program = join(root, "dist", "turnout.cjs");
+const program = join(root, "dist", "playground.cjs");
 const reason = existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
 
 const directly = [process.execPath, program, "playground"];

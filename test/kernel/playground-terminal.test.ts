@@ -8,7 +8,7 @@ import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { reasonToSkip } from "./netns.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const program = join(root, "dist", "turnout.cjs");
+const program = join(root, "dist", "playground.cjs");
 const reason = !existsSync(program)
   ? "not built; build with: npm run build"
   : existsSync("/usr/bin/script")

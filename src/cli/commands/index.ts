@@ -1,11 +1,11 @@
 // Every command of the tool: its name, what it is for, its help, and what runs it.
-import { helpLines } from "../../../playground/commands.ts";
-import { playground, playgroundHelp } from "../../../playground/main.ts";
+
 import { completion, completionHelp, type Follows } from "./completion.ts";
 import { diff, diffHelp } from "./diff.ts";
 import { doctor, doctorHelp } from "./doctor.ts";
 import { explain, explainHelp } from "./explain.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
+import { playground, playgroundHelp } from "./playground.ts";
 import { render, renderHelp } from "./render.ts";
 import { run, runHelp } from "./run.ts";
 import { status, statusHelp } from "./status.ts";
@@ -50,11 +50,11 @@ ${Object.entries(commands)
 turnout COMMAND --help tells more. bin/kube-proxy is the drop-in for kube-proxy.
 `;
 
-/** The page docs/commands.md. */
-export function referencePage(): string {
+/** The page docs/commands.md; `prompt` is the help at the prompt of the playground. */
+export function referencePage(promptHelp: readonly string[]): string {
   const section = ([name, { help }]: [string, Command]) =>
     `## turnout ${name}\n\n\`\`\`text\n${help}\`\`\`\n`;
-  const prompt = `### At the prompt of the playground\n\n\`\`\`text\n${helpLines().join("\n")}\n\`\`\`\n`;
+  const prompt = `### At the prompt of the playground\n\n\`\`\`text\n${promptHelp.join("\n")}\n\`\`\`\n`;
   return [
     "# Commands\n\nMade from the code; `turnout COMMAND --help` prints the same.\n",
     `\`\`\`text\n${overview}\`\`\`\n`,
