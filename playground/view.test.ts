@@ -274,7 +274,7 @@ describe("the live view", () => {
         const screen = renderView(shown, { width, height, colour }).join("\n");
         const file = `view-${name}-${width}x${height}${colour ? "-colour" : ""}.txt`;
         await expect(`${screen.replaceAll("\u001b", "␛")}\n`).toMatchFileSnapshot(
-          join(import.meta.dirname, "../../test/golden/screens", file),
+          join(import.meta.dirname, "../test/golden/screens", file),
         );
       }
     });

@@ -29,7 +29,7 @@ function startedPlayground(): ApiServer {
 
 it("user/6: examples/shop is the shop of the playground: applying it there changes nothing", () => {
   const server = startedPlayground();
-  const folder = join(import.meta.dirname, "../../../examples/shop");
+  const folder = join(import.meta.dirname, "../../examples/shop");
   const shop = parseManifests(readFileSync(join(folder, "shop.yaml"), "utf8"));
   const nameOf = ({ kind, metadata }: Manifest | ApiObject) => `${kind} ${metadata?.name}`;
   const stored = new Map(

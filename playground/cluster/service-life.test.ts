@@ -6,7 +6,7 @@ import { tellServiceLife } from "../../test/support/service-life.ts";
 import { toldToSmallApi } from "../../test/support/small-api.ts";
 
 it("Services get, keep, lose and are refused what the real API server gives, keeps, takes and refuses", async () => {
-  const file = join(import.meta.dirname, "../../../test/golden/service-life.txt");
+  const file = join(import.meta.dirname, "../../test/golden/service-life.txt");
   const told = await toldToSmallApi(tellServiceLife);
   expect(`${told.join("\n")}\n`).toBe(readFileSync(file, "utf8"));
 });

@@ -25,7 +25,7 @@ const line = (text: string) =>
 
 describe("the written file", () => {
   it("holds the defaults as kube-proxy v1.37 writes them", async () => {
-    await expect(written({})).toMatchFileSnapshot("../../test/golden/config/defaults.golden");
+    await expect(written({})).toMatchFileSnapshot("../../../test/golden/config/defaults.golden");
   });
 
   it("holds nftables mode with everything that can differ", async () => {
@@ -43,7 +43,7 @@ describe("the written file", () => {
       "ipvs-exclude-cidrs": [],
       "hostname-override": "Node-1",
     });
-    await expect(text).toMatchFileSnapshot("../../test/golden/config/nftables.golden");
+    await expect(text).toMatchFileSnapshot("../../../test/golden/config/nftables.golden");
   });
 
   it.each([
