@@ -1,6 +1,6 @@
 # The image: the two bundled programs, the one native library they need, and iptables. Build: docker build -t turnout .
 # A release pins its base image: --build-arg NODE_DIGEST=sha256:…
-ARG NODE=24-bookworm-slim
+ARG NODE=26-bookworm-slim
 ARG NODE_DIGEST
 
 FROM node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}} AS build
@@ -12,8 +12,10 @@ COPY src src
 COPY tsconfig.json ./
 RUN node scripts/build.mjs \
  && npm prune --omit=dev --no-audit --no-fund --ignore-scripts \
+ && rm -rf node_modules/node-linux-* node_modules/.bin \
  && find node_modules -type d -empty -delete
 
+# The base image brings Node.js, so the pinned one is not copied.
 FROM node:${NODE}${NODE_DIGEST:+@${NODE_DIGEST}}
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends iptables ipset \

@@ -1,14 +1,14 @@
 // How TypeScript becomes one CommonJS file that Node runs.
 import { join } from "node:path";
 
-export const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+export const root = join(import.meta.dirname, "..");
 
 /** Options of esbuild for every program; what is bundled, where to and under which version is added. */
 export const bundled = {
   absWorkingDir: root,
   bundle: true,
   platform: "node",
-  target: "node20",
+  target: "node26",
   format: "cjs",
   minifySyntax: true,
   sourcemap: "linked",

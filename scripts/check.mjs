@@ -3,18 +3,19 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
-const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const root = join(import.meta.dirname, "..");
+const node = process.execPath;
 const bin = (name) => join(root, "node_modules", ".bin", name);
 
 const steps = [
-  ["types", bin("tsc"), ["--noEmit"]],
-  ["format and lint", bin("biome"), ["ci", "--log-level=warn", "--diagnostic-level=warn", "."]],
-  ["lint with types", bin("oxlint"), ["--type-aware", "--quiet"]],
-  ["dead code", bin("knip"), ["--no-progress"]],
-  ["build", process.execPath, [join(root, "scripts/build.mjs")]],
+  ["types", node, [bin("tsc"), "--noEmit"]],
+  ["format and lint", node, [bin("biome"), "ci", "--log-level=warn", "--diagnostic-level=warn", "."]],
+  ["lint with types", node, [bin("oxlint"), "--type-aware", "--quiet"]],
+  ["dead code", node, [bin("knip"), "--no-progress"]],
+  ["build", node, [join(root, "scripts/build.mjs")]],
   ...(process.argv.includes("--without-tests")
     ? []
-    : [["fast tests", process.execPath, [join(root, "scripts/test.mjs"), "--project", "unit"]]]),
+    : [["fast tests", node, [join(root, "scripts/test.mjs"), "--project", "unit"]]]),
 ];
 
 for (const [name, command, args] of steps) {

@@ -1,8 +1,9 @@
 // Ends `npm start` before anything is installed or built when it is not root, and prints what works without root.
 import { accessSync, constants, existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
 if (process.getuid?.() !== 0) {
   console.error("start: the playground needs root, because it makes network namespaces; run: sudo npm start");

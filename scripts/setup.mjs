@@ -1,10 +1,12 @@
 // Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest.
-// Quick and silent when nothing is missing.
+// Quick and silent when nothing is missing. The Node.js in PATH runs it, so it works with older ones (18 and up); everything else
+// is run by node_modules/.bin/node.
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
 // command → the Debian package that brings it
 const hostTools = {
@@ -47,9 +49,21 @@ function installNpmPackages() {
     },
   );
   if (status !== 0) fail("cannot install npm packages; see above. Is the npm registry reachable?");
+  ensureNode();
   writeFileSync(stamp, String(statSync(lock).size));
   const later = new Date();
   utimesSync(stamp, later, later);
+}
+
+/** Where the registry has no Node.js for the platform, the one that runs this takes its place. */
+function ensureNode() {
+  const node = join(root, "node_modules", ".bin", "node");
+  if (existsSync(node)) return;
+  if (Number.parseInt(process.versions.node, 10) < 26)
+    fail(
+      `no package of Node.js 26 for ${process.platform}-${process.arch}: install Node.js 26 or newer and try again`,
+    );
+  symlinkSync(process.execPath, node);
 }
 
 function installDebianPackages(tools) {

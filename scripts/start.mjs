@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 
-const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const root = join(import.meta.dirname, "..");
 const child = spawn(join(root, "bin/turnout"), ["playground", ...process.argv.slice(2)], {
   cwd: root,
   stdio: "inherit",
@@ -10,8 +10,6 @@ const child = spawn(join(root, "bin/turnout"), ["playground", ...process.argv.sl
 });
 // A signal is for the playground, which then removes everything; we end when it has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-// Without a listener SIGUSR1 opens the inspector of Node.js, to which any local user can connect.
-process.on("SIGUSR1", () => {});
 // So it does when whoever started us is gone without a word: a shell in between does not pass signals on.
 const parent = process.ppid;
 setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 500).unref();

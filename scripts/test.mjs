@@ -4,13 +4,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
+const root = join(import.meta.dirname, "..");
 const scratch = mkdtempSync(join(tmpdir(), "turnout-test-"));
 const reportFile = join(scratch, "report.json");
 const reporters = ["--reporter=default", `--reporter=${join(root, "scripts", "report.mjs")}`];
 const { status } = spawnSync(
-  join(root, "node_modules", ".bin", "vitest"),
-  ["run", ...reporters, ...process.argv.slice(2)],
+  process.execPath,
+  [join(root, "node_modules", ".bin", "vitest"), "run", ...reporters, ...process.argv.slice(2)],
   {
     cwd: root,
     stdio: "inherit",

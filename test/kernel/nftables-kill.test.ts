@@ -33,7 +33,7 @@ describe("kill -9 at random points of random syncs", () => {
       outfile: join(folder, "churning.cjs"),
       bundle: true,
       platform: "node",
-      target: "node20",
+      target: "node26",
       format: "cjs",
       external: ["koffi"],
       logLevel: "silent",

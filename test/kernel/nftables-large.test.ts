@@ -151,7 +151,7 @@ async function startCrossing(folder: string, netns: string) {
     outfile,
     bundle: true,
     platform: "node",
-    target: "node20",
+    target: "node26",
     format: "cjs",
     external: ["koffi"],
     logLevel: "silent",

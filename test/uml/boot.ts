@@ -102,7 +102,7 @@ async function bundleFor(file: string, tests: readonly string[]): Promise<string
     outfile,
     bundle: true,
     platform: "node",
-    target: "node20",
+    target: "node26",
     format: "esm",
     external: ["koffi"],
     alias: { vitest: "./test/uml/vitest.ts" },

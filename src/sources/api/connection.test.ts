@@ -443,7 +443,8 @@ describe("proxies", () => {
       createTcp((socket) => {
         socket.once("data", () => {
           socket.write(Buffer.from([5, 0]));
-          socket.once("data", (wanted) => {
+          socket.once("data", (data) => {
+            const wanted = data as Buffer;
             const name = wanted.subarray(5, 5 + wanted[4]!).toString();
             const onward = connect(wanted.readUInt16BE(5 + wanted[4]!), name, () => {
               socket.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 80]));
