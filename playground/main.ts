@@ -1,5 +1,4 @@
 // The program of `turnout playground`.
-import "../src/cli/inspector-signal.ts";
 import { exitWith } from "../src/cli/exit.ts";
 import { untilInterrupted } from "../src/cli/interrupted.ts";
 import { commandWorld } from "../src/cli/io.ts";

@@ -1,5 +1,4 @@
 // The drop-in executable: kube-proxy's flags and nothing else.
-import "./inspector-signal.ts";
 import { constants } from "node:os";
 import { signalReason } from "../daemon/signals.ts";
 import { runCommand } from "./commands/kube-proxy.ts";

@@ -1,5 +1,4 @@
 // The tool: runs the command that was asked for.
-import "./inspector-signal.ts";
 import { dispatch } from "./dispatch.ts";
 import { exitWith } from "./exit.ts";
 import { untilInterrupted } from "./interrupted.ts";
