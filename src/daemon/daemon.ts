@@ -28,7 +28,6 @@ import { signalOf } from "./signals.ts";
 import { findNode, StartError, servedFamilies, tuneConntrack } from "./start.ts";
 import { logStart, logSysctl } from "./start-log.ts";
 import { StartUpStatus } from "./startup-status.ts";
-import { delayOptimization } from "./v8.ts";
 
 export type DaemonOptions = {
   readonly config: ValidConfig;
@@ -60,7 +59,6 @@ export type DaemonOptions = {
 /** Resolves with the exit code. */
 export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Promise<number> {
   const log = options.log.log.in("daemon/daemon.ts");
-  delayOptimization();
   signal.addEventListener("abort", () => logSignal(options.log, signal.reason), { once: true });
   try {
     return options.cleanup ? await cleanUp(log) : await start(options, log, signal);
