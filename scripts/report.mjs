@@ -1,13 +1,12 @@
-// A vitest reporter that writes what scripts/test.mjs prints at the end: counts, skipped tests with their reasons, and
-// what failed, or passed only when tried again.
+// A vitest reporter that writes what scripts/test.mjs prints at the end: counts, reasons of skipped tests, and the errors
+// of tests that failed or passed only when retried.
 import { writeFileSync } from "node:fs";
 
 export default class Report {
   onTestRunEnd(modules, errors) {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const inState = (state) => tests.filter((test) => test.result().state === state);
-    const failureOf = (test) =>
-      failure(`${test.module.relativeModuleId} > ${test.fullName}`, test.result().errors ?? []);
+    const failureOf = (test) => failure(nameOf(test), test.result().errors ?? []);
     const failed = [
       ...inState("failed").map(failureOf),
       ...modules.flatMap((module) => [
@@ -21,13 +20,24 @@ export default class Report {
     const report = {
       passed: inState("passed").length,
       failed,
-      skipped: inState("skipped").map((test) => ({ name: test.fullName, reason: test.result().note })),
-      flaky: inState("passed")
-        .filter((test) => test.diagnostic()?.flaky)
-        .map(failureOf),
+      skipped: inState("skipped").map(skipOf),
+      retried: inState("passed").flatMap((test) => {
+        if (test.diagnostic()?.flaky) return [failureOf(test)];
+        const { retried } = test.meta();
+        return retried === undefined ? [] : [{ name: nameOf(test), messages: [retried] }];
+      }),
     };
     writeFileSync(process.env.TURNOUT_TEST_REPORT, JSON.stringify(report));
   }
+}
+
+function nameOf(test) {
+  return `${test.module.relativeModuleId} > ${test.fullName}`;
+}
+
+/** A test in `describe.skipIf` has no reason; its file tells the condition. */
+function skipOf(test) {
+  return { reason: test.result().note ?? `see the condition in ${test.module.relativeModuleId}` };
 }
 
 /** What went wrong around the tests: they are skipped then. */

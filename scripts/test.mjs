@@ -1,4 +1,5 @@
-// Runs vitest and ends with what failed and the plain line `N passed, N failed, N skipped`; arguments go to vitest.
+// Runs vitest, then prints skipped tests by reason, retried and failed tests, and last `N passed, N failed, N skipped`.
+// Arguments go to vitest.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,14 +22,21 @@ const { status } = spawnSync(
     },
   },
 );
-const { passed, failed, skipped, flaky } = readReport();
-for (const { name, reason } of skipped) console.log(`skipped: ${name}${reason ? ` (${reason})` : ""}`);
-for (const test of flaky) tell("tried again", test);
-for (const test of failed) tell("failed", test);
+const { passed, failed, skipped, retried } = readReport();
+for (const [reason, count] of countByReason(skipped)) console.log(`skipped: ${count} × ${reason}`);
+for (const test of retried) print("retried", test);
+for (const test of failed) print("failed", test);
 console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
 process.exit(status === 0 && passed + skipped.length > 0 ? 0 : 1);
 
-function tell(what, { name, messages }) {
+/** The most frequent reason first. */
+function countByReason(tests) {
+  const counts = new Map();
+  for (const { reason } of tests) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+}
+
+function print(what, { name, messages }) {
   console.log([`${what}: ${name}`, ...messages.map(indented)].join("\n"));
 }
 
@@ -42,7 +50,7 @@ function readReport() {
     return JSON.parse(readFileSync(reportFile, "utf8"));
   } catch (error) {
     const failed = [{ name: "vitest", messages: [`It left no report: ${error.message}`] }];
-    return { passed: 0, failed, skipped: [], flaky: [] };
+    return { passed: 0, failed, skipped: [], retried: [] };
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }

@@ -7,6 +7,13 @@ import { testName } from "./wire.ts";
 
 const minutes = 180;
 
+declare module "@vitest/runner" {
+  interface TaskMeta {
+    /** Why the first attempt in the guest failed; the report lists it. */
+    retried?: string;
+  }
+}
+
 export default class GuestRunner extends TestRunner {
   #guest: Promise<Guest> | null = null;
   #reasonToSkip: string | null = null;
@@ -29,7 +36,7 @@ export default class GuestRunner extends TestRunner {
     const { state, reason } = await guest.outcome(nameOf(test));
     if (state === "skipped") test.context.skip(reason);
     if (state === "failed") throw told(reason);
-    if (reason !== "") process.stderr.write(`${test.name}: tried again, since the first time: ${reason}\n`);
+    if (reason !== "") test.meta.retried = reason;
   }
 
   override async onAfterRunSuite(suite: Suite): Promise<void> {
