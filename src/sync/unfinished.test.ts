@@ -54,7 +54,7 @@ async function* snapshots(): AsyncGenerator<Snapshot> {
 
 const large = servicePort("shop/large", {
   clusterIP: "172.30.255.2",
-  endpoints: Array.from({ length: 150_000 }, (_, i) =>
+  endpoints: Array.from({ length: 100_000 }, (_, i) =>
     endpoint(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}:80`),
   ),
 });

@@ -77,7 +77,7 @@ describe.each(cases)("nftables mode, $family, large from $limit slots on", ({ fa
           expect(diff(host, unfold(scratch))).toEqual([]);
         }
       }),
-      { numRuns: 500 * runs },
+      { numRuns: 250 * runs },
     );
   });
 

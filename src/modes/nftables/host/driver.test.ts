@@ -151,13 +151,13 @@ describe("a large ServicePort", () => {
     const { sync, host, driver } = setUp();
     const before = await sync([web(1)]);
     const transactions = host.applied.length;
-    const large = routed([web(1), wide(1, 200_000)], ipv4Settings, before);
+    const large = routed([web(1), wide(1, 100_000)], ipv4Settings, before);
     let asked = 0;
     const first = await driver.sync(large, signal, false, () => asked++ > 0);
     expect(first).toMatchObject({ unfinished: true, refused: [] });
     expect(host.table!.elements.get("service-ips")!.size).toBe(1);
 
-    const news = routed([web(2), wide(1, 200_000)], ipv4Settings, large);
+    const news = routed([web(2), wide(1, 100_000)], ipv4Settings, large);
     const second = await driver.sync({ ...news, changed: new Set([web(2).key]) }, signal, false, () => true);
     expect(second).toMatchObject({ unfinished: true });
     expect(host.table!.spreads.get("endpoints")!.get("172.30.0.10 . tcp . 80")!.backends).toHaveLength(2);
@@ -166,7 +166,7 @@ describe("a large ServicePort", () => {
     expect(diff(host.table, unfold(compile(null, news)))).toEqual([]);
     for (const patch of host.applied.slice(transactions)) expect(countOperations(patch)).toBeLessThan(40_000);
     const elements = host.applied.slice(transactions).reduce((sum, patch) => sum + countOperations(patch), 0);
-    expect(elements).toBeLessThan(200_050);
+    expect(elements).toBeLessThan(100_050);
   });
 });
 
