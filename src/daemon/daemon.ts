@@ -196,7 +196,7 @@ function onceEach(pass: (text: string) => void): (text: string) => void {
 
 /** What is in force, which is not always what was asked for. */
 function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: DaemonOptions, log: Log): boolean {
-  const inForce = [...drivers.values()].every((driver) => driver.owned === true);
+  const inForce = [...drivers.values()].every((driver) => driver.report().tableOwned);
   if (owned && !inForce) {
     const why = new Error("only nftables mode can, on Linux 6.9 and later");
     log.error(why, "The table cannot be owned here: it is plain, and foreign changes are repaired");

@@ -181,7 +181,7 @@ export class Running {
   }
 
   #relays(): Answers["/relays"] {
-    const found = [...this.#parts.drivers].map(([family, driver]) => [family, driver.relays?.()]);
+    const found = [...this.#parts.drivers].map(([family, driver]) => [family, driver.report().relays?.()]);
     return Object.fromEntries(found);
   }
 

@@ -65,9 +65,10 @@ export function telemetryOf(
     },
   );
   observation.metrics.nftablesCleanupFailures.from(() =>
-    [...drivers].flatMap(([family, { cleanUpFailures: value = 0 }]) =>
-      value === 0 ? [] : [{ labels: { ip_family: familyLabels[family] }, value }],
-    ),
+    [...drivers].flatMap(([family, driver]) => {
+      const value = driver.report().cleanupFailures;
+      return value === 0 ? [] : [{ labels: { ip_family: familyLabels[family] }, value }];
+    }),
   );
   for (const family of families) {
     const owned = options.owned === true ? 1 : 0;

@@ -1,20 +1,14 @@
-// What the loop asks of a Mode at work: bring the host to these Routes, and say what that took.
+// What the sync loop needs of a running mode: apply Routes to the host and report what that took.
 import type { Problem } from "../model/problem.ts";
 import type { PortRoutes, Routes } from "../routing/routes.ts";
 import type { OpenRelays } from "./userspace/relays.ts";
 
-/** One Mode at work on one family of one host. It remembers what it has applied, or that it does not know. */
+/** A mode running for one IP family of one host. It holds the state applied last, or that the state is unknown. */
 export type Driver = {
-  /** Whether others are kept from changing what is ours; only nftables mode can. */
-  readonly owned?: boolean;
-  /** Of nftables mode: how often what was no longer used could not be deleted. */
-  readonly cleanUpFailures?: number;
-  /** Of modes that write rules: those it last set out to hold and to write, by table, whatever became of it. */
-  readonly rules?: readonly RuleCount[];
   /**
-   * Brings the host to the Routes, which must be made of those before. Refused objects are set aside, and tried again
-   * when they change or when `retryRefused` says so; throws HostError if nothing could be done. A change that takes
-   * several transactions may be left `unfinished` once `hasNews` returns true.
+   * Applies the Routes, which must derive from the previous ones. Refused objects are left out, and retried when they
+   * change or when `retryRefused` is true; throws HostError if nothing could be applied. A change that takes several
+   * transactions may be left `unfinished` once `hasNews` returns true.
    */
   sync(
     routes: Routes,
@@ -22,18 +16,40 @@ export type Driver = {
     retryRefused?: boolean,
     hasNews?: () => boolean,
   ): Promise<Applied>;
-  /** Compares the host with what was applied last and repairs what differs. */
+  /** Compares the host with the state applied last and repairs differences. */
   verify(signal: AbortSignal): Promise<Verified>;
-  /** Calls back when somebody else changed what is ours, from the first Sync on until the signal aborts. */
+  /** Calls back when another process changed our objects, from the first Sync until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
-  /** What the machine lacks that the mode works without; the same list as long as nothing changed. */
-  readonly lacks?: () => readonly Problem[];
-  /** What this mode cannot serve of a ServicePort, whatever the host can do. */
-  readonly unserved?: (routed: PortRoutes) => readonly Problem[];
-  /** What it has besides rules: sockets of its own that take packets. */
-  readonly relays?: () => OpenRelays;
-  /** An orderly end: rules stay, in a form that any other program can take over. */
+  /** What the mode cannot serve of a ServicePort on any host. */
+  unserved(routed: PortRoutes): readonly Problem[];
+  /** The current state, for metrics, status and records; cheap enough for every Sync. */
+  report(): DriverReport;
+  /** Rules stay, in a form that any other program can take over. */
   close(): Promise<void>;
+};
+
+export type DriverReport = {
+  /** Whether the kernel rejects changes to our table by other processes; only nftables mode can own its table. */
+  readonly tableOwned: boolean;
+  /** How many deletions of unused objects failed; only nftables mode defers deletions. */
+  readonly cleanupFailures: number;
+  /** Rules per table that the last attempt wanted to hold and to write, whether or not it succeeded; only iptables mode. */
+  readonly rules: readonly RuleCount[];
+  /** Features that the host lacks and the mode works without; the same array until it changes. */
+  readonly lacks: readonly Problem[];
+  /** Lists the open relays, which takes time; null: the mode has none. */
+  readonly relays: (() => OpenRelays) | null;
+};
+
+/** The same array for every driver, so that comparing by identity finds no change. */
+export const noProblems: readonly Problem[] = [];
+
+export const emptyReport: DriverReport = {
+  tableOwned: false,
+  cleanupFailures: 0,
+  rules: [],
+  lacks: noProblems,
+  relays: null,
 };
 
 export type Applied = {

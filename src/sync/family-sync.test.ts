@@ -4,7 +4,7 @@ import { ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
 import { keyed } from "../model/keyed.ts";
 import type { ServicePort } from "../model/snapshot.ts";
-import type { Driver, Verified } from "../modes/driver.ts";
+import { type Driver, emptyReport, noProblems, type Verified } from "../modes/driver.ts";
 import { FamilySync } from "./family-sync.ts";
 
 const never = new AbortController().signal;
@@ -81,10 +81,11 @@ function setUp(found: Verified | null = null) {
   const taken = <T>(answer: T) =>
     isRefusing ? Promise.reject(new HostError("unavailable", "nobody is there")) : Promise.resolve(answer);
   const driver: Driver = {
-    rules,
     sync: () => taken({ readBack, operations: 2, bytes: 20, refused: [] }),
     verify: () => taken(found!),
     watch: async () => {},
+    unserved: () => noProblems,
+    report: () => ({ ...emptyReport, rules }),
     close: async () => {},
   };
   let now = 0;

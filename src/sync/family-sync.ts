@@ -5,7 +5,14 @@ import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
-import type { Applied, Driver, Repair, RuleCount, Verified } from "../modes/driver.ts";
+import {
+  type Applied,
+  type Driver,
+  noProblems,
+  type Repair,
+  type RuleCount,
+  type Verified,
+} from "../modes/driver.ts";
 import { conflicts } from "../routing/conflicts.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import type { SyncRecord, Trigger } from "./record.ts";
@@ -18,7 +25,7 @@ export class FamilySync {
   #endpoints = 0;
   /** What each ServicePort asks for and does not get: another one holds it, or the mode cannot serve it. */
   readonly #contested = new Map<PortKey, readonly Problem[]>();
-  #lacks: readonly Problem[] = [];
+  #lacks: readonly Problem[] = noProblems;
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
   /** The look at the host that the next turn began with; null: it begins without. */
@@ -88,7 +95,7 @@ export class FamilySync {
       changedPorts: this.#routes!.changed.size + (begun?.changedPorts ?? 0),
       servicePorts: this.#routes!.ports.size,
       endpoints: this.#endpoints,
-      ...rulesOf(this.#driver.rules, look?.repair.rules),
+      ...rulesOf(this.#driver.report().rules, look?.repair.rules),
     });
     const { operations, bytes } = look?.repair ?? nothing;
     const sum = (applied: Omit<Applied, "refused">) => ({
@@ -136,7 +143,7 @@ export class FamilySync {
     let isChanged = false;
     for (const key of routes.changed) {
       const routed = routes.ports.get(key);
-      const unserved = routed === undefined ? [] : (this.#driver.unserved?.(routed) ?? []);
+      const unserved = routed === undefined ? [] : this.#driver.unserved(routed);
       const found = routed === undefined ? [] : [...conflicts(routes, routed), ...unserved];
       isChanged = this.#contested.delete(key) || found.length > 0 || isChanged;
       if (found.length > 0) this.#contested.set(key, found);
@@ -145,7 +152,7 @@ export class FamilySync {
   }
 
   #lookForLacks(): void {
-    const lacks = this.#driver.lacks?.() ?? this.#lacks;
+    const lacks = this.#driver.report().lacks;
     if (lacks === this.#lacks) return;
     this.#lacks = lacks;
     this.#gatherConflicts();
@@ -179,10 +186,10 @@ function failureOf(error: HostError): SyncRecord["outcome"] {
 
 /** What was written on the way to the record counts, besides what the driver told last. */
 function rulesOf(
-  rules: readonly RuleCount[] | undefined,
+  rules: readonly RuleCount[],
   repaired: readonly RuleCount[] = [],
 ): { readonly rules?: readonly RuleCount[] } {
-  if (rules === undefined) return {};
+  if (rules.length === 0) return {};
   const more = new Map(repaired.map(({ table, written }) => [table, written]));
   return { rules: rules.map((each) => ({ ...each, written: each.written + (more.get(each.table) ?? 0) })) };
 }

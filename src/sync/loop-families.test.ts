@@ -7,7 +7,7 @@ import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Applied, Driver } from "../modes/driver.ts";
+import { type Applied, type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { openLoop } from "./loop.ts";
 
 const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };
@@ -129,6 +129,8 @@ class TestDriver implements Driver {
 
   verify = () => Promise.resolve({ differences: 0 });
   watch = () => Promise.resolve();
+  unserved = () => noProblems;
+  report = () => emptyReport;
   close = () => Promise.resolve();
 }
 

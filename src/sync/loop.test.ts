@@ -9,7 +9,7 @@ import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
-import type { Driver } from "../modes/driver.ts";
+import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { modes } from "../modes/index.ts";
 import { openLoop, type Pace } from "./loop.ts";
 import type { SyncRecord } from "./record.ts";
@@ -280,6 +280,8 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
       onDrift = callback;
       return Promise.resolve();
     },
+    unserved: () => noProblems,
+    report: () => emptyReport,
     close: () => Promise.resolve(),
   };
   const notifier = new Notifier();

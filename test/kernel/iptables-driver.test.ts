@@ -37,8 +37,10 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const first = routed([web, front]);
     const record = await driver.sync(first, never);
     expect(record.readBack).toBe(true);
-    expect(driver.rules!.map(({ held }) => held)).toEqual(driver.rules!.map(({ written }) => written));
-    expect(driver.rules!.map(({ table, held }) => [table, held])).toEqual(
+    expect(driver.report().rules.map(({ held }) => held)).toEqual(
+      driver.report().rules.map(({ written }) => written),
+    );
+    expect(driver.report().rules.map(({ table, held }) => [table, held])).toEqual(
       ["filter", "nat"].map((table) => [
         table,
         here
@@ -58,7 +60,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const { differences, repair } = await driver.verify(never);
     expect(differences).toBeGreaterThan(0);
     expect(repair).toMatchObject({ operations: differences });
-    expect(repair!.rules).toEqual(driver.rules!.map((each) => ({ ...each, written: each.held })));
+    expect(repair!.rules).toEqual(driver.report().rules.map((each) => ({ ...each, written: each.held })));
     const lines = (text: string) => text.split("\n").sort();
     expect(lines(here.run("iptables-save").replaceAll(/ \[\d+:\d+\]|^#.*$/gm, ""))).toEqual(lines(before));
     expect(await driver.verify(never)).toEqual({ differences: 0 });
@@ -257,7 +259,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     const failure = (await driver.sync(routes, never).catch((error: unknown) => error)) as RestoreFailed;
     expect(failure.kind).toBe("unavailable");
     expect(failure.message).toContain("holding the xtables lock");
-    expect(driver.rules!.every(({ held, written }) => held > 0 && written === held)).toBe(true);
+    expect(driver.report().rules.every(({ held, written }) => held > 0 && written === held)).toBe(true);
     const gone = once(holder, "exit");
     holder.kill();
     await gone;

@@ -48,7 +48,7 @@ describe.skipIf(!isRoot)("an owned table", () => {
   };
 
   it("is possible here, or this kernel is told apart", async () => {
-    expect((await driver(true)).owned).toBe(true);
+    expect((await driver(true)).report().tableOwned).toBe(true);
     expect(listing()).toBe("");
   });
 

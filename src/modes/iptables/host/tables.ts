@@ -13,13 +13,21 @@ import { ruleCount, withFragments } from "../../../plan/iptables/plan.ts";
 import type { IptablesPatch, IptablesPlan, PlacedRule, Step } from "../../../plan/iptables/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
 import { Backlog } from "../../backlog.ts";
-import type { Applied, Driver, RuleCount, Verified } from "../../driver.ts";
+import {
+  type Applied,
+  type Driver,
+  type DriverReport,
+  emptyReport,
+  noProblems,
+  type RuleCount,
+  type Verified,
+} from "../../driver.ts";
 
 export type TablesOptions = {
   readonly place: Place;
   /** The mode's Plan; `before` is its Plan of the Routes before, null when everything is to be compiled. */
   readonly compile: (before: IptablesPlan | null, routes: Routes) => IptablesPlan;
-  /** What the machine lacks; see `Driver`. */
+  /** What the host lacks; see `DriverReport`. */
   readonly lacks?: () => readonly Problem[];
   /** Whether what was refused is a part of the rules that `simplify` leaves out. */
   readonly isDispensable?: (error: RestoreFailed) => boolean;
@@ -55,12 +63,12 @@ export class TablesDriver implements Driver {
     this.#options = options;
   }
 
-  get rules(): readonly RuleCount[] {
-    return this.#rules;
+  report(): DriverReport {
+    return { ...emptyReport, rules: this.#rules, lacks: this.#options.lacks?.() ?? noProblems };
   }
 
-  lacks(): readonly Problem[] {
-    return this.#options.lacks?.() ?? nothingLacks;
+  unserved(): readonly Problem[] {
+    return noProblems;
   }
 
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
@@ -165,8 +173,6 @@ export class TablesDriver implements Driver {
     }
   }
 }
-
-const nothingLacks: readonly Problem[] = [];
 
 function isRefused(error: unknown): error is RestoreFailed {
   return error instanceof RestoreFailed && error.kind === "refused";

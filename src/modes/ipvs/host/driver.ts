@@ -6,13 +6,22 @@ import { openIptablesHost } from "../../../host/iptables/host.ts";
 import { type IpvsHost, type LeavingAddresses, openIpvsHost } from "../../../host/ipvs/host.ts";
 import type { Family } from "../../../model/address.ts";
 import type { Clock } from "../../../model/clock.ts";
+import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { adopt } from "../../../plan/ipvs/adopt.ts";
 import { type Change, diff } from "../../../plan/ipvs/diff.ts";
 import { type IpvsPlan, linkName, type OwnedOperation } from "../../../plan/ipvs/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
 import { refusal } from "../../backlog.ts";
-import type { Applied, Driver, Repair, Verified } from "../../driver.ts";
+import {
+  type Applied,
+  type Driver,
+  type DriverReport,
+  emptyReport,
+  noProblems,
+  type Repair,
+  type Verified,
+} from "../../driver.ts";
 import { TablesDriver, type TablesOptions } from "../../iptables/host/tables.ts";
 import { compile, type IpvsOptions } from "../compile.ts";
 import { DrainTracker } from "./drain-tracker.ts";
@@ -97,6 +106,14 @@ export class IpvsDriver implements Driver {
       },
       lost: () => onForeignChange("changes of addresses were missed"),
     };
+  }
+
+  unserved(): readonly Problem[] {
+    return noProblems;
+  }
+
+  report(): DriverReport {
+    return emptyReport;
   }
 
   /** Everything stays: connections go on, and whoever comes next finds the real servers that drain. */

@@ -43,7 +43,7 @@ describe("chains that an old kernel does not let go at once", () => {
     clock.advance(1000);
     await settle();
     expect(Object.keys(chains())).toContain("pick/tcp/3");
-    expect(driver.cleanUpFailures).toBe(1);
+    expect(driver.report().cleanupFailures).toBe(1);
     await host.apply([{ ...busy, kind: "delete elements", items: [item] }]);
     await driver.verify(signal);
     expect(Object.keys(chains())).not.toContain("pick/tcp/3");
@@ -114,7 +114,7 @@ describe("a big load", () => {
     const transactions = host.applied.length;
     const routes = await sync([...big.map((port, i) => less(port, i < 5 ? 2 : 1)), api]);
     expect(host.applied.length).toBe(transactions + 1);
-    expect(driver.cleanUpFailures).toBe(0);
+    expect(driver.report().cleanupFailures).toBe(0);
     expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
   });
 });

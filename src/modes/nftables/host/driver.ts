@@ -7,6 +7,7 @@ import {
   type Written,
 } from "../../../host/nftables/host.ts";
 import type { Clock } from "../../../model/clock.ts";
+import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { after, batches, type Portion, portionSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
@@ -15,7 +16,14 @@ import { takeOver } from "../../../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../../../plan/nftables/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
 import { Backlog } from "../../backlog.ts";
-import type { Applied, Driver, Verified } from "../../driver.ts";
+import {
+  type Applied,
+  type Driver,
+  type DriverReport,
+  emptyReport,
+  noProblems,
+  type Verified,
+} from "../../driver.ts";
 import { compile } from "../compile.ts";
 import { longSourceLists, sourceCheck } from "../sources.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
@@ -28,7 +36,7 @@ export async function openNftables(options: NftablesHostOptions): Promise<Nftabl
 
 export class NftablesDriver implements Driver {
   /** Whether the table belongs to this process alone. */
-  readonly owned: boolean;
+  readonly #owned: boolean;
   readonly #host: TableHost;
   readonly #watch: TableWatch;
   readonly #lingering: DeferredDeletes;
@@ -40,14 +48,18 @@ export class NftablesDriver implements Driver {
   #closing: Promise<void> | null = null;
 
   constructor(host: TableHost, after: Clock["after"] = systemAfter) {
-    this.owned = host.owned;
+    this.#owned = host.owned;
     this.#host = host;
     this.#watch = new TableWatch(host);
     this.#lingering = new DeferredDeletes(host, after);
   }
 
-  get cleanUpFailures(): number {
-    return this.#lingering.failures;
+  report(): DriverReport {
+    return { ...emptyReport, tableOwned: this.#owned, cleanupFailures: this.#lingering.failures };
+  }
+
+  unserved(): readonly Problem[] {
+    return noProblems;
   }
 
   async sync(
@@ -68,7 +80,7 @@ export class NftablesDriver implements Driver {
   async verify(signal: AbortSignal): Promise<Verified> {
     if (this.#applied === null) return { differences: 0 };
     const want = unfold(this.#applied);
-    const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.owned);
+    const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.#owned);
     if (patch.length === 0) return { differences: 0 };
     const repair = await this.#apply(patch, signal);
     this.#applied = settled(this.#applied!, this.#applied!.fragments.keys(), from);
@@ -90,7 +102,7 @@ export class NftablesDriver implements Driver {
   async #close(): Promise<void> {
     this.#lingering.stop();
     try {
-      if (this.owned && this.#want !== null)
+      if (this.#owned && this.#want !== null)
         await this.#handBack(this.#applied ?? without(this.#want, this.#backlog.refused));
     } finally {
       await this.#host.close();
@@ -126,7 +138,7 @@ export class NftablesDriver implements Driver {
     const found = await this.#host.find(table, signal);
     if (found === null)
       return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
-    const { patch, from } = takeOver(found, table, this.owned);
+    const { patch, from } = takeOver(found, table, this.#owned);
     const written = await this.#apply(patch, signal);
     this.#applied = settled(want, want.fragments.keys(), from);
     return { readBack: true, ...written };

@@ -12,10 +12,10 @@ import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { GoneFrontends, isLeftBehind } from "../../../routing/gone-frontends.ts";
 import type { PortRoutes, Routes } from "../../../routing/routes.ts";
-import type { Applied, Driver, Verified } from "../../driver.ts";
+import { type Applied, type Driver, type DriverReport, emptyReport, type Verified } from "../../driver.ts";
 import { TablesDriver } from "../../iptables/host/tables.ts";
 import { compile } from "../compile.ts";
-import { type OpenRelays, unserved } from "../relays.ts";
+import { unserved } from "../relays.ts";
 import { type RelayChange, Relays } from "./relays.ts";
 
 export type UserspaceOptions = {
@@ -96,8 +96,8 @@ export class UserspaceDriver implements Driver {
     return unserved(routed);
   }
 
-  relays(): OpenRelays {
-    return this.#relays.state();
+  report(): DriverReport {
+    return { ...emptyReport, relays: () => this.#relays.state() };
   }
 
   /** Rules stay, as those of kube-proxy did, and lead to closed ports: clients are told at once. */
