@@ -32,7 +32,7 @@ export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): P
   if (locked !== undefined)
     return `cannot set ${locked.file} to ${locked.value}: not permitted here; recreate the pod, so that its init container sets it`;
   try {
-    await modes[next.mode].requires({});
+    await modes[next.mode].check({});
     return null;
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
@@ -41,7 +41,7 @@ export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): P
 }
 
 function targetsOf(config: ValidConfig, { settings }: Resolved): readonly SysctlTarget[] {
-  return [...conntrackTargetsOf(config), ...(modes[config.mode].sysctls?.({ config, settings }) ?? [])];
+  return [...conntrackTargetsOf(config), ...modes[config.mode].sysctls({ config, settings })];
 }
 
 function printTarget({ file, value }: SysctlTarget): string {

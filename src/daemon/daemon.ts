@@ -6,11 +6,12 @@ import type { ResolvedGates } from "../config/gates/gates.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
 import { readLocalAddresses } from "../host/local-addresses.ts";
-import type { SysctlChange } from "../host/sysctl.ts";
 import { isTcpLiberal } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
+import type { SysctlChange } from "../model/sysctl.ts";
 import type { Driver } from "../modes/driver.ts";
-import { type Mode, modes } from "../modes/index.ts";
+import { modes } from "../modes/index.ts";
+import type { Mode } from "../modes/mode.ts";
 import { nothingRemoved } from "../modes/removed.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
@@ -82,7 +83,7 @@ async function cleanUp(log: Log): Promise<number> {
   let code = 0;
   for (const [name, mode] of Object.entries(modes)) {
     try {
-      const removed = await mode.cleanUp({});
+      const removed = await mode.cleanup({ keep: null });
       if (nothingRemoved(removed)) log.info("Nothing to remove", { mode: name });
       else log.info("Removed what the mode had put on this node", { mode: name, ...removed });
     } catch (error) {
@@ -121,7 +122,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
     });
     startUp.opened(source);
     if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
-    const cleared = removeLeftovers(config, log, ([, { ownsFlows = false }]) => ownsFlows, life.signal);
+    const cleared = removeLeftovers(config, log, ([, { conntrack }]) => conntrack === "own", life.signal);
     const patience = spec.kind === "files" ? noTimeouts : kubeProxyTimeouts;
     const waits = startUp.waitsForNode;
     const node = await findNode(source, config, nodeName, startLog, life.signal, waits, patience);
@@ -173,7 +174,7 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
         prepare,
         localAddresses,
         removeLeftovers: () =>
-          removeLeftovers(config, log, ([, { ownsFlows = false }]) => !ownsFlows, life.signal),
+          removeLeftovers(config, log, ([, { conntrack }]) => conntrack === "shared", life.signal),
       },
       log,
     );
@@ -218,14 +219,14 @@ async function removeLeftovers(
   signal: AbortSignal,
 ): Promise<void> {
   const { mode } = config;
-  const { rules: spared } = modes[mode];
+  const keep = modes[mode].keepRules;
   for (const [name, other] of Object.entries(modes).filter(concerns)) {
-    if (name === mode || other.keepDuring?.includes(mode)) continue;
+    if (name === mode || other.keepDuring.includes(mode)) continue;
     try {
-      const left = await (other.release?.() ?? other.cleanUp(spared === undefined ? {} : { spared }));
-      if (left !== "waiting") {
-        if (left !== "done" && !nothingRemoved(left))
-          log.info("Removed what another mode had put on this node", { mode: name, ...left });
+      const removed = await other.release({ keep });
+      if (removed !== "draining") {
+        if (!nothingRemoved(removed))
+          log.info("Removed what another mode had put on this node", { mode: name, ...removed });
         continue;
       }
       log.v(2, "Connections through another mode go on", { mode: name });

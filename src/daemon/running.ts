@@ -11,7 +11,7 @@ import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
-import type { Mode } from "../modes/index.ts";
+import { type Mode, resyncPeriodMs } from "../modes/mode.ts";
 import { LocalhostNodePorts, type LocalhostReport } from "../modes/nftables/host/localhost.ts";
 import { systemClock } from "../observe/clock.ts";
 import { sendWith } from "../observe/events/api.ts";
@@ -111,8 +111,7 @@ export class Running {
     const { source, drivers, settings, localAddresses, mode, nodeName } = this.#parts;
     signal.addEventListener("abort", () => this.#end(0), { once: true });
     await raiseOomScore(config.oomScoreAdj, this.#log);
-    if (mode.deprecation !== undefined)
-      this.#log.error(new Error(mode.deprecation.text), mode.deprecation.reason);
+    if (mode.deprecation !== null) this.#log.error(new Error(mode.deprecation.text), mode.deprecation.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
     this.#observation.countEvents(source);
     this.#observation.serve();
@@ -131,7 +130,7 @@ export class Running {
       pace: () => ({
         minGapMs: milliseconds(settings.config.minSyncPeriod),
         retryMs: milliseconds(settings.config.syncPeriod),
-        resyncMs: mode.resyncMs(settings.config),
+        resyncMs: resyncPeriodMs(mode, settings.config),
       }),
       clock: systemClock,
       afterSync: this.#afterEverySync(signal),
@@ -246,7 +245,7 @@ export class Running {
       this.#observation.events.record("KubeProxyDefaultMode", node, note);
     }
     const { deprecation: notice } = this.#parts.mode;
-    if (notice !== undefined) this.#observation.events.record(notice.reason, node, notice.text);
+    if (notice !== null) this.#observation.events.record(notice.reason, node, notice.text);
   }
 
   /** Another address, other pod networks, or no Node any more: settings made at the start are wrong. */
@@ -280,7 +279,7 @@ export class Running {
     const swept = (sweep: FlowSweep) => this.#logSweep(sweep);
     const sweeper = new FlowSweeper({ clean, clock: systemClock, swept }, signal);
     return (sync) => {
-      if (this.#parts.mode.ownsFlows !== true) sweeper.afterSync(sync);
+      if (this.#parts.mode.conntrack === "shared") sweeper.afterSync(sync);
       if (sync.record.outcome.kind === "ok")
         void this.#localhost.get(sync.record.family)?.update(sync.routes());
     };
@@ -288,7 +287,7 @@ export class Running {
 
   #openLocalhost(): ReadonlyMap<Family, LocalhostNodePorts> {
     const { families, settings } = this.#parts;
-    if (this.#parts.mode.servesLoopback !== true) return new Map();
+    if (!this.#parts.mode.servesLoopback) return new Map();
     const { metrics } = this.#observation;
     const label = (family: Family) => ({ ip_family: familyLabels[family] });
     const report: LocalhostReport = {

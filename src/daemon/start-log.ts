@@ -2,9 +2,9 @@
 import type { ValidConfig } from "../config/config.ts";
 import type { Resolved } from "../config/resolve/resolve.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
-import type { SysctlChange } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
+import type { SysctlChange } from "../model/sysctl.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { DaemonOptions } from "./daemon.ts";

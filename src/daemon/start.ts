@@ -10,7 +10,7 @@ import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import type { SysctlTarget } from "../model/sysctl.ts";
-import type { Mode } from "../modes/index.ts";
+import type { Mode } from "../modes/mode.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";

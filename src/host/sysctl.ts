@@ -1,6 +1,6 @@
 // Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
-import type { SysctlTarget } from "../model/sysctl.ts";
+import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import { HostError } from "./error.ts";
 
 /** Files of the machine; both throw when they cannot. */
@@ -18,16 +18,6 @@ export const systemFiles: SettingFiles = {
 export function isReadOnly(file: string): boolean {
   return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0o200) & 0o222) === 0;
 }
-
-/** What was changed, for the log. */
-export type SysctlChange = {
-  readonly file: string;
-  /** null: the value before could not be read. */
-  readonly from: number | null;
-  readonly to: number;
-  /** Why it is set, where the file name does not explain it. */
-  readonly reason?: string;
-};
 
 /** Applies in order and throws at the first that the machine refuses. */
 export function applySysctls(targets: readonly SysctlTarget[], files: SettingFiles): SysctlChange[] {

@@ -18,7 +18,7 @@ export async function readinessFor(
 ): Promise<Readiness> {
   const blocks: string[] = [];
   try {
-    await modes[to].requires(place);
+    await modes[to].check(place);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     blocks.push(error.message);
@@ -28,7 +28,7 @@ export async function readinessFor(
 }
 
 export function remarksOn(from: ModeName, to: ModeName, read: ReadFile): string[] {
-  return [...(modes[to].missing?.(read) ?? []), ...(modes[from].leftovers?.(read) ?? [])];
+  return [...modes[to].missing(read), ...modes[from].leftovers(read)];
 }
 
 function readHere(path: string): string | null {

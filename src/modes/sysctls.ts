@@ -1,8 +1,8 @@
 // Kernel settings of a mode, in our network namespace or another.
 
 import { run, starter } from "../host/iptables/command.ts";
-import { applySysctls, type SysctlChange, systemFiles } from "../host/sysctl.ts";
-import type { SysctlTarget } from "../model/sysctl.ts";
+import { applySysctls, systemFiles } from "../host/sysctl.ts";
+import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 
 /** Elsewhere only a program that starts there sees the files, and it is not worth asking it first what they hold. */
 export async function setSysctls(

@@ -11,6 +11,7 @@ import type { Problem } from "../model/problem.ts";
 import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { modes } from "../modes/index.ts";
+import { resyncPeriodMs } from "../modes/mode.ts";
 import { openLoop, type Pace } from "./loop.ts";
 import type { SyncRecord } from "./record.ts";
 
@@ -111,7 +112,7 @@ describe("loop", () => {
       const { syncs, run, advance, fail } = setUp({
         minGapMs: milliseconds(periods.minSyncPeriod),
         retryMs: milliseconds(periods.syncPeriod),
-        resyncMs: mode.resyncMs(periods as ValidConfig),
+        resyncMs: resyncPeriodMs(mode, periods as ValidConfig),
       });
       await run()(async ({ change }) => {
         fail(2);

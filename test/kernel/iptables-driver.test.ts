@@ -292,12 +292,12 @@ describe.runIf(isRoot)("the iptables driver", () => {
       "-f",
       "-",
     );
-    await modes.iptables.cleanUp({ netns: here.path });
+    await modes.iptables.cleanup({ netns: here.path, keep: null });
     expect(here.run("iptables-save")).not.toMatch(/KUBE-(SVC|SERVICES|PROXY)/);
     expect(here.run("nft", "list", "tables")).toContain("table ip kube-proxy");
-    await modes.nftables.cleanUp({ netns: here.path });
+    await modes.nftables.cleanup({ netns: here.path, keep: null });
     expect(here.run("nft", "list", "tables")).not.toContain("kube-proxy");
-    await modes.iptables.cleanUp({ netns: here.path });
+    await modes.iptables.cleanup({ netns: here.path, keep: null });
   });
 
   it("10/18 makes its packet counters where the kernel has them", async () => {

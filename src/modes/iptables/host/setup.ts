@@ -9,9 +9,10 @@ import { readCounter } from "../../../host/iptables/counters.ts";
 import { missingGuard } from "../../../host/iptables/guards.ts";
 import { openIptablesHost } from "../../../host/iptables/host.ts";
 import { usableFamilies } from "../../../host/iptables/probe.ts";
-import type { SysctlChange } from "../../../host/sysctl.ts";
 import { type Family, families } from "../../../model/address.ts";
-import type { HostTables, IptablesPatch, RuleSelection } from "../../../plan/iptables/types.ts";
+import type { SysctlChange } from "../../../model/sysctl.ts";
+import type { HostTables, IptablesPatch } from "../../../plan/iptables/types.ts";
+import type { CleanupOptions } from "../../mode.ts";
 import { type Removed, removedRules, sumRemoved } from "../../removed.ts";
 import { setSysctls } from "../../sysctls.ts";
 import { type Counters, counterNames, loopbackGuarding, loopbackGuards } from "../foundation.ts";
@@ -67,11 +68,8 @@ async function guardLoopback(place: Place): Promise<void> {
 }
 
 /** Takes out every rule and chain of ours in every family that has tables; safe to repeat. */
-export async function cleanUpIptables({
-  spared,
-  ...place
-}: Place & { spared?: RuleSelection }): Promise<Removed> {
-  return removeRules(place, (tables) => removal(tables, spared ?? null));
+export async function cleanUpIptables({ keep, ...place }: CleanupOptions): Promise<Removed> {
+  return removeRules(place, (tables) => removal(tables, keep));
 }
 
 /** Applies what `removal` finds to remove in each family that has tables. */

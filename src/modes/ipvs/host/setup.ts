@@ -6,8 +6,8 @@ import { milliseconds } from "../../../config/units/duration.ts";
 import { HostError } from "../../../host/error.ts";
 import { run, type Start, starter } from "../../../host/iptables/command.ts";
 import { type IpvsHost, openIpvsHost } from "../../../host/ipvs/host.ts";
-import type { SysctlChange } from "../../../host/sysctl.ts";
 import { families } from "../../../model/address.ts";
+import type { SysctlChange } from "../../../model/sysctl.ts";
 import { printOperation } from "../../../plan/ipvs/print.ts";
 import type { Operation, VirtualServer } from "../../../plan/ipvs/types.ts";
 import { removeRules } from "../../iptables/host/setup.ts";
@@ -118,15 +118,15 @@ export async function cleanUpIpvs(place: Place): Promise<Removed> {
   return sumRemoved([rules, ...removed]);
 }
 
-/** The same, but connections go on: what they need stays. Gives whether something did, so that one looks again. */
-export async function retreatFromIpvs(place: Place): Promise<"done" | "waiting"> {
-  let isWaiting = false;
+/** The same, but what open connections need stays until they end. */
+export async function releaseIpvs(place: Place): Promise<Removed | "draining"> {
+  let isDraining = false;
   await withHosts(place, async (hosts) => {
     const states = await Promise.all(hosts.map((host) => host.read()));
-    isWaiting = states.some(hasConnections);
-    await removeAll(hosts, states.map(isWaiting ? ipvsRetreat : ipvsRemoval));
+    isDraining = states.some(hasConnections);
+    await removeAll(hosts, states.map(isDraining ? ipvsRetreat : ipvsRemoval));
   });
-  return isWaiting ? "waiting" : "done";
+  return isDraining ? "draining" : {};
 }
 
 /** After the rules, which are counted, with a host for each family; none of it where the mode was never at work. */

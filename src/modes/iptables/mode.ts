@@ -1,0 +1,29 @@
+// The iptables mode: the chains that kube-proxy writes.
+import type { Mode } from "../mode.ts";
+import { iptablesLeaves } from "../remarks.ts";
+import { openIptables } from "./host/driver.ts";
+import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./host/setup.ts";
+import { iptablesSysctls } from "./sysctls.ts";
+
+export const iptables: Mode = {
+  name: "iptables",
+  drift: "watched",
+  conntrack: "shared",
+  noEndpoints: "refused",
+  countsLocal: "ports",
+  servesLoopback: false,
+  deprecation: null,
+  keepRules: null,
+  keepDuring: [],
+
+  families: () => iptablesFamilies("iptables"),
+  check: requireIptables,
+  missing: () => [],
+  leftovers: iptablesLeaves,
+  sysctls: ({ settings }) => iptablesSysctls(settings.ipv4),
+  prepare: (options) => prepareIptables(options.settings.ipv4, options),
+  open: (family, { syncPeriodMs, clock, netns }) =>
+    openIptables({ family, clock, canaryPeriodMs: syncPeriodMs, ...(netns === undefined ? {} : { netns }) }),
+  cleanup: cleanUpIptables,
+  release: cleanUpIptables,
+};

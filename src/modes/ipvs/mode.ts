@@ -1,0 +1,37 @@
+// The ipvs mode: virtual servers of IPVS, IP sets and a few iptables chains.
+import { release as kernelRelease } from "node:os";
+import { iptablesFamilies, requireIptables } from "../iptables/host/setup.ts";
+import type { Mode } from "../mode.ts";
+import { ipvsLacks, ipvsLeaves } from "../remarks.ts";
+import { optionsOf } from "./compile.ts";
+import { jumps, ownChains } from "./foundation.ts";
+import { openIpvs } from "./host/driver.ts";
+import { cleanUpIpvs, prepareIpvs, releaseIpvs } from "./host/setup.ts";
+import { ipvsSysctls } from "./sysctls.ts";
+
+export const ipvs: Mode = {
+  name: "ipvs",
+  // The kernel reports no changes of virtual servers and sets.
+  drift: "polled",
+  conntrack: "shared",
+  noEndpoints: "refused",
+  countsLocal: "services",
+  servesLoopback: false,
+  deprecation: {
+    reason: "IPVSDeprecation",
+    text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
+  },
+  keepRules: { jumps, chains: ownChains },
+  keepDuring: ["iptables"],
+
+  families: () => iptablesFamilies("ipvs"),
+  check: requireIptables,
+  missing: ipvsLacks,
+  leftovers: ipvsLeaves,
+  sysctls: ({ config }) => ipvsSysctls(config.ipvs.strictARP, kernelRelease()),
+  prepare: ({ config, ...options }) => prepareIpvs(config, options),
+  open: (family, { config, clock, netns }) =>
+    openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
+  cleanup: cleanUpIpvs,
+  release: releaseIpvs,
+};

@@ -1,0 +1,85 @@
+// The one value that describes a mode: what it does to packets, and how it is checked, opened and removed.
+import type { ValidConfig } from "../config/config.ts";
+import type { ModeName } from "../config/modes.ts";
+import type { FamilySettings } from "../config/resolve/settings.ts";
+import { milliseconds } from "../config/units/duration.ts";
+import type { Family } from "../model/address.ts";
+import type { Clock } from "../model/clock.ts";
+import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
+import type { RuleSelection } from "../plan/iptables/types.ts";
+import type { Driver } from "./driver.ts";
+import type { ReadFile } from "./remarks.ts";
+import type { Removed } from "./removed.ts";
+
+export type Mode = {
+  readonly name: ModeName;
+  /**
+   * How changes by other processes are found. watched: the kernel reports them, or a canary chain does. polled: the host
+   * is compared with the Plan every `syncPeriod`.
+   */
+  readonly drift: "watched" | "polled";
+  /** own: connections end at sockets of the mode, which deletes their stale conntrack entries itself. */
+  readonly conntrack: "shared" | "own";
+  /** What a client of a Service without endpoints meets. */
+  readonly noEndpoints: "refused" | "closed";
+  /** What is counted where it has endpoints, but none on this node: as kube-proxy counts in this mode. */
+  readonly countsLocal: "ports" | "services";
+  /** Whether listeners of our own serve NodePorts on loopback, if the feature gate is on. */
+  readonly servesLoopback: boolean;
+  /** Logged at every start, and recorded as an Event of the Node. */
+  readonly deprecation: Deprecation | null;
+  /** Rules that the cleanup of other modes must keep while this mode is running. */
+  readonly keepRules: RuleSelection | null;
+  /** Modes during which this one is not cleaned up, because its connections would break. */
+  readonly keepDuring: readonly ModeName[];
+
+  /** IP families that this host supports. */
+  families(): Promise<readonly Family[]>;
+  /** Throws HostError if the mode cannot run here; changes nothing. */
+  check(at: Netns): Promise<void>;
+  /** What this host lacks that an operator can provide. */
+  missing(read: ReadFile): readonly string[];
+  /** What the mode leaves on this host besides rules. */
+  leftovers(read: ReadFile): readonly string[];
+  /** Kernel settings that `prepare` writes. */
+  sysctls(options: Pick<ModeOptions, "config" | "settings">): readonly SysctlTarget[];
+  /** Checks and privileged preparations; throws HostError if the mode cannot run here. */
+  prepare(options: ModeOptions): Promise<void>;
+  open(family: Family, options: ModeOptions): Promise<Driver>;
+  /** Removes everything the mode has put on the host, and counts it; safe to repeat. Throws HostError. */
+  cleanup(options: CleanupOptions): Promise<Removed>;
+  /** The same while another mode is running, without breaking connections; draining: some remain, call it again later. */
+  release(options: CleanupOptions): Promise<Removed | "draining">;
+};
+
+/** The network namespace to use; the current one when absent. */
+export type Netns = { readonly netns?: string };
+
+export type CleanupOptions = Netns & { readonly keep: RuleSelection | null };
+
+type Deprecation = { readonly reason: "IPVSDeprecation"; readonly text: string };
+
+export type ModeOptions = Netns & {
+  /** The configuration at start. */
+  readonly config: ValidConfig;
+  readonly families: readonly Family[];
+  /** The current `syncPeriod`: it may change while the mode is running. */
+  readonly syncPeriodMs: () => number;
+  /** The settings at start. */
+  readonly settings: Readonly<Record<Family, FamilySettings>>;
+  readonly clock: Clock;
+  /** nftables: the kernel rejects changes of the table by other processes. */
+  readonly owned?: boolean;
+  /** Receives failures that do not stop the mode. */
+  readonly tell?: (what: string) => void;
+  /** Called for every kernel setting that was written. */
+  readonly sysctlChanged?: (change: SysctlChange) => void;
+};
+
+const hourMs = 3_600_000;
+
+/** The longest time between two Syncs. */
+export function resyncPeriodMs({ drift }: Pick<Mode, "drift">, config: ValidConfig): number {
+  const period = drift === "watched" ? hourMs : milliseconds(config.syncPeriod);
+  return Math.max(period, milliseconds(config.minSyncPeriod));
+}

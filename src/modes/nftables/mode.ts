@@ -1,0 +1,36 @@
+// The nftables mode: one table per IP family, with verdict maps.
+import { cleanUpNftables, nftablesFamilies, requireNftables } from "../../host/nftables/support.ts";
+import { nftFamilyOf } from "../../plan/nftables/types.ts";
+import type { Mode, Netns } from "../mode.ts";
+import { openNftables } from "./host/driver.ts";
+
+export const nftables: Mode = {
+  name: "nftables",
+  drift: "watched",
+  conntrack: "shared",
+  noEndpoints: "refused",
+  countsLocal: "ports",
+  servesLoopback: true,
+  deprecation: null,
+  keepRules: null,
+  keepDuring: [],
+
+  families: nftablesFamilies,
+  check: async (at) => requireNftables({ ...at, families: await nftablesFamilies() }),
+  missing: () => [],
+  leftovers: () => [],
+  sysctls: () => [],
+  prepare: requireNftables,
+  open: (family, { netns, owned }) =>
+    openNftables({
+      family: nftFamilyOf(family),
+      ...(netns === undefined ? {} : { netns }),
+      ...(owned === undefined ? {} : { owned }),
+    }),
+  cleanup: removeTables,
+  release: removeTables,
+};
+
+async function removeTables(at: Netns) {
+  return { tables: await cleanUpNftables(at) };
+}

@@ -1,0 +1,42 @@
+// The userspace mode: iptables rules lead to relays in this process.
+import { milliseconds } from "../../config/units/duration.ts";
+import { parsePortRange } from "../../config/units/port-range.ts";
+import { iptablesFamilies, requireIptables } from "../iptables/host/setup.ts";
+import type { Mode } from "../mode.ts";
+import { openUserspace } from "./host/driver.ts";
+import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
+
+/** The kernel's default timeout of a UDP flow without replies. */
+const defaultUdpIdleMs = 30_000;
+
+export const userspace: Mode = {
+  name: "userspace",
+  // The rules include no canary chain.
+  drift: "polled",
+  conntrack: "own",
+  noEndpoints: "closed",
+  countsLocal: "ports",
+  servesLoopback: false,
+  deprecation: null,
+  keepRules: null,
+  keepDuring: [],
+
+  families: () => iptablesFamilies("userspace"),
+  check: requireIptables,
+  missing: () => [],
+  leftovers: () => [],
+  sysctls: () => [],
+  prepare: async ({ config }) => mustNotBindLoopback(config.bindAddress),
+  open: (family, { config, clock }) => {
+    const range = parsePortRange(config.portRange);
+    return openUserspace({
+      family,
+      clock,
+      bind: bindAddressOf(family, config.bindAddress),
+      portRange: range.ok ? range.value : null,
+      udpIdleMs: milliseconds(config.conntrack.udpTimeout) || defaultUdpIdleMs,
+    });
+  },
+  cleanup: cleanUpUserspace,
+  release: cleanUpUserspace,
+};
