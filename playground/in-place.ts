@@ -3,10 +3,11 @@
 import type { ModeName } from "../src/config/modes.ts";
 import { defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
 import { readAddresses } from "../src/host/netlink/route.ts";
+import { differences } from "../src/inspect/differences.ts";
 import { namespaceName, namespacePath } from "../src/inspect/playgrounds.ts";
 import type { Family } from "../src/model/address.ts";
 import type { Snapshot } from "../src/model/snapshot.ts";
-import { differences } from "../src/modes/differences.ts";
+import { modes } from "../src/modes/index.ts";
 import { ask } from "../src/observe/status/client.ts";
 
 export async function isInPlace(
@@ -15,8 +16,8 @@ export async function isInPlace(
   snapshot: Snapshot,
   statusSocket: string,
 ): Promise<boolean> {
-  const place = { netns: namespacePath(namespaceName(node)) };
-  const found = await readAddresses(place);
+  const at = { netns: namespacePath(namespaceName(node)) };
+  const found = await readAddresses(at);
   const local = (family: Family) =>
     found
       .filter((each) => each.family === family)
@@ -25,8 +26,9 @@ export async function isInPlace(
   const localAddresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
   // A daemon that is away has none.
   const relays = () => ask(statusSocket, "/relays").catch(() => ({}));
-  const wanted = { mode, config: defaultConfig(mode), relays };
-  const routes = nodeRoutes(snapshot, node, wanted.config, { localAddresses });
+  const config = defaultConfig(mode);
+  const routes = nodeRoutes(snapshot, node, config, { localAddresses });
   const routesOf = (family: Family) => Promise.resolve(routes[family]);
-  return (await differences(routesOf, wanted, place, new AbortController().signal)).length === 0;
+  const { signal } = new AbortController();
+  return (await differences(modes[mode], { at, routes: routesOf, config, relays, signal })).length === 0;
 }

@@ -25,7 +25,7 @@ const layers: readonly Layer[] = [
   { name: "plan", files: /^src\/plan\//, pure: true, imports: ["model"] },
   {
     name: "modes/host",
-    files: /^src\/modes\/(\w+\/(host\/|mode\.ts)|index\.ts|differences\.ts|sysctls\.ts)/,
+    files: /^src\/modes\/(\w+\/(host\/|mode\.ts)|index\.ts|sysctls\.ts)/,
     pure: false,
     imports: ["model", "config", "routing", "plan", "modes", "host"],
   },

@@ -7,9 +7,11 @@ import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import type { RuleSelection } from "../plan/iptables/types.ts";
+import type { Routes } from "../routing/routes.ts";
 import type { Driver } from "./driver.ts";
 import type { ReadFile } from "./remarks.ts";
 import type { Removed } from "./removed.ts";
+import type { OpenRelays } from "./userspace/relays.ts";
 
 export type Mode = {
   readonly name: ModeName;
@@ -46,6 +48,8 @@ export type Mode = {
   /** Checks and privileged preparations; throws HostError if the mode cannot run here. */
   prepare(options: ModeOptions): Promise<void>;
   open(family: Family, options: ModeOptions): Promise<Driver>;
+  /** How the host differs from what it should hold, one line per difference; changes nothing. */
+  differences(query: HostQuery): Promise<readonly string[]>;
   /** Removes everything the mode has put on the host, and counts it; safe to repeat. Throws HostError. */
   cleanup(options: CleanupOptions): Promise<Removed>;
   /** The same while another mode is running, without breaking connections; draining: some remain, call it again later. */
@@ -54,6 +58,18 @@ export type Mode = {
 
 /** The network namespace to use; the current one when absent. */
 export type Netns = { readonly netns?: string };
+
+/** A host to compare with the state it should hold. */
+export type HostQuery = {
+  readonly at: Netns;
+  readonly family: Family;
+  /** A function, so that the host can be read while the Routes are being made. */
+  readonly routes: () => Promise<Routes>;
+  readonly config: Pick<ValidConfig, "ipvs" | "bindAddress">;
+  /** Asks the daemon of that host for its relays. */
+  readonly relays: () => Promise<Readonly<Partial<Record<Family, OpenRelays>>>>;
+  readonly signal: AbortSignal;
+};
 
 export type CleanupOptions = Netns & { readonly keep: RuleSelection | null };
 

@@ -1,6 +1,7 @@
 // `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
 
 import { compareRoutes, printComparison } from "../../explain/compare.ts";
+import { differences } from "../../inspect/differences.ts";
 import {
   askRelays,
   fileProblems,
@@ -18,7 +19,7 @@ import {
 } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import type { Family } from "../../model/address.ts";
-import { differences } from "../../modes/differences.ts";
+import { modes } from "../../modes/index.ts";
 import { readArguments } from "../arguments.ts";
 import { outputOf } from "../output.ts";
 import { withUsageErrors } from "../usage-error.ts";
@@ -69,8 +70,9 @@ export function diff(argv: readonly string[], world: CommandWorld, signal: Abort
       let seen: Promise<NodeView> | undefined;
       const see = () => (seen ??= loadNode(look, signal, live));
       const routes = async (family: Family) => (await see()).routes[family];
-      const wanted = { mode: look.config.mode, config: look.config, relays: () => askRelays(look) };
-      const lines = await differences(routes, wanted, placeOf(look), signal, look.families);
+      const { config } = look;
+      const query = { at: placeOf(look), routes, config, relays: () => askRelays(look), signal };
+      const lines = await differences(modes[config.mode], query, look.families);
       world.stderr(await unknownNode(await see()));
       if (output === "json")
         world.stdout(

@@ -1,6 +1,7 @@
 // The iptables mode: the chains that kube-proxy writes.
 import type { Mode } from "../mode.ts";
 import { iptablesLeaves } from "../remarks.ts";
+import { iptablesDifferences } from "./host/differences.ts";
 import { openIptables } from "./host/driver.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./host/setup.ts";
 import { iptablesSysctls } from "./sysctls.ts";
@@ -24,6 +25,7 @@ export const iptables: Mode = {
   prepare: (options) => prepareIptables(options.settings.ipv4, options),
   open: (family, { syncPeriodMs, clock, netns }) =>
     openIptables({ family, clock, canaryPeriodMs: syncPeriodMs, ...(netns === undefined ? {} : { netns }) }),
+  differences: iptablesDifferences,
   cleanup: cleanUpIptables,
   release: cleanUpIptables,
 };

@@ -5,6 +5,7 @@ import type { Mode } from "../mode.ts";
 import { ipvsLacks, ipvsLeaves } from "../remarks.ts";
 import { optionsOf } from "./compile.ts";
 import { jumps, ownChains } from "./foundation.ts";
+import { ipvsDifferences } from "./host/differences.ts";
 import { openIpvs } from "./host/driver.ts";
 import { cleanUpIpvs, prepareIpvs, releaseIpvs } from "./host/setup.ts";
 import { ipvsSysctls } from "./sysctls.ts";
@@ -32,6 +33,7 @@ export const ipvs: Mode = {
   prepare: ({ config, ...options }) => prepareIpvs(config, options),
   open: (family, { config, clock, netns }) =>
     openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
+  differences: ipvsDifferences,
   cleanup: cleanUpIpvs,
   release: releaseIpvs,
 };

@@ -2,6 +2,7 @@
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../../host/nftables/support.ts";
 import { nftFamilyOf } from "../../plan/nftables/types.ts";
 import type { Mode, Netns } from "../mode.ts";
+import { nftablesDifferences } from "./host/differences.ts";
 import { openNftables } from "./host/driver.ts";
 
 export const nftables: Mode = {
@@ -27,6 +28,7 @@ export const nftables: Mode = {
       ...(netns === undefined ? {} : { netns }),
       ...(owned === undefined ? {} : { owned }),
     }),
+  differences: nftablesDifferences,
   cleanup: removeTables,
   release: removeTables,
 };

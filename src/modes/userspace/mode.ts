@@ -3,8 +3,10 @@ import { milliseconds } from "../../config/units/duration.ts";
 import { parsePortRange } from "../../config/units/port-range.ts";
 import { iptablesFamilies, requireIptables } from "../iptables/host/setup.ts";
 import type { Mode } from "../mode.ts";
+import { bindAddressOf } from "./bind-address.ts";
+import { userspaceDifferences } from "./host/differences.ts";
 import { openUserspace } from "./host/driver.ts";
-import { bindAddressOf, cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
+import { cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
 
 /** The kernel's default timeout of a UDP flow without replies. */
 const defaultUdpIdleMs = 30_000;
@@ -37,6 +39,7 @@ export const userspace: Mode = {
       udpIdleMs: milliseconds(config.conntrack.udpTimeout) || defaultUdpIdleMs,
     });
   },
+  differences: userspaceDifferences,
   cleanup: cleanUpUserspace,
   release: cleanUpUserspace,
 };

@@ -24,8 +24,9 @@ import type { Problem } from "../../../model/problem.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
 import { conflicts } from "../../../routing/conflicts.ts";
 import type { Routes } from "../../../routing/routes.ts";
+import { bindAddressOf } from "../bind-address.ts";
 import { Relays } from "./relays.ts";
-import { bindAddressOf, mustNotBindLoopback } from "./setup.ts";
+import { mustNotBindLoopback } from "./setup.ts";
 
 /** Relays of one family, and the Routes they follow. */
 class Bench {

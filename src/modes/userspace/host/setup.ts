@@ -1,6 +1,6 @@
 // What userspace mode needs of a machine before it starts, and how every trace of it is removed.
 import { HostError } from "../../../host/error.ts";
-import { type Address, type Family, familyOf, isLoopback } from "../../../model/address.ts";
+import { type Address, isLoopback } from "../../../model/address.ts";
 import { removeRules } from "../../iptables/host/setup.ts";
 import type { Removed } from "../../removed.ts";
 import { removal } from "../removal.ts";
@@ -8,12 +8,6 @@ import { removal } from "../removal.ts";
 /** Relays on loopback could not be reached through redirected packets. In the words of kube-proxy v1.25. */
 export function mustNotBindLoopback(bindAddress: Address): void {
   if (isLoopback(bindAddress)) throw new HostError("unavailable", "cannot proxy on localhost");
-}
-
-/** The address that relays of a family listen on; null: every address. */
-export function bindAddressOf(family: Family, bindAddress: Address): Address | null {
-  const isZero = bindAddress === "0.0.0.0" || bindAddress === "::";
-  return isZero || familyOf(bindAddress) !== family ? null : bindAddress;
 }
 
 /** Takes out the six chains and their jumps in every family that has tables; safe to repeat. */
