@@ -35,6 +35,9 @@ export type Mode = {
   /** Modes during which this one is not cleaned up, because its connections would break. */
   readonly keepDuring: readonly ModeName[];
 
+  /** What the mode would write for these Routes, without a host. */
+  preview(routes: Routes, config: ValidConfig): Preview;
+
   /** IP families that this host supports. */
   families(): Promise<readonly Family[]>;
   /** Throws HostError if the mode cannot run here; changes nothing. */
@@ -55,6 +58,9 @@ export type Mode = {
   /** The same while another mode is running, without breaking connections; draining: some remain, call it again later. */
   release(options: CleanupOptions): Promise<Removed | "draining">;
 };
+
+/** Functions, because printing a large cluster takes time. */
+export type Preview = { readonly text: () => string; readonly json: () => unknown };
 
 /** The network namespace to use; the current one when absent. */
 export type Netns = { readonly netns?: string };

@@ -12,15 +12,16 @@ import {
   unknownNode,
   unreadable,
 } from "../../inspect/target.ts";
+import { modeNames } from "../../inspect/target-config.ts";
 import { alternatives, UsageError } from "../../inspect/usage-error.ts";
-import { families } from "../../model/address.ts";
+import { type Family, families } from "../../model/address.ts";
 import { printProblem } from "../../model/problem.ts";
+import { modes } from "../../modes/index.ts";
 import { printRoutes } from "../../routing/print.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { readArguments } from "../arguments.ts";
 import { withUsageErrors } from "../usage-error.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
-import { renderedBy } from "./rendered.ts";
 
 export const renderHelp = `turnout render: what would be on a node, without touching anything
 
@@ -51,7 +52,7 @@ export function render(argv: readonly string[], world: CommandWorld, signal: Abo
     if (words[0] !== undefined) throw new UsageError(cannotUse(words[0]));
     const wanted = given.o ?? given.output ?? given.mode ?? "routes";
     checkOutput(wanted);
-    const mode = wanted in renderedBy ? wanted : given.mode;
+    const mode = (modeNames as readonly string[]).includes(wanted) ? wanted : given.mode;
     const look = await resolveTarget({ given: mode === undefined ? given : { ...given, mode }, on }, world);
     const seen = await loadNode(look, signal);
     const [broken] = unreadable(seen);
@@ -72,7 +73,7 @@ function cannotUse(word: string): string {
 }
 
 function outputs(): string[] {
-  return ["routes", "json", ...Object.keys(renderedBy)];
+  return ["routes", "json", ...modeNames];
 }
 
 function checkOutput(output: string): void {
@@ -85,11 +86,11 @@ function printAs(output: string, { routes, look: { config } }: NodeView, isModeG
     const told = new Set<string>();
     return families.map((family) => `# ${family}\n${printRoutes(routes[family], told)}`).join("\n");
   }
-  const rendered = (family: (typeof families)[number]) => renderedBy[config.mode](routes[family], config);
-  if (output !== "json") return families.map((family) => rendered(family).text()).join("\n");
+  const preview = (family: Family) => modes[config.mode].preview(routes[family], config);
+  if (output !== "json") return families.map((family) => preview(family).text()).join("\n");
   const data = families.map((family) => [
     family,
-    isModeGiven ? rendered(family).data() : jsonRoutes(routes[family]),
+    isModeGiven ? preview(family).json() : jsonRoutes(routes[family]),
   ]);
   return `${JSON.stringify(Object.fromEntries(data), null, 2)}\n`;
 }

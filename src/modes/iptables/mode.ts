@@ -4,6 +4,7 @@ import { iptablesLeaves } from "../remarks.ts";
 import { iptablesDifferences } from "./host/differences.ts";
 import { openIptables } from "./host/driver.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./host/setup.ts";
+import { previewIptables } from "./preview.ts";
 import { iptablesSysctls } from "./sysctls.ts";
 
 export const iptables: Mode = {
@@ -17,6 +18,7 @@ export const iptables: Mode = {
   keepRules: null,
   keepDuring: [],
 
+  preview: previewIptables,
   families: () => iptablesFamilies("iptables"),
   check: requireIptables,
   missing: () => [],

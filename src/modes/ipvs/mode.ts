@@ -8,6 +8,7 @@ import { jumps, ownChains } from "./foundation.ts";
 import { ipvsDifferences } from "./host/differences.ts";
 import { openIpvs } from "./host/driver.ts";
 import { cleanUpIpvs, prepareIpvs, releaseIpvs } from "./host/setup.ts";
+import { previewIpvs } from "./preview.ts";
 import { ipvsSysctls } from "./sysctls.ts";
 
 export const ipvs: Mode = {
@@ -25,6 +26,7 @@ export const ipvs: Mode = {
   keepRules: { jumps, chains: ownChains },
   keepDuring: ["iptables"],
 
+  preview: previewIpvs,
   families: () => iptablesFamilies("ipvs"),
   check: requireIptables,
   missing: ipvsLacks,

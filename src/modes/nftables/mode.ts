@@ -4,6 +4,7 @@ import { nftFamilyOf } from "../../plan/nftables/types.ts";
 import type { Mode, Netns } from "../mode.ts";
 import { nftablesDifferences } from "./host/differences.ts";
 import { openNftables } from "./host/driver.ts";
+import { previewNftables } from "./preview.ts";
 
 export const nftables: Mode = {
   name: "nftables",
@@ -16,6 +17,7 @@ export const nftables: Mode = {
   keepRules: null,
   keepDuring: [],
 
+  preview: previewNftables,
   families: nftablesFamilies,
   check: async (at) => requireNftables({ ...at, families: await nftablesFamilies() }),
   missing: () => [],

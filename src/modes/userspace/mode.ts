@@ -7,6 +7,7 @@ import { bindAddressOf } from "./bind-address.ts";
 import { userspaceDifferences } from "./host/differences.ts";
 import { openUserspace } from "./host/driver.ts";
 import { cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
+import { previewUserspace } from "./preview.ts";
 
 /** The kernel's default timeout of a UDP flow without replies. */
 const defaultUdpIdleMs = 30_000;
@@ -23,6 +24,7 @@ export const userspace: Mode = {
   keepRules: null,
   keepDuring: [],
 
+  preview: previewUserspace,
   families: () => iptablesFamilies("userspace"),
   check: requireIptables,
   missing: () => [],
