@@ -7,11 +7,13 @@ import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import type { RuleSelection } from "../plan/iptables/types.ts";
+import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Driver } from "./driver.ts";
 import type { ReadFile } from "./remarks.ts";
 import type { Removed } from "./removed.ts";
 import type { OpenRelays } from "./userspace/relays.ts";
+import type { RelayedWalk } from "./userspace/walk.ts";
 
 export type Mode = {
   readonly name: ModeName;
@@ -53,6 +55,8 @@ export type Mode = {
   open(family: Family, options: ModeOptions): Promise<Driver>;
   /** How the host differs from what it should hold, one line per difference; changes nothing. */
   differences(query: HostQuery): Promise<readonly string[]>;
+  /** Every path a new packet can take through the Plan, and through what the host holds. */
+  walkHost(query: HostQuery, packet: Packet): Promise<HostWalks>;
   /** Removes everything the mode has put on the host, and counts it; safe to repeat. Throws HostError. */
   cleanup(options: CleanupOptions): Promise<Removed>;
   /** The same while another mode is running, without breaking connections; draining: some remain, call it again later. */
@@ -75,6 +79,15 @@ export type HostQuery = {
   /** Asks the daemon of that host for its relays. */
   readonly relays: () => Promise<Readonly<Partial<Record<Family, OpenRelays>>>>;
   readonly signal: AbortSignal;
+};
+
+/** Both at once, because the host is read with the help of the Plan. */
+export type HostWalks = { readonly wanted: readonly Walk[]; readonly found: readonly Walk[] };
+
+export type Walk = {
+  readonly outcome: RelayedWalk["outcome"];
+  /** The rules and elements that matched. */
+  readonly steps: readonly string[];
 };
 
 export type CleanupOptions = Netns & { readonly keep: RuleSelection | null };

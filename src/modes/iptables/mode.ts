@@ -4,6 +4,7 @@ import { iptablesLeaves } from "../remarks.ts";
 import { iptablesDifferences } from "./host/differences.ts";
 import { openIptables } from "./host/driver.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./host/setup.ts";
+import { walkIptablesHost } from "./host/walk.ts";
 import { previewIptables } from "./preview.ts";
 import { iptablesSysctls } from "./sysctls.ts";
 
@@ -28,6 +29,7 @@ export const iptables: Mode = {
   open: (family, { syncPeriodMs, clock, netns }) =>
     openIptables({ family, clock, canaryPeriodMs: syncPeriodMs, ...(netns === undefined ? {} : { netns }) }),
   differences: iptablesDifferences,
+  walkHost: walkIptablesHost,
   cleanup: cleanUpIptables,
   release: cleanUpIptables,
 };

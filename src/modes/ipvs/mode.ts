@@ -8,6 +8,7 @@ import { jumps, ownChains } from "./foundation.ts";
 import { ipvsDifferences } from "./host/differences.ts";
 import { openIpvs } from "./host/driver.ts";
 import { cleanUpIpvs, prepareIpvs, releaseIpvs } from "./host/setup.ts";
+import { walkIpvsHost } from "./host/walk.ts";
 import { previewIpvs } from "./preview.ts";
 import { ipvsSysctls } from "./sysctls.ts";
 
@@ -36,6 +37,7 @@ export const ipvs: Mode = {
   open: (family, { config, clock, netns }) =>
     openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
   differences: ipvsDifferences,
+  walkHost: walkIpvsHost,
   cleanup: cleanUpIpvs,
   release: releaseIpvs,
 };

@@ -4,6 +4,7 @@ import { nftFamilyOf } from "../../plan/nftables/types.ts";
 import type { Mode, Netns } from "../mode.ts";
 import { nftablesDifferences } from "./host/differences.ts";
 import { openNftables } from "./host/driver.ts";
+import { walkNftablesHost } from "./host/walk.ts";
 import { previewNftables } from "./preview.ts";
 
 export const nftables: Mode = {
@@ -31,6 +32,7 @@ export const nftables: Mode = {
       ...(owned === undefined ? {} : { owned }),
     }),
   differences: nftablesDifferences,
+  walkHost: walkNftablesHost,
   cleanup: removeTables,
   release: removeTables,
 };

@@ -7,6 +7,7 @@ import { bindAddressOf } from "./bind-address.ts";
 import { userspaceDifferences } from "./host/differences.ts";
 import { openUserspace } from "./host/driver.ts";
 import { cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
+import { walkUserspaceHost } from "./host/walk.ts";
 import { previewUserspace } from "./preview.ts";
 
 /** The kernel's default timeout of a UDP flow without replies. */
@@ -42,6 +43,7 @@ export const userspace: Mode = {
     });
   },
   differences: userspaceDifferences,
+  walkHost: walkUserspaceHost,
   cleanup: cleanUpUserspace,
   release: cleanUpUserspace,
 };
