@@ -1,5 +1,5 @@
-// The gate before every commit: types, lint, format, dead code, fast tests. Stops at the first red step.
-// usage: check.mjs [--without-tests]   for whoever runs all tests next
+// The gate before every commit: types, lint, format, words, dead code, fast tests. Stops at the first red step.
+// usage: check.mjs [--without-tests]   when all tests run next
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
@@ -11,6 +11,7 @@ const steps = [
   ["types", node, [bin("tsc"), "--noEmit"]],
   ["format and lint", node, [bin("biome"), "ci", "--log-level=warn", "--diagnostic-level=warn", "."]],
   ["lint with types", node, [bin("oxlint"), "--type-aware", "--quiet"]],
+  ["words", node, [join(root, "scripts/words.mjs")]],
   ["dead code", node, [bin("knip"), "--no-progress"]],
   ["build", node, [join(root, "scripts/build.mjs")]],
   ...(process.argv.includes("--without-tests")
