@@ -14,7 +14,7 @@ import type { Mode } from "../modes/mode.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Source } from "../sources/source.ts";
-import { type NodeTimeouts, type TellWait, waitForNode } from "../sources/wait-for-node.ts";
+import { type NodeTimeouts, type ReportWait, waitForNode } from "../sources/wait-for-node.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import { logNode, logSettings, logSysctl } from "./start-log.ts";
 
@@ -28,7 +28,7 @@ export async function findNode(
   nodeName: string,
   log: Log,
   signal: AbortSignal,
-  tell: TellWait,
+  tell: ReportWait,
   patience: NodeTimeouts,
 ): Promise<ClusterNode | null> {
   const needs = { podCIDRs: config.detectLocalMode === "NodeCIDR" };

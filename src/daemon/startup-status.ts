@@ -7,7 +7,7 @@ import type { Answering } from "../observe/status/socket.ts";
 import { keepStatus, networkNamespace, type StatusFacts, type Wait } from "../observe/status/status.ts";
 import { type SourceSpec, sourceText } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
-import type { TellWait } from "../sources/wait-for-node.ts";
+import type { ReportWait } from "../sources/wait-for-node.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import { logWait } from "./start-log.ts";
 
@@ -46,10 +46,10 @@ export class StartUpStatus {
     this.#source = source;
   }
 
-  readonly waitsForNode: TellWait = (what, withinMs) => {
+  readonly waitsForNode: ReportWait = (what, withinMs) => {
     const node = `Node ${quoted(this.facts.node)}`;
     const texts = {
-      "any word": `the first answer about ${node} from ${this.facts.source}`,
+      node: `the first answer about ${node} from ${this.facts.source}`,
       addresses: `${node} to exist and have an address`,
       podCIDRs: `podCIDRs of ${node}`,
     };

@@ -1,4 +1,4 @@
-// Looking once at a cluster that is not there.
+// The first Snapshot of a cluster that does not respond.
 import { afterEach, expect, it, vi } from "vitest";
 import { fastClock } from "../../test/support/fast-clock.ts";
 import { systemClock } from "../observe/clock.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
 const look = (source: string) =>
   firstSnapshot(parseSourceSpec(source, "test"), "node-a", fastClock(100), new AbortController().signal);
 
-it("gives up after a while, and says why", async () => {
+it("times out with the cause", async () => {
   await expect(look("http://127.0.0.1:1")).rejects.toThrow(SourceError);
   await expect(look("http://127.0.0.1:1")).rejects.toThrow(/Cannot read the cluster: .*ECONNREFUSED/);
 });

@@ -1,4 +1,4 @@
-// The first Snapshot of a Source: for commands that look once and go.
+// The first Snapshot of a Source: for commands that read the cluster once.
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Disk, hastyDisk } from "./files/disk.ts";
@@ -8,12 +8,12 @@ import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
 import { SourceError, type SourceStatus } from "./source.ts";
 import { realWorld } from "./world.ts";
 
-/** A cluster that is merely slow has answered by then. */
+/** A slow cluster has responded by then. */
 const timeoutMs = 20_000;
-/** One that refuses us is asked no longer than this. */
+/** Time limit for a cluster that refuses our requests. */
 const insistenceMs = 4_000;
 
-/** Throws CannotReach when the cluster does not answer. */
+/** Throws SourceError when the cluster does not respond. */
 export async function firstSnapshot(
   spec: SourceSpec,
   nodeName: string,
@@ -28,7 +28,7 @@ export async function firstSnapshot(
     clock.after(timeoutMs, () => life.abort());
     clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort());
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;
-    throw new SourceError(`Cannot read the cluster: ${reasonIn(source.status()) ?? "it said nothing"}`);
+    throw new SourceError(`Cannot read the cluster: ${reasonIn(source.status()) ?? "no response"}`);
   } finally {
     life.abort();
   }

@@ -1,4 +1,4 @@
-// Keeps the process alive while it waits for what does not: timers of the clock, files at rest, servers that are down.
+// Keeps the process alive while it waits for something that does not: timers of the clock, unchanged files, servers that are down.
 
 /** Until the returned function is called. */
 export function holdProcess(): () => void {

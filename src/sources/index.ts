@@ -20,7 +20,7 @@ export type SourceSpec =
 
 export type FilesSpec = { readonly kind: "files"; readonly paths: readonly string[] };
 
-/** Works until `life` aborts. Rejects with CannotReach when it cannot be reached in principle, not when it is merely down. */
+/** Works until `life` aborts. Rejects with SourceError when it is misconfigured, not when it is down. */
 export async function openSource(
   spec: SourceSpec,
   nodeName: string,
@@ -43,7 +43,7 @@ export async function openSource(
   }
 }
 
-/** A client for other uses of the same API, such as events; the speed limit is shared only within it. */
+/** A client for other uses of the same API, such as events; the rate limit is shared only within it. */
 export async function openApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World) {
   const connection = await resolveConnection(spec.connection, world);
   for (const warning of connection.warnings) world.onWarning?.(warning);
@@ -65,7 +65,7 @@ export function parseSourceSpec(text: string, userAgent: string): SourceSpec {
   );
 }
 
-/** How `parseSourceSpec` would be told of this Source. */
+/** The inverse of `parseSourceSpec`. */
 export function sourceText(spec: SourceSpec): string {
   if (spec.kind === "files") return `files:${spec.paths.join(",")}`;
   const { master, kubeconfig } = spec.connection;
@@ -73,7 +73,7 @@ export function sourceText(spec: SourceSpec): string {
   return master || "api";
 }
 
-/** As kube-proxy calls itself: `kube-proxy/v1.37.0 (linux/amd64) kubernetes/$Format`. */
+/** The same user agent as kube-proxy: `kube-proxy/v1.37.0 (linux/amd64) kubernetes/$Format`. */
 export function userAgentOf(version: string, platform = process.platform, arch = process.arch): string {
   const goArch = arch === "x64" ? "amd64" : arch === "ia32" ? "386" : arch;
   return `kube-proxy/${version} (${platform}/${goArch}) kubernetes/$Format`;

@@ -1,4 +1,4 @@
-// Remembers how this Node stands and tells every step of what happens to it to those who listen.
+// Keeps the state of this Node and sends every change of it to its subscribers.
 
 import { Notifier } from "../model/notifier.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
@@ -10,7 +10,7 @@ export class NodeLog {
   #uid = "";
   readonly #listeners = new Set<(event: NodeEvent) => void>();
 
-  /** The Node is this, or null: it is not there. Another UID under the same name is another Node. */
+  /** The current Node, or null: it does not exist. Another UID under the same name is another Node. */
   see(node: ClusterNode | null, uid: string): void {
     const wasThere = this.#now?.kind === "present";
     if (wasThere && (node === null || uid !== this.#uid)) this.#report({ kind: "deleted" });
@@ -19,7 +19,7 @@ export class NodeLog {
     else if (this.#now === null) this.#report({ kind: "absent" });
   }
 
-  /** Every event from now on, after the one that says how it stands. */
+  /** Every event from now on, after one with the current state. */
   async *events(signal: AbortSignal): AsyncGenerator<NodeEvent> {
     const waiting: NodeEvent[] = this.#now === null ? [] : [this.#now];
     const notifier = new Notifier();

@@ -1,14 +1,14 @@
-// The names of all Nodes of a cluster: for somebody who asked for one that is not there.
+// The names of all Nodes of a cluster, for the error when a requested Node does not exist.
 import { hastyDisk } from "./files/disk.ts";
 import { parseManifests } from "./files/parse.ts";
 import { scan } from "./files/scan.ts";
 import { openApi, type SourceSpec } from "./index.ts";
 import type { World } from "./world.ts";
 
-/** A hint is not worth a longer wait. */
+/** Short, since the names are only a hint. */
 const timeoutMs = 4_000;
 
-/** Sorted; empty when nobody tells. */
+/** Sorted; empty when they cannot be read. */
 export async function nodeNames(spec: SourceSpec, world: World): Promise<string[]> {
   try {
     const names = await (spec.kind === "files" ? inFiles(spec.paths) : inApi(spec, world));
@@ -22,7 +22,7 @@ export async function nodeNames(spec: SourceSpec, world: World): Promise<string[
 async function inFiles(paths: readonly string[]): Promise<string[]> {
   const names: string[] = [];
   for (const { path, bytes: size } of (await scan(paths, hastyDisk)).files) {
-    // What has no size may be a pipe, which gives what it has only once.
+    // A file without a size may be a pipe, which can be read only once.
     if (size === 0) continue;
     const text = (await hastyDisk.read(path)).toString("utf8");
     if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(text)) continue;

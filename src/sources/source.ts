@@ -1,4 +1,4 @@
-// What a Source is: Snapshots on demand, word of this Node, and how well it is doing.
+// What a Source is: Snapshots on demand, events of this Node, and its status.
 import type { ClusterEvents } from "../manifests/cluster.ts";
 import type { Kind } from "../manifests/objects.ts";
 import type { Address } from "../model/address.ts";
@@ -6,29 +6,29 @@ import type { ClusterNode, Snapshot } from "../model/snapshot.ts";
 
 export type Source = {
   /**
-   * The next Snapshot is made when it is asked for and something is new, so changes gather while the consumer is
-   * busy. The first comes when everything is known once. One consumer at a time; ends when the signal aborts.
+   * The next Snapshot is made when it is requested and something is new, so changes are merged while the consumer is
+   * busy. The first is made when every resource was read once. One consumer at a time; ends when the signal aborts.
    */
   snapshots(signal: AbortSignal): AsyncIterable<Snapshot>;
-  /** What happens to this Node, every step of it, beginning with how it stands now. Ends when the signal aborts. */
+  /** Every event of this Node, beginning with its current state. Ends when the signal aborts. */
   nodeEvents(signal: AbortSignal): AsyncIterable<NodeEvent>;
-  /** What the cluster told so far. */
+  /** What was received from the cluster so far. */
   events(): ClusterEvents;
   status(): SourceStatus;
 };
 
-/** There is no such Source, or it did not answer; the text says why. */
+/** The Source does not exist or did not respond; the message contains the cause. */
 export class SourceError extends Error {}
 
 export type NodeEvent =
-  /** The cluster does not know this Node. */
+  /** The cluster has no such Node. */
   | { readonly kind: "absent" }
   | { readonly kind: "present"; readonly node: ClusterNode }
-  /** It was there, and was deleted; perhaps another of the same name has come since. */
+  /** It was deleted; another of the same name may exist since. */
   | { readonly kind: "deleted" };
 
 export type SourceStatus = {
-  /** Where the API server is, if it is named by its address. */
+  /** The address of the API server, if it is configured by address. */
   readonly server?: ServerAddress;
   /** Whether the first Snapshot could be made. */
   readonly synced: boolean;
@@ -37,31 +37,31 @@ export type SourceStatus = {
 
 export type ServerAddress = { readonly address: Address; readonly port: number };
 
-/** Times are milliseconds since 1970, unless it says otherwise. */
+/** Times are milliseconds since 1970, unless noted otherwise. */
 export type ResourceStatus = {
   readonly synced: boolean;
-  /** Whether the last answer was a refusal: forbidden, or not served. */
+  /** Whether the last response was an error: forbidden, or not served. */
   readonly refused: boolean;
   readonly lastEventAt: number | null;
   /** The last request that failed. */
   readonly lastError: { readonly message: string; readonly at: number } | null;
-  /** Whether requests fail: from the first that fails until a list or a watch is answered. */
+  /** Whether requests fail: from the first that fails until a list or a watch succeeds. */
   readonly failing: boolean;
-  /** The last expected re-list or re-watch: the version expired, the watch was quiet, the connection ended. */
+  /** The last expected re-list or re-watch: the version expired, the watch was idle, the connection ended. */
   readonly lastRestart: { readonly reason: string; readonly at: number } | null;
-  /** Watches that were open and ended, for whatever reason. */
+  /** Watches that were open and ended, for any reason. */
   readonly reconnects: number;
-  /** Requests that failed and watches that were abandoned. */
+  /** Requests that failed and watches that we closed. */
   readonly failures: number;
   /** Complete lists after the first. */
   readonly relists: number;
   /** Since when the stream that is open now has been open. */
   readonly watchSince: number | null;
-  /** The last sign of life, on the steady clock, which nobody can set: ages are measured with it. */
+  /** When data was last received, on the monotonic clock: ages are measured with it. */
   readonly heardAt: number | null;
 };
 
-/** Before anything was heard. */
+/** Before anything was received. */
 export const initialStatus: ResourceStatus = {
   synced: false,
   refused: false,

@@ -1,4 +1,4 @@
-// Start-up's wait for this Node, on a clock that moves when told.
+// Start-up's wait for this Node, on a clock that the test moves.
 import { beforeEach, expect, it } from "vitest";
 import { type ManualClock, manualClock } from "../../test/support/manual-clock.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
@@ -30,8 +30,8 @@ const node = (part: Partial<ClusterNode> = {}): ClusterNode => ({
 
 function start(podCIDRs = false): Promise<unknown> {
   const source = { nodeEvents: (signal: AbortSignal) => nodes.events(signal) };
-  const tell = (...wait: (string | number | null)[]) => waits.push(wait);
-  return waitForNode(source, { podCIDRs }, clock, life.signal, tell).then((answer) => {
+  const report = (...wait: (string | number | null)[]) => waits.push(wait);
+  return waitForNode(source, { podCIDRs }, clock, life.signal, report).then((answer) => {
     found = answer;
   });
 }
@@ -44,7 +44,7 @@ async function pass(ms: number) {
   await settle();
 }
 
-it("02/1 waits without limit until the cluster has answered", async () => {
+it("02/1 waits without limit until the cluster responds", async () => {
   const waiting = start();
   await pass(24 * 3600_000);
   expect(found).toBeNull();
@@ -54,7 +54,7 @@ it("02/1 waits without limit until the cluster has answered", async () => {
   expect(clock.pending()).toBe(0);
 });
 
-it("02/2 goes on with the address of a Node that appears after 10 s", async () => {
+it("02/2 continues with the address of a Node that appears after 10 s", async () => {
   const waiting = start();
   nodes.see(null, "");
   await pass(10_000);
@@ -64,7 +64,7 @@ it("02/2 goes on with the address of a Node that appears after 10 s", async () =
   expect(found).toEqual({ node: node(), missing: "nothing" });
 });
 
-it("02/3 goes on without the Node after 30 s", async () => {
+it("02/3 continues after 30 s when there is no Node", async () => {
   const waiting = start();
   nodes.see(null, "");
   await pass(29_999);
@@ -74,7 +74,7 @@ it("02/3 goes on without the Node after 30 s", async () => {
   expect(found).toEqual({ node: null, missing: "node" });
 });
 
-it("02/4 waits five more minutes for podCIDRs where they are needed, and tells when they are missing", async () => {
+it("02/4 waits five more minutes for podCIDRs where they are needed, and reports that they are missing", async () => {
   const waiting = start(true);
   nodes.see(node(), "1");
   await pass(299_999);
@@ -84,7 +84,7 @@ it("02/4 waits five more minutes for podCIDRs where they are needed, and tells w
   expect(found!.missing).toBe("podCIDRs");
 });
 
-it("02/4 is content with podCIDRs but no addresses", async () => {
+it("02/4 accepts podCIDRs without addresses", async () => {
   const waiting = start(true);
   const bare = node({ addresses: [], podCIDRs: ["10.0.0.0/24"] });
   nodes.see(bare, "1");
@@ -93,10 +93,10 @@ it("02/4 is content with podCIDRs but no addresses", async () => {
   expect(found).toEqual({ node: bare, missing: "addresses" });
 });
 
-it("tells what it waits for, and for how long at most", async () => {
+it("reports what it waits for, and the time limit", async () => {
   const waiting = start(true);
   await settle();
-  expect(waits).toEqual([["any word", null]]);
+  expect(waits).toEqual([["node", null]]);
   nodes.see(null, "");
   await settle();
   expect(waits.slice(1)).toEqual([["addresses", 30_000]]);

@@ -1,33 +1,33 @@
-// Start-up waits for this Node: until the cluster has answered at all, then a while for its addresses and pod networks.
+// Start-up waits for this Node: until the cluster responds, then for a limited time for its addresses and pod networks.
 import type { ClusterNode } from "../model/snapshot.ts";
 import type { NodeEvent, Source } from "./source.ts";
 import type { Clock } from "./world.ts";
 
-/** How long each is waited for, in milliseconds. */
+/** How long to wait for each, in milliseconds. */
 export type NodeTimeouts = { readonly addresses: number; readonly podCIDRs: number };
 
 export const kubeProxyTimeouts: NodeTimeouts = { addresses: 30_000, podCIDRs: 300_000 };
-/** For files: what they say is known when they are read. */
+/** For files: their contents are complete when they are read. */
 export const noTimeouts: NodeTimeouts = { addresses: 0, podCIDRs: 0 };
 
 export type FoundNode = {
-  /** null: the cluster does not know it. */
+  /** null: the cluster has no such Node. */
   readonly node: ClusterNode | null;
-  /** What start-up would have liked to know and the cluster did not tell in time. */
+  /** What the cluster did not provide in time. */
   readonly missing: "nothing" | "node" | "addresses" | "podCIDRs";
 };
 
-/** What is waited for now, and for how long at most; null: without limit. */
-export type TellWait = (what: "any word" | "addresses" | "podCIDRs", withinMs: number | null) => void;
+/** What is waited for now, and the time limit; null: none. */
+export type ReportWait = (what: "node" | "addresses" | "podCIDRs", withinMs: number | null) => void;
 
-/** Pod networks are waited for only when they are needed (detectLocalMode NodeCIDR). Rejects when aborted. */
+/** Waits for pod networks only when they are needed (detectLocalMode NodeCIDR). Rejects when aborted. */
 export async function waitForNode(
   source: Pick<Source, "nodeEvents">,
   needs: { readonly podCIDRs: boolean },
   clock: Clock,
   signal: AbortSignal,
-  tell: TellWait,
-  patience = kubeProxyTimeouts,
+  report: ReportWait,
+  timeouts = kubeProxyTimeouts,
 ): Promise<FoundNode> {
   const stop = new AbortController();
   const abort = () => stop.abort();
@@ -39,7 +39,7 @@ export async function waitForNode(
   // A Source that fails ends the wait.
   const ended = followed.then(() => Promise.reject(new Error("Cannot wait for the Node: aborted")));
   try {
-    return await Promise.race([found(watching, needs.podCIDRs, tell, patience), ended]);
+    return await Promise.race([found(watching, needs.podCIDRs, report, timeouts), ended]);
   } finally {
     signal.removeEventListener("abort", abort);
     stop.abort();
@@ -51,18 +51,18 @@ export async function waitForNode(
 async function found(
   watching: Watching,
   needPodCIDRs: boolean,
-  tell: TellWait,
-  patience: NodeTimeouts,
+  report: ReportWait,
+  timeouts: NodeTimeouts,
 ): Promise<FoundNode> {
-  tell("any word", null);
+  report("node", null);
   await watching.until(() => watching.seen);
   const hasAddresses = () => (watching.node?.addresses.length ?? 0) > 0;
   const hasPodCIDRs = () => (watching.node?.podCIDRs.length ?? 0) > 0;
-  if (!hasAddresses()) tell("addresses", patience.addresses);
-  await watching.until(hasAddresses, patience.addresses);
+  if (!hasAddresses()) report("addresses", timeouts.addresses);
+  await watching.until(hasAddresses, timeouts.addresses);
   if (needPodCIDRs) {
-    if (!hasPodCIDRs()) tell("podCIDRs", patience.podCIDRs);
-    await watching.until(hasPodCIDRs, patience.podCIDRs);
+    if (!hasPodCIDRs()) report("podCIDRs", timeouts.podCIDRs);
+    await watching.until(hasPodCIDRs, timeouts.podCIDRs);
   }
   const { node } = watching;
   if (node === null) return { node, missing: "node" };
@@ -87,7 +87,7 @@ class Watching {
     this.#check();
   }
 
-  /** Resolves when it is so, or when the time is up. */
+  /** Resolves when the condition holds or the time is up. */
   until(isSo: () => boolean, withinMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {

@@ -1,4 +1,4 @@
-// What a Source takes from the outside besides sockets and files: time, chance, environment, other programs.
+// What a Source takes from the outside besides sockets and files: clock, randomness, environment, other programs.
 import { type ExecFileException, execFile } from "node:child_process";
 import type { Clock } from "../model/clock.ts";
 import { environmentOf } from "../model/environment.ts";
@@ -17,21 +17,21 @@ export type RequestFacts = {
   readonly method: string;
   /** `192.168.0.1:6443` */
   readonly host: string;
-  /** HTTP status; null: there was no answer. */
+  /** HTTP status; null: there was no response. */
   readonly code: number | null;
-  /** Sent a second time, because the kept connection was closed. */
+  /** Sent a second time, because the pooled connection was closed. */
   readonly resent: boolean;
-  /** null: of a watch, which goes on for minutes. */
+  /** null: for a watch, which lasts for minutes. */
   readonly cost: RequestCost | null;
 };
 
 export type RequestCost = {
-  /** From the question to the end of the answer, the time our own speed limit took included. */
+  /** From the request to the end of the response, including the delay of the client-side rate limit. */
   readonly seconds: number;
-  /** How long our own speed limit held it back; null: there is none. */
+  /** The delay of the client-side rate limit; null: there is none. */
   readonly heldSeconds: number | null;
   readonly requestBytes: number;
-  /** Unzipped; null: there was no answer, or a refusal. */
+  /** Decompressed; null: there was no response, or an error. */
   readonly responseBytes: number | null;
 };
 
@@ -40,13 +40,13 @@ export type World = {
   /** A number from 0 up to but not including 1. */
   readonly random: () => number;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Runs a program and gives what it prints; rejects when it fails. */
+  /** Runs a program and returns its output; rejects when it fails. */
   readonly run: (command: Command, signal: AbortSignal) => Promise<string>;
-  /** Is told of every request to the API. */
+  /** Receives every request to the API. */
   readonly onRequest?: (facts: RequestFacts) => void;
   /** Receives what is unsafe about a connection. */
   readonly onWarning?: (warning: string) => void;
-  /** How files are read; absent: beside other work. */
+  /** How files are read; absent: asynchronously. */
   readonly disk?: Disk;
 };
 
@@ -88,7 +88,7 @@ function endOf({ code, signal }: ExecFileException): string {
   return signal ? `it was ended by ${signal}` : `it failed with exit code ${code}`;
 }
 
-/** Words that may be a token or a key: long, with letters and digits. */
+/** Strings that may be a token or a key: long, with letters and digits. */
 function withoutSecrets(text: string): string {
   return text.replace(/[A-Za-z0-9_+=-]{16,}/g, (word) => (/[0-9]/.test(word) ? "[redacted]" : word));
 }

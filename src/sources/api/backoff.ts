@@ -1,7 +1,7 @@
-// How long to wait after a failure: doubling with jitter, forgotten after a quiet while or once a watch held.
+// How long to wait after a failure: exponential backoff with jitter, reset after a quiet period or a watch that lasted.
 import type { World } from "../world.ts";
 
-/** Those of the Go client, but for `heldMs`: so long a watch must hold to count as a recovery. */
+/** Those of the Go client, except `heldMs`: a watch that lasts this long counts as a recovery. */
 export const backoffFigures = { startMs: 800, factor: 2, capMs: 30_000, resetMs: 120_000, heldMs: 10_000 };
 
 export type BackoffFigures = typeof backoffFigures;
@@ -18,7 +18,7 @@ export class Backoff {
     this.#figures = figures;
   }
 
-  /** Counts a failure and gives the pause after it: between d and 2d. */
+  /** Counts a failure and returns the pause after it: between d and 2d. */
   next(): number {
     const { startMs, factor, capMs, resetMs } = this.#figures;
     const now = this.#world.clock.steady();
@@ -41,7 +41,7 @@ export class Backoff {
     return this.#pause;
   }
 
-  /** A watch that held for longer than we paused before it was a recovery: the next failure is a first one. */
+  /** A watch that lasted longer than the pause before it was a recovery: the next failure counts as the first. */
   held(ms: number): void {
     if (ms >= Math.max(this.#figures.heldMs, this.#pause)) this.#failedAt = Number.NEGATIVE_INFINITY;
   }

@@ -1,4 +1,4 @@
-// Which requests the speed limit holds back, and what is told of each.
+// Which requests the rate limit delays, and what is reported of each.
 import { afterEach, expect, it } from "vitest";
 import { ApiServer } from "../../../playground/api/server.ts";
 import { systemClock } from "../../observe/clock.ts";
@@ -8,11 +8,11 @@ import { type RequestFacts, realWorld } from "../world.ts";
 let server: ApiServer;
 afterEach(() => server.close());
 
-it("a watch waits for no speed limit and is counted, not measured; others wait and are", async () => {
+it("a watch is not rate-limited and is counted, not measured; other requests are both", async () => {
   server = new ApiServer({});
   await server.listen();
-  const told: RequestFacts[] = [];
-  const world = { ...realWorld(systemClock), onRequest: (facts: RequestFacts) => told.push(facts) };
+  const reported: RequestFacts[] = [];
+  const world = { ...realWorld(systemClock), onRequest: (facts: RequestFacts) => reported.push(facts) };
   const connection = { master: server.url };
   const limit = { qps: 0.001, burst: 1 };
   const client = await openApi({ kind: "api", connection, limit, userAgent: "x" }, world);
@@ -24,7 +24,7 @@ it("a watch waits for no speed limit and is counted, not measured; others wait a
   const late = client.json({ path }, stop.signal);
   stop.abort();
   await expect(late).rejects.toThrow("aborted");
-  expect(told).toMatchObject([
+  expect(reported).toMatchObject([
     { method: "GET", code: 200, cost: { requestBytes: 0, responseBytes: expect.any(Number) } },
     { method: "GET", code: 200, cost: null },
   ]);

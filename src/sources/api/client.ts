@@ -1,4 +1,4 @@
-// One request to the API at a time: throttled, authenticated, unzipped, and every failure sorted.
+// Sends requests to the API: rate-limited, authenticated, decompressed, with every failure classified.
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { pipeline, type Readable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
@@ -19,31 +19,31 @@ export type Ask = {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: { readonly contentType: string; readonly text: string };
-  /** How long the head of the answer may take. */
+  /** Timeout for the response header. */
   readonly headMs?: number;
-  /** Most bytes of the answer, unzipped; absent: those of the largest list. */
+  /** Limit for the decompressed response in bytes; absent: the limit for lists. */
   readonly mostBytes?: number;
-  /** Receives the size of the answer. */
+  /** Receives the size of the response. */
   readonly onBytes?: (bytes: number) => void;
 };
 
 export type ApiClient = {
-  /** The body of a successful answer, as it comes: a watch, which no speed limit holds back. Rejects with ApiFailure, or with the signal's reason. */
+  /** Streams the body of a successful response: a watch, which is not rate-limited. Rejects with ApiFailure, or with the signal's reason. */
   stream(ask: Ask, signal: AbortSignal): Promise<Readable>;
-  /** The whole answer as JSON. */
+  /** The whole response as JSON. */
   json(ask: Ask, signal: AbortSignal): Promise<unknown>;
-  /** null: the server is known by name. */
+  /** null: the server is configured by name. */
   readonly server: ServerAddress | null;
   /** Closes idle connections. */
   close(): void;
 };
 
-/** An answer whose body is still to be read, and whom to tell how long that was; null: it could not be used. */
-type Reply = { readonly answer: IncomingMessage; readonly tell: (responseBytes: number | null) => void };
+/** A response whose body is not read yet, and a callback for its size; null: it was not usable. */
+type Reply = { readonly answer: IncomingMessage; readonly report: (responseBytes: number | null) => void };
 
 const headMs = 60_000;
 const idleMs = 60_000;
-/** Several times the largest list of the largest clusters, and well below the longest text there can be. */
+/** Several times the largest list of the largest clusters, and well below the maximum length of a string. */
 const largestBody = 1 << 28;
 const largestFailure = 1 << 20;
 
@@ -57,18 +57,18 @@ export function apiClient(
   const wire = transport(connection, world.clock);
   return {
     async stream(ask, signal) {
-      const { answer, tell } = await accepted(ask, signal, null);
-      tell(null);
+      const { answer, report } = await accepted(ask, signal, null);
+      report(null);
       return bodyOf(answer);
     },
     async json(ask, signal) {
-      const { answer, tell } = await accepted(ask, signal, throttle);
+      const { answer, report } = await accepted(ask, signal, throttle);
       let text: string | null = null;
       try {
         text = await readBody(await bodyOf(answer), Math.min(largest, ask.mostBytes ?? largest));
         ask.onBytes?.(Buffer.byteLength(text));
       } finally {
-        tell(text === null ? null : Buffer.byteLength(text));
+        report(text === null ? null : Buffer.byteLength(text));
       }
       return parsed(text);
     },
@@ -82,22 +82,22 @@ export function apiClient(
     if (isJson(answer)) return unzipped(answer);
     answer.destroy();
     const type = JSON.stringify(answer.headers["content-type"]?.slice(0, 100) ?? "");
-    throw new ApiFailure("garbled", `Cannot read the answer: it is ${type}, not JSON`, { code });
+    throw new ApiFailure("garbled", `Cannot read the response: it is ${type}, not JSON`, { code });
   }
 
-  /** Credentials that were refused and have changed since, as rotated ones do, are shown at once. */
+  /** If credentials were refused and have been rotated since, the request is repeated immediately. */
   async function accepted(ask: Ask, signal: AbortSignal, limit: Throttle | null): Promise<Reply> {
     const shown = await presented(connection, signal);
     const reply = await sent(ask, shown, signal, limit);
     if (reply.answer.statusCode !== 401) return reply;
     const renewed = await renewedSince(shown, signal);
     if (renewed === null) return reply;
-    reply.tell(null);
+    reply.report(null);
     reply.answer.resume();
     return sent(ask, renewed, signal, limit);
   }
 
-  /** Other credentials than these; null when there are none to be had. */
+  /** Credentials that differ from these; null when there are none. */
   async function renewedSince(shown: Presented, signal: AbortSignal): Promise<Presented | null> {
     const { credentials } = connection;
     const other = async () => {
@@ -116,7 +116,7 @@ export function apiClient(
     }
   }
 
-  /** Sends when the speed limit allows it. */
+  /** Sends when the rate limit allows it. */
   async function sent(
     ask: Ask,
     shown: Presented,
@@ -132,7 +132,7 @@ export function apiClient(
     const onResend = () => {
       resent = true;
     };
-    const tellOf = (code: number | null) => (responseBytes: number | null) => {
+    const reportOf = (code: number | null) => (responseBytes: number | null) => {
       const cost = () => ({
         seconds: (clock.steady() - askedAt) / 1000,
         heldSeconds: limit === unlimited ? null : (sentAt - askedAt) / 1000,
@@ -151,16 +151,16 @@ export function apiClient(
     try {
       const options = await requestOptions(connection, shown, userAgent, ask, signal);
       const answer = await wire.send({ options, body, headMs: ask.headMs ?? headMs, onResend }, signal);
-      return { answer, tell: tellOf(answer.statusCode ?? null) };
+      return { answer, report: reportOf(answer.statusCode ?? null) };
     } catch (error) {
-      if (!signal.aborted) tellOf(null)(null);
+      if (!signal.aborted) reportOf(null)(null);
       throw error;
     }
   }
 
   async function refusal(answer: IncomingMessage, code: number): Promise<ApiFailure> {
     const body = unzipped(answer);
-    // A refusal counts also when the reason for it drips.
+    // A refusal also counts when its body arrives too slowly to be read.
     const cancel = world.clock.after(idleMs, () => body.destroy());
     const text = await readBody(body, largestFailure).catch(() => "");
     cancel();
@@ -171,10 +171,10 @@ export function apiClient(
     return new ApiFailure(failure.kind, `${failure.message}: ${warnings.join(", ")}`, { code });
   }
 
-  /** Everything, as long as bytes keep coming. */
+  /** Reads everything, as long as bytes keep arriving. */
   async function readBody(body: Readable, maxBytes: number): Promise<string> {
     const stalled = () =>
-      body.destroy(new ApiFailure("lost", `Cannot read the answer: no bytes for ${idleMs / 1000} s`));
+      body.destroy(new ApiFailure("lost", `Cannot read the response: no bytes for ${idleMs / 1000} s`));
     let cancel = world.clock.after(idleMs, stalled);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -185,7 +185,7 @@ export function apiClient(
         chunks.push(chunk as Buffer);
         size += (chunk as Buffer).length;
         if (size > maxBytes) {
-          throw new ApiFailure("garbled", `Cannot read the answer: it is larger than ${maxBytes} bytes`);
+          throw new ApiFailure("garbled", `Cannot read the response: it is larger than ${maxBytes} bytes`);
         }
       }
     } catch (error) {
@@ -240,7 +240,7 @@ async function requestOptions(
   };
 }
 
-/** What a request needs is not to be had: perhaps its file is just being replaced. */
+/** Credentials for the request cannot be read: perhaps their file is being replaced. */
 function unready(error: unknown, signal: AbortSignal): Error {
   if (signal.aborted) return signal.reason as Error;
   return new ApiFailure("lost", (error as Error).message, { cause: error });
@@ -258,7 +258,7 @@ function pathOf(server: URL, { path, query = {} }: Ask): string {
 
 function unzipped(answer: IncomingMessage): Readable {
   if (answer.headers["content-encoding"] !== "gzip") return answer;
-  // The server flushes each event as a gzip member of its own; gunzip hands every one on at once.
+  // The server flushes each event as a separate gzip member; gunzip passes each on immediately.
   return pipeline(answer, createGunzip(), () => {});
 }
 
@@ -271,7 +271,9 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ApiFailure("garbled", `Cannot read the answer: ${(error as Error).message}`, { cause: error });
+    throw new ApiFailure("garbled", `Cannot read the response: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
 }
 

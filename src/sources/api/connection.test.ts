@@ -1,4 +1,4 @@
-// Ways to reach the API and to be known there: kubeconfig, pod, URL; certificates, tokens, plugins, proxies.
+// Ways to connect and authenticate to the API: kubeconfig, pod, URL; certificates, tokens, plugins, proxies.
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttp } from "node:http";
@@ -54,7 +54,7 @@ const ask = async (options: ConnectionOptions) =>
 const list = expect.objectContaining({ kind: "ServiceList" });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-/** Writes a kubeconfig for the server with these entries and gives its path. */
+/** Writes a kubeconfig for the server with these entries and returns its path. */
 async function kubeconfig(cluster: object, user: object = {}): Promise<string> {
   const config = {
     "current-context": "here",
@@ -80,7 +80,7 @@ describe("TLS", () => {
     expect(await ask({ kubeconfig: await kubeconfig({ "insecure-skip-tls-verify": true }) })).toEqual(list);
   });
 
-  it("shows a client certificate, in place or from files relative to the kubeconfig", async () => {
+  it("sends a client certificate, inline or from files relative to the kubeconfig", async () => {
     await serve({ tls: { ...tls, clientCA: caCert } });
     await expect(ask({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
     const inline = { "client-certificate-data": base64(clientCert), "client-key-data": base64(clientKey) };
@@ -94,7 +94,7 @@ describe("TLS", () => {
   });
 });
 
-it("a certificate or token that cannot be used is a failure like others, for the file may be in the making", async () => {
+it("an unusable certificate or token is a failure that is retried, since the file may be half written", async () => {
   await serve({ tls });
   const half = { "client-certificate-data": base64(clientCert), "client-key-data": base64(serverKey) };
   const failing = (cluster: object, user: object) =>
@@ -107,7 +107,7 @@ it("a certificate or token that cannot be used is a failure like others, for the
 });
 
 describe("tokens", () => {
-  it("reads a token file anew when it rotates, and at once when the server refuses", async () => {
+  it("reads a token file again when it rotates, and immediately when the server refuses", async () => {
     let token = "one";
     await serve({ tls, token: () => token });
     await writeFile(join(folder, "token"), "one\n");
@@ -124,7 +124,7 @@ describe("tokens", () => {
     expect(await get()).toEqual(list);
   });
 
-  it("sends a token in place, a user with password, and whom we act for", async () => {
+  it("sends an inline token, a user with password, and the impersonated user", async () => {
     await serve({ tls, token: () => "secret" });
     const user = {
       token: "secret",
@@ -173,7 +173,7 @@ describe("security/6: credentials without TLS", () => {
     }
   });
 
-  it("a refusal without credentials says why there were none", async () => {
+  it("a refusal without credentials contains the reason why none were sent", async () => {
     await serve({ token: () => "secret" });
     const path = await kubeconfig({}, { token: "secret" });
     await expect(ask({ kubeconfig: path })).rejects.toThrow(/^Unauthorized: no credentials are sent to/);
@@ -218,7 +218,7 @@ describe("security/13: messages without secrets", () => {
     },
   });
   it.each([
-    ["its answer is a bare token", `console.log("${secret}")`, "its answer is not JSON"],
+    ["its output is a bare token", `console.log("${secret}")`, "its output is not JSON"],
     ["it ends without a word", "process.exit(3)", "it failed with exit code 3"],
     [
       "it complains about the token",
@@ -263,7 +263,7 @@ describe("security/13: messages without secrets", () => {
 });
 
 describe("exec plugins", () => {
-  /** A plugin that counts its runs and answers with a token of that number. */
+  /** A plugin that counts its runs and prints a token with that number. */
   async function plugin(status: string, more: object = {}): Promise<object> {
     const script = `
       const fs = require("node:fs");
@@ -279,7 +279,7 @@ describe("exec plugins", () => {
     };
   }
 
-  it("asks once, again when the answer has expired, and again when the server refuses it", async () => {
+  it("runs once, again when the credential has expired, and again when the server refuses it", async () => {
     let token = "t1";
     await serve({ tls, token: () => token });
     const expires = new Date(clock.wall() + 600_000).toISOString();
@@ -299,7 +299,7 @@ describe("exec plugins", () => {
     expect(await get()).toEqual(list);
   });
 
-  it("gives the plugin what it asks for, and tells its failures", async () => {
+  it("passes the plugin what it requires, and reports its failures", async () => {
     await serve({ tls });
     const user = await plugin(`{ token: "x" }`, { provideClusterInfo: true });
     await ask({ kubeconfig: await kubeconfig(trust, user) });
@@ -309,12 +309,14 @@ describe("exec plugins", () => {
       spec: { interactive: false, cluster: { server: server.url, "tls-server-name": "api.example" } },
     });
     expect(info.endsWith("!")).toBe(true);
-    const told = async (user: object) => ask({ kubeconfig: await kubeconfig(trust, user) });
-    await expect(told(await plugin("{}"))).rejects.toThrow("neither token nor certificate");
-    await expect(told(await plugin('{ clientCertificateData: "x" }'))).rejects.toThrow("only half");
-    await expect(told(await plugin("{}", { interactiveMode: "Always" }))).rejects.toThrow("terminal");
+    const askWith = async (user: object) => ask({ kubeconfig: await kubeconfig(trust, user) });
+    await expect(askWith(await plugin("{}"))).rejects.toThrow("neither token nor certificate");
+    await expect(askWith(await plugin('{ clientCertificateData: "x" }'))).rejects.toThrow(
+      "a certificate without a key",
+    );
+    await expect(askWith(await plugin("{}", { interactiveMode: "Always" }))).rejects.toThrow("terminal");
     const absent = { command: "no-such-plugin", installHint: "Install it." };
-    await expect(told(await plugin("{}", absent))).rejects.toThrow("Install it.");
+    await expect(askWith(await plugin("{}", absent))).rejects.toThrow("Install it.");
   });
 });
 
@@ -336,7 +338,7 @@ describe("where the API is", () => {
     expect(await (await resolveConnection({ serviceAccount: folder }, world())).ca()).toBe("");
   });
 
-  it("takes a URL alone without credentials, and in place of the kubeconfig's", async () => {
+  it("uses a URL alone without credentials, and instead of the kubeconfig's", async () => {
     await serve({ tls, token: () => "t" });
     await expect(ask({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
     expect((await resolveConnection({ master: "10.0.0.1:8080" }, world())).server.href).toBe(
@@ -349,13 +351,13 @@ describe("where the API is", () => {
     );
   });
 
-  it("keeps the path under which the API lives", async () => {
+  it("keeps the path prefix of the API", async () => {
     await serve();
     const made = await client({ master: `${server.url}/api/` });
     expect(await made.json({ path: "/v1/services" }, signal())).toEqual(list);
   });
 
-  it("says what is wrong with a kubeconfig", async () => {
+  it("reports what is wrong with a kubeconfig", async () => {
     const wrong = async (text: string) => {
       await writeFile(join(folder, "bad"), text);
       return resolveConnection({ kubeconfig: join(folder, "bad") }, world());
@@ -375,7 +377,7 @@ describe("where the API is", () => {
     await expect(wrong("a: &a [x]\nb: *nowhere")).rejects.toThrow("Cannot use kubeconfig");
   });
 
-  it("refuses fields of the wrong type by their name, and does not go on without them", async () => {
+  it("refuses fields of the wrong type by name instead of ignoring them", async () => {
     await serve();
     const refused = async (cluster: object, user: object = {}) =>
       resolveConnection({ kubeconfig: await kubeconfig(cluster, user) }, world()).then(
@@ -425,7 +427,7 @@ describe("proxies", () => {
     expect(targets).toEqual([`${new URL(server.url).host} Basic ${base64("me:secret")}`]);
   });
 
-  it("tells when the proxy refuses", async () => {
+  it("reports that the proxy refuses", async () => {
     await serve();
     const proxy = await listening(
       createHttp().on("connect", (_, socket) => socket.end("HTTP/1.1 403 No\r\n\r\n")),

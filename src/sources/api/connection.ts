@@ -1,4 +1,4 @@
-// Where the API is and how we are known there: from a kubeconfig, a URL, or the pod we run in.
+// Address and credentials of the API server: from a kubeconfig, a URL, or the pod's service account.
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { World } from "../world.ts";
@@ -15,13 +15,13 @@ import {
 import { proxyFromEnvironment, proxyUrl } from "./proxy.ts";
 
 export type Connection = {
-  /** With the path under which the API lives, if any. */
+  /** Includes the path prefix of the API, if any. */
   readonly server: URL;
   /** PEM text of the authorities to trust; empty: those of the system. */
   readonly ca: () => Promise<string>;
-  /** Whether the server's certificate is taken unseen. */
+  /** Whether the server's certificate is not verified. */
   readonly insecure: boolean;
-  /** The name the certificate must bear; empty: the host's. */
+  /** The name the certificate must have; empty: the host's. */
   readonly tlsServerName: string;
   readonly proxy: URL | null;
   readonly credentials: Credentials;
@@ -33,7 +33,7 @@ export type Connection = {
 export type ConnectionOptions = {
   readonly kubeconfig?: string;
   readonly master?: string;
-  /** Where a pod finds its service account. */
+  /** Where a service account is mounted in a pod. */
   readonly serviceAccount?: string;
 };
 
@@ -62,7 +62,7 @@ async function inCluster(directory: string, world: World): Promise<Connection> {
   const cluster = clusterAt(`https://${host.includes(":") ? `[${host}]` : host}:${port}`);
   const connection = connectionTo(cluster, { ...nobody, tokenFile }, world);
   const ca = freshFile(join(directory, "ca.crt"), world.clock);
-  // Without the pod's own authority the system's must do.
+  // Without the pod's CA file, use the system's authorities.
   return { ...connection, ca: () => ca.read().catch(() => "") };
 }
 
@@ -81,7 +81,7 @@ function connectionTo(cluster: ClusterEntry, user: UserEntry, world: World): Con
     insecure: cluster.insecure,
     tlsServerName: cluster.tlsServerName,
     proxy: cluster.proxyUrl === "" ? proxyFromEnvironment(server, world.env) : proxyUrl(cluster.proxyUrl),
-    // As the Go client: credentials never travel without TLS, and a plugin is not even run.
+    // Like the Go client: credentials are never sent without TLS, and an exec plugin is not run.
     credentials: credentialsOf(isEncrypted ? user : withoutSecrets(user), cluster, world),
     warnings: warningsOf(server, cluster, user),
   };

@@ -1,4 +1,4 @@
-// Who we are to the API: headers and client certificate for each request, renewed as their files or plugins do.
+// Credentials for the API: headers and client certificate for each request, renewed with their files or plugins.
 import type { World } from "../world.ts";
 import { execPlugin } from "./exec.ts";
 import { freshFile, freshMaterial } from "./fresh-file.ts";
@@ -13,7 +13,7 @@ export type Presented = {
 
 export type Credentials = {
   current(signal: AbortSignal): Promise<Presented>;
-  /** The server did not accept them: get them anew next time. */
+  /** The server rejected them: read them again for the next request. */
   renew(): void;
 };
 
@@ -42,7 +42,7 @@ export function credentialsOf(user: UserEntry, cluster: ClusterEntry, world: Wor
     try {
       return (await tokenFile?.read())?.trim() ?? "";
     } catch (error) {
-      // A token given in place stands in for a file that is not there.
+      // An inline token is used when the token file does not exist.
       if (user.token !== "") return "";
       throw new Error(`Cannot read token file ${user.tokenFile}: ${(error as Error).message}`, {
         cause: error,

@@ -13,7 +13,7 @@ export type Entry = {
   entries(name: string): readonly Entry[];
 };
 
-/** `at`: where it stands in the file. `refuse` throws. */
+/** `at`: its position in the file. `refuse` throws. */
 export function entryOf(raw: Fields, at: string, refuse: (why: string) => never): Entry {
   const placed = (name: string) => (at === "" ? name : `${at}.${name}`);
   const typed = <T>(

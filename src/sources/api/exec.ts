@@ -1,4 +1,4 @@
-// Asks an exec plugin for credentials and remembers its answer until it expires.
+// Runs an exec plugin for credentials and caches its output until it expires.
 import type { World } from "../world.ts";
 import { isMap } from "./failure.ts";
 import type { ClusterEntry, ExecEntry } from "./kubeconfig.ts";
@@ -7,7 +7,7 @@ export type ExecCredential = { readonly token: string; readonly cert: string; re
 
 export type ExecPlugin = {
   current(signal: AbortSignal): Promise<ExecCredential>;
-  /** The server refused what the plugin gave: ask it again. */
+  /** The server rejected these credentials: run the plugin again. */
   forget(): void;
 };
 
@@ -20,7 +20,7 @@ export function execPlugin(entry: ExecEntry, cluster: ClusterEntry, world: World
       const given = answer;
       const known = given === null ? null : await given.catch(() => null);
       if (known !== null && known.expires > world.clock.wall()) return known;
-      // Several requests at once share one run of the plugin.
+      // Concurrent requests share one run of the plugin.
       if (answer === given || answer === null) answer = ask(entry, cluster, world, signal);
       return answer;
     },
@@ -37,7 +37,7 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Answer> {
   const failed = (message: string) => new Error(`Cannot get credentials from ${entry.command}: ${message}`);
-  if (entry.interactiveMode === "Always") throw failed("it wants a terminal, and there is none");
+  if (entry.interactiveMode === "Always") throw failed("it requires a terminal, and there is none");
   const env = { ...world.env, ...entry.env, KUBERNETES_EXEC_INFO: execInfo(entry, cluster) };
   try {
     return readAnswer(entry, await world.run({ command: entry.command, args: entry.args, env }, signal));
@@ -65,29 +65,29 @@ function execInfo(entry: ExecEntry, cluster: ClusterEntry): string {
   });
 }
 
-/** The message of the parser would quote the answer, and with it a token. */
+/** The parser's message would quote the output, and with it a token. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("its answer is not JSON");
+    throw new Error("its output is not JSON");
   }
 }
 
 function readAnswer(entry: ExecEntry, text: string): Answer {
   const answer = parsed(text);
   if (!isMap(answer) || answer.kind !== "ExecCredential" || !isMap(answer.status)) {
-    throw new Error("its answer is not an ExecCredential with a status");
+    throw new Error("its output is not an ExecCredential with a status");
   }
   if (answer.apiVersion !== entry.apiVersion)
-    throw new Error(`its answer is not of version ${entry.apiVersion}`);
+    throw new Error(`its output is not of version ${entry.apiVersion}`);
   const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status;
   const str = (value: unknown) => (typeof value === "string" ? value : "");
   const credential = { token: str(token), cert: str(clientCertificateData), key: str(clientKeyData) };
   if (credential.token === "" && credential.cert === "")
-    throw new Error("its answer has neither token nor certificate");
+    throw new Error("its output has neither token nor certificate");
   if ((credential.cert === "") !== (credential.key === ""))
-    throw new Error("its answer has only half of a certificate and key");
+    throw new Error("its output has a certificate without a key, or a key without a certificate");
   const expires = Date.parse(str(expirationTimestamp));
   return { ...credential, expires: Number.isFinite(expires) ? expires : Number.POSITIVE_INFINITY };
 }

@@ -1,28 +1,28 @@
-// Why a request or a stream to the API came to nothing, sorted by what one does about it.
+// Why a request or a stream to the API failed, classified by how to recover.
 
 export type FailureKind =
-  /** The version asked for is no longer kept: list again. */
+  /** The requested version is no longer available: list again. */
   | "expired"
-  /** The version asked for is one the server has not reached: list again, from scratch. */
+  /** The server has not reached the requested version: list again from scratch. */
   | "ahead"
-  /** The server went back in its history: list again, from scratch. */
+  /** The server's versions went backwards: list again from scratch. */
   | "rewound"
-  /** The stream said something unreadable, so a change may be lost: list again. */
+  /** The stream contained unreadable data, so a change may be lost: list again. */
   | "garbled"
-  /** Asked to wait. */
+  /** The server asked the client to wait. */
   | "throttled"
-  /** Any other refusal, told in a Status. */
+  /** Any other Status with a failure. */
   | "refused"
-  /** The stream was open and brought no bytes for too long: list again. */
+  /** The stream was open and delivered no bytes for too long: list again. */
   | "silent"
-  /** The stream was open and brought only an error. */
+  /** The stream was open and delivered only an error. */
   | "fruitless"
-  /** No connection, or lost on the way. */
+  /** No connection, or a broken one. */
   | "lost";
 
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
-  /** HTTP or Status code; 0 when there was no answer. */
+  /** HTTP or Status code; 0 when there was no response. */
   readonly code: number;
   /** How long the server asks to wait. */
   readonly waitMs: number;
@@ -41,16 +41,19 @@ export class ApiFailure extends Error {
 
 const longestWaitMs = 600_000;
 
-/** Reads a Status object, or whatever came in its place, together with the HTTP answer around it. */
+/** Reads a Status object, or any other body in its place, together with the HTTP response. */
 export function failureOf(code: number, body: unknown, retryAfter = "", wallMs = 0): ApiFailure {
   const status = isMap(body) && body.kind === "Status" ? body : {};
   const details = isMap(status.details) ? status.details : {};
-  const told = typeof status.code === "number" && status.code > 0 ? status.code : code;
+  const effective = typeof status.code === "number" && status.code > 0 ? status.code : code;
   const reason = typeof status.reason === "string" ? status.reason : "";
   const message =
     typeof status.message === "string" && status.message !== "" ? status.message : `HTTP ${code}`;
   const waitMs = Math.min(longestWaitMs, waitOf(retryAfter, details.retryAfterSeconds, wallMs));
-  return new ApiFailure(kindOf(told, reason, message, details, waitMs), message, { code: told, waitMs });
+  return new ApiFailure(kindOf(effective, reason, message, details, waitMs), message, {
+    code: effective,
+    waitMs,
+  });
 }
 
 function kindOf(

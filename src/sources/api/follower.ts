@@ -1,4 +1,4 @@
-// Follows one stream of watch events: collects its list, passes on its changes, and knows where to resume.
+// Reads one stream of watch events: collects its list, forwards its changes, and keeps the version to resume from.
 import { ApiFailure } from "./failure.ts";
 import { type ListFigures, type Listing, listFigures, tooLarge } from "./list.ts";
 import { type Item, isOlder, type WatchedResource } from "./resources.ts";
@@ -6,19 +6,19 @@ import type { WatchEvent } from "./watch.ts";
 
 /** Where the objects go. */
 export type Sink = {
-  /** These are all there are. */
+  /** The complete list. */
   replace(items: readonly Item[]): void;
   set(item: Item): void;
   gone(item: Item): void;
 };
 
 export class Follower {
-  /** The objects of a streaming list that is not complete yet; null: we follow changes. */
+  /** The objects of a streaming list that is not complete yet; null: the list is complete. */
   collecting: Map<string, Item> | null;
-  /** Resume point: everything up to here has been told. */
+  /** Resume point: everything up to here was received. */
   version: string;
-  heard = false;
-  /** Version of the last change told in this stream, or the one it was opened with. */
+  hasReceived = false;
+  /** Version of the last change in this stream, or the one it was opened with. */
   #floor: string;
   readonly #figures: ListFigures;
   readonly #resource: WatchedResource;
@@ -33,9 +33,9 @@ export class Follower {
     this.#floor = this.version;
   }
 
-  /** Gives the whole list at the moment it is complete. */
+  /** Returns the whole list when it becomes complete. */
   take(event: WatchEvent, bytes: number, sink: Sink): Listing | null {
-    this.heard = true;
+    this.hasReceived = true;
     if (this.collecting === null) return this.#follow(event, sink);
     this.#bytes += bytes;
     return this.#collect(this.collecting, event);
@@ -60,11 +60,11 @@ export class Follower {
 
   #follow(event: WatchEvent, sink: Sink): null {
     const version = event.kind === "bookmark" ? event.version : event.item.version;
-    // Without one we could not resume, but would be told everything again, and of nothing that went.
+    // Without a version the watch cannot be resumed: it would send every object again, but no deletions.
     if (version === "") throw new ApiFailure("garbled", "Cannot read the watch: an object has no version");
-    // Within a stream versions only grow. A smaller one means that the server's history is not the one we know.
+    // Within a stream versions only grow. A smaller one means that the server's history changed.
     if (isOlder(version, this.#floor)) {
-      throw new ApiFailure("rewound", `Distrust the watch: version ${version} came after ${this.#floor}`);
+      throw new ApiFailure("rewound", `Cannot continue the watch: version ${version} follows ${this.#floor}`);
     }
     if (event.kind !== "bookmark") {
       if (event.kind === "set") sink.set(event.item);

@@ -1,9 +1,9 @@
-// Reads a file that others rotate: read again now and then, and the last good content kept when that fails.
+// Reads a file that is rotated: re-reads it periodically and keeps the last good content when that fails.
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../world.ts";
 import type { Material } from "./kubeconfig.ts";
 
-/** Shorter than any sensible life of a token, long enough not to read for every request. */
+/** Shorter than any practical token lifetime, long enough not to read for every request. */
 const freshMs = 60_000;
 
 export type Fresh = {
@@ -33,7 +33,7 @@ export function freshFile(path: string, clock: Clock): Fresh {
   };
 }
 
-/** The same for text that may also be given in place. */
+/** The same for text that may also be inline. */
 export function freshMaterial(material: Material, clock: Clock): Fresh | null {
   if (material === null) return null;
   if ("file" in material) return freshFile(material.file, clock);

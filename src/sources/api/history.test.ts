@@ -1,5 +1,5 @@
 // Random histories of a cluster under random faults: at the end the Snapshot is the server's state, and on the
-// way nothing that was replaced or deleted ever came back.
+// way nothing that was replaced or deleted returned.
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import type { Fault } from "../../../playground/api/faults.ts";
@@ -32,8 +32,8 @@ const faults: readonly Fault[] = [
 
 type OpenWatch = ReturnType<ApiRig["server"]["watches"]>[number];
 
-const told = (code: number) =>
-  `${JSON.stringify({ type: "ERROR", object: { kind: "Status", code, message: "told" } })}\n`;
+const errorEvent = (code: number) =>
+  `${JSON.stringify({ type: "ERROR", object: { kind: "Status", code, message: "error" } })}\n`;
 
 /** What happens to watches that are open. */
 const disturbances: readonly ((watch: OpenWatch) => void)[] = [
@@ -42,8 +42,8 @@ const disturbances: readonly ((watch: OpenWatch) => void)[] = [
   (watch) => watch.wire.arm({ kind: "reset", afterBytes: 150 }),
   (watch) => watch.wire.arm({ kind: "silent" }),
   (watch) => watch.wire.send('{"type":"MODIFIED","obj\n'),
-  (watch) => watch.wire.send(told(410)),
-  (watch) => watch.wire.send(told(500)),
+  (watch) => watch.wire.send(errorEvent(410)),
+  (watch) => watch.wire.send(errorEvent(500)),
   (watch) => watch.bookmark(1),
   (watch) => watch.bookmark(),
 ];
@@ -82,7 +82,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Plays one step; every state written carries a number that only grows. */
+/** Runs one step; every written state has a number that only grows. */
 async function play(rig: ApiRig, each: Step, number: number): Promise<void> {
   const { server } = rig;
   const name = `s${each.i}`;
@@ -153,7 +153,7 @@ async function survive(history: readonly Step[], seed: number): Promise<void> {
       await pause(i % 4);
     }
     rig.server.faults.clear();
-    // A busy machine gets its answers across within the limits again.
+    // Relaxed limits, for a busy machine.
     clock.run(30);
     await vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), { timeout: 30_000, interval: 20 });
     nothingResurrected(rig.snapshots);
@@ -166,7 +166,9 @@ async function survive(history: readonly Step[], seed: number): Promise<void> {
   }
 }
 
-it("ends with the server's state, and nothing is resurrected on the way", { timeout: 120_000 }, async () => {
+it("ends with the server's state, and no deleted object returns on the way", {
+  timeout: 120_000,
+}, async () => {
   const seed = Number(process.env.SEED ?? Date.now() & 0xffffff);
   const runs = Number(process.env.RUNS ?? 12);
   const histories = fc.sample(fc.array(step, { minLength: 40, maxLength: 150 }), { seed, numRuns: runs });

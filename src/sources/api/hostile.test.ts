@@ -1,4 +1,4 @@
-// Servers and proxies that answer with anything but what was asked for: each is a failure in a sentence, and soon.
+// Servers and proxies that send invalid responses: each is a failure with a message, within a bounded time.
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
@@ -14,7 +14,7 @@ let sockets: Set<Socket>;
 
 afterEach(() => client.close());
 
-/** A server that does this once it has been asked something, and its port. */
+/** A server that does this when it receives a request, and its port. */
 async function behaving(behave: (socket: Socket) => void): Promise<number> {
   const open = new Set<Socket>();
   sockets = open;
@@ -46,7 +46,7 @@ const ask = { path: "/api/v1/services" };
 const { signal } = new AbortController();
 const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 
-/** Why the request fails, without that any time goes by. */
+/** Why the request fails, before any time has passed. */
 async function reason(behave: (socket: Socket) => void, largest?: number): Promise<string> {
   const asked = await clientOf(`http://127.0.0.1:${await behaving(behave)}`, {}, largest);
   return asked.json(ask, signal).then(
@@ -58,11 +58,11 @@ async function reason(behave: (socket: Socket) => void, largest?: number): Promi
 it.each([
   [
     "101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
-    "lost: Cannot reach server: it wants to speak another protocol",
+    "lost: Cannot reach server: it requires another protocol",
   ],
   [`200 OK\r\nX: ${"y".repeat(20_000)}\r\n\r\n`, "lost: Cannot reach server: Parse Error: Header overflow"],
   ["302 Found\r\nLocation: http://203.0.113.9/\r\nContent-Length: 0\r\n\r\n", "refused: HTTP 302"],
-  ["204 No Content\r\n\r\n", 'garbled: Cannot read the answer: it is "", not JSON'],
+  ["204 No Content\r\n\r\n", 'garbled: Cannot read the response: it is "", not JSON'],
 ])("an answer %.20s… is a failure", async (answer, failure) => {
   expect(await reason((socket) => socket.write(`HTTP/1.1 ${answer}`))).toBe(failure);
 });
@@ -80,21 +80,21 @@ it.each([
   [
     "has nothing to say",
     `${head}Content-Length: 0\r\n\r\n`,
-    /^garbled: Cannot read the answer: Unexpected end/,
+    /^garbled: Cannot read the response: Unexpected end/,
   ],
   ["is very old", 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"a":1}', /^answered \{"a":1\}$/],
-])("a server that %s is told of at once", async (_, bytes, outcome) => {
+])("a server that %s is reported immediately", async (_, bytes, outcome) => {
   expect(await reason((socket) => socket.end(bytes))).toMatch(outcome);
 });
 
-it("an answer that unfolds to more than a list can be is refused before it is unfolded", async () => {
+it("a response that decompresses to more than the limit is refused before it is decompressed", async () => {
   const bomb = gzipSync(Buffer.alloc(1 << 22, " "));
   const zipped = `${head}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
   const answer = await reason((socket) => socket.write(Buffer.concat([Buffer.from(zipped), bomb])), 1 << 20);
-  expect(answer).toBe("garbled: Cannot read the answer: it is larger than 1048576 bytes");
+  expect(answer).toBe("garbled: Cannot read the response: it is larger than 1048576 bytes");
 });
 
-it("a refusal counts also when the reason for it drips", async () => {
+it("a refusal also counts when its body arrives too slowly", async () => {
   const drips = (socket: Socket) => {
     socket.write("HTTP/1.1 404 Not Found\r\n\r\n");
     const timer = setInterval(() => socket.write("x"), 5);
@@ -114,7 +114,7 @@ it.each(["http", "socks5"])(
     const late = silent.json({ ...ask, headMs: 5000 }, signal).catch((error: Error) => error.message);
     await vi.waitFor(() => expect(sockets.size).toBe(1));
     clock.advance(5000);
-    expect(await late).toBe("Cannot reach 192.0.2.1: no answer within 5 s");
+    expect(await late).toBe("Cannot reach 192.0.2.1: no response within 5 s");
     const life = new AbortController();
     const cut = silent.stream(ask, life.signal).catch((error: Error) => error.message);
     await vi.waitFor(() => expect(sockets.size).toBe(2));

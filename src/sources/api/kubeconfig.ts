@@ -4,7 +4,7 @@ import { parseDocument } from "yaml";
 import { type Entry, entryOf, type Fields } from "./entry.ts";
 import { isMap } from "./failure.ts";
 
-/** Text given in place, or the file that holds it. In place wins. */
+/** Inline text, or the file that contains it. Inline text takes precedence. */
 export type Material = { readonly inline: string } | { readonly file: string } | null;
 
 export type ClusterEntry = {
@@ -13,7 +13,7 @@ export type ClusterEntry = {
   readonly insecure: boolean;
   readonly tlsServerName: string;
   readonly proxyUrl: string;
-  /** As an exec plugin gets to see it. */
+  /** As passed to an exec plugin. */
   readonly raw: Readonly<Record<string, unknown>>;
 };
 
@@ -56,17 +56,17 @@ export const nobody: UserEntry = {
   impersonate: null,
 };
 
-/** Whether there is anything that proves who we are. */
+/** Whether it contains any credentials. */
 export function hasSecrets({ token, tokenFile, username, cert, exec }: UserEntry): boolean {
   return token !== "" || tokenFile !== "" || username !== "" || cert !== null || exec !== null;
 }
 
-/** Impersonation stays: it names a user and proves nothing. */
+/** Keeps impersonation: it names a user and is no credential. */
 export function withoutSecrets({ impersonate }: UserEntry): UserEntry {
   return { ...nobody, impersonate };
 }
 
-/** Throws with the file and what is wrong in it. `path` tells what relative paths are relative to. */
+/** Throws an error that names the file and the fault. Relative paths are relative to `path`. */
 export function parseKubeconfig(text: string, path: string): { cluster: ClusterEntry; user: UserEntry } {
   const refuse = (why: string): never => {
     throw new Error(`Cannot use kubeconfig ${path}: ${why}`);
@@ -104,7 +104,7 @@ function lineOf(text: string, at: number): number {
   return text.slice(0, at).split("\n").length;
 }
 
-/** The entry of a list that bears the name. */
+/** The entry of a list with this name. */
 function named(config: Entry, list: string, name: string, refuse: Refuse): Entry {
   const entry = config.entries(list).find((candidate) => candidate.raw.name === name);
   return entry ?? refuse(`there is no ${list.slice(0, -1)} ${JSON.stringify(name)}`);

@@ -1,9 +1,9 @@
-// Cuts a stream of bytes into lines at LF alone, so that no character is torn and U+2028 is text.
+// Splits a byte stream into lines at LF only, so that no character is split and U+2028 is text.
 import { ApiFailure } from "./failure.ts";
 
 const lineFeed = 0x0a;
 
-/** Give it chunks, get the lines they complete, without their ends. What is unfinished waits for more. */
+/** Takes chunks and returns the lines they complete, without line ends. An unfinished line is kept for the next chunk. */
 export function lineSplitter(maxBytes: number): (chunk: Buffer) => Buffer[] {
   let parts: Buffer[] = [];
   let held = 0;

@@ -16,7 +16,7 @@ import { unlimited } from "./throttle.ts";
 const { signal } = new AbortController();
 const services = watchedResources("node-a").Service;
 
-/** Lists from a server whose every page has so many objects and leads to another one. */
+/** Lists from a server whose every page has this many objects and a continue token. */
 async function listedWith(figures: Partial<ListFigures>, objects: number) {
   let requests = 0;
   const server = createServer((_, response) => {
@@ -56,7 +56,7 @@ it("security/15: pages without end, each of them full", async () => {
 
 it("security/15: pages whose bytes add up", async () => {
   const { failure, requests } = await listedWith({ bytes: 250_000 }, 500);
-  expect(failure).toMatch(/^Cannot read the answer: it is larger than \d+ bytes$/);
+  expect(failure).toMatch(/^Cannot read the response: it is larger than \d+ bytes$/);
   expect(requests).toBe(3);
 });
 

@@ -1,4 +1,4 @@
-// Lists all objects of a resource, in pages where that is right.
+// Lists all objects of a resource, in pages where possible.
 import type { ApiClient, Ask } from "./client.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 import { type Item, itemOf, type WatchedResource } from "./resources.ts";
@@ -7,12 +7,12 @@ export type Listing = { readonly items: readonly Item[]; readonly version: strin
 
 const pageSize = "500";
 
-/** Several times what the largest clusters have: more than this is a server that never ends its list. */
+/** Several times what the largest clusters have: beyond this the server's list has no end. */
 export const listFigures = { pages: 2_500, objects: 1_000_000, bytes: 1 << 29 };
 
 export type ListFigures = typeof listFigures;
 
-/** With `since`, any state not older than that will do; without, the newest there is. */
+/** With `since`, any state that is not older; without, the newest. */
 export async function listAll(
   client: ApiClient,
   resource: WatchedResource,
@@ -33,7 +33,7 @@ export async function listAll(
   try {
     return await readPages(client, resource, { limit: pageSize }, signal, figures);
   } catch (error) {
-    // The state the pages show was forgotten while we read them; in one piece that cannot happen.
+    // The version of these pages expired while they were read; a list without pages cannot expire.
     if (error instanceof LatePage) return readPages(client, resource, {}, signal, figures);
     throw error;
   }
@@ -60,10 +60,10 @@ async function readPages(
       throw tooLarge(resource, `it has more than ${figures.objects} objects`);
     for (const raw of page.items) items.push(itemOf(resource.kind, raw));
     version = page.version;
-    // Fewer items than asked for, even none, do not mean the end: only a missing token does.
+    // Fewer items than the limit, even none, do not mean the end: only a missing continue token does.
     if (page.token === "") return { items, version };
     if (page.token === next.continue)
-      throw new ApiFailure("garbled", `Cannot list ${resource.plural}: the same page leads to itself`);
+      throw new ApiFailure("garbled", `Cannot list ${resource.plural}: the continue token repeats`);
     next = { limit: pageSize, continue: page.token };
   }
 }
@@ -103,7 +103,7 @@ function pageOf(answer: unknown, resource: WatchedResource) {
   const items = isMap(answer) ? (answer.items ?? []) : undefined;
   const version = metadata.resourceVersion;
   if (!Array.isArray(items) || typeof version !== "string" || version === "") {
-    throw new ApiFailure("garbled", `Cannot list ${resource.plural}: the answer is not a list`);
+    throw new ApiFailure("garbled", `Cannot list ${resource.plural}: the response is not a list`);
   }
   return { items, version, token: typeof metadata.continue === "string" ? metadata.continue : "" };
 }

@@ -2,16 +2,16 @@
 import type { ApiFailure } from "./failure.ts";
 
 export type Next =
-  /** Everything, as new as it gets. */
+  /** List the newest state. */
   | { readonly kind: "afresh" }
-  /** Everything, not older than what we know. */
+  /** List a state that is not older than this version. */
   | { readonly kind: "relist"; readonly version: string }
-  /** The changes after what we know. */
+  /** Watch from this version. */
   | { readonly kind: "resume"; readonly version: string };
 
 export const afresh: Next = { kind: "afresh" };
 
-/** A lost connection keeps its place: if all clients listed again after an outage, the server would not get up. */
+/** A lost connection resumes: if all clients listed again after an outage, the server would be overloaded. */
 export function nextAfter(next: Next, failure: ApiFailure): Next {
   switch (failure.kind) {
     case "ahead":
@@ -19,7 +19,7 @@ export function nextAfter(next: Next, failure: ApiFailure): Next {
       return afresh;
     case "expired":
       return next.kind === "resume" ? { kind: "relist", version: next.version } : afresh;
-    // A server that went back in its history is silent about a version it has not reached, but refuses to list it.
+    // A server whose versions went backwards sends nothing for a version it has not reached, but refuses to list it.
     case "silent":
     case "garbled":
       return next.kind === "resume" ? { kind: "relist", version: next.version } : next;

@@ -1,7 +1,7 @@
-// A server that does not answer, and those who wait for it: the first one it answers again wakes the others.
+// Requests that wait while the server is down: the first successful response wakes the others.
 import { sleep, type World } from "../world.ts";
 
-/** The others come within this time, not all at once. */
+/** The others follow spread over this time. */
 const spreadMs = 1000;
 
 export class OutageGate {
@@ -12,7 +12,7 @@ export class OutageGate {
     this.#world = world;
   }
 
-  /** Resolves after `ms`, or soon after the server has answered somebody; rejects on abort. */
+  /** Resolves after `ms`, or soon after the server has responded to any request; rejects on abort. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#world;
     const end = clock.steady() + ms;
@@ -27,7 +27,7 @@ export class OutageGate {
     if (left > 0 || signal.aborted) await sleep(clock, left, signal);
   }
 
-  /** The server has answered. */
+  /** The server has responded. */
   over(): void {
     for (const wake of this.#waiting) wake();
   }

@@ -1,4 +1,4 @@
-// The small parts of the API client: lines, back-off, speed limit, failures, versions.
+// The small parts of the API client: lines, back-off, rate limit, failures, versions.
 import { setMaxListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -35,7 +35,7 @@ describe("lines", () => {
 });
 
 describe("back-off", () => {
-  it("doubles from 0.8 s to 30 s, jitters up to twice that, and forgets after two quiet minutes", () => {
+  it("doubles from 0.8 s to 30 s, jitters up to twice that, and resets after two quiet minutes", () => {
     const clock = manualClock();
     let chance = 0;
     const backoff = new Backoff({ clock, random: () => chance });
@@ -50,7 +50,7 @@ describe("back-off", () => {
     expect(backoff.next()).toBe(1200);
   });
 
-  it("starts over after a watch that held for ten seconds and for longer than the last pause", () => {
+  it("resets after a watch that lasted ten seconds and longer than the last pause", () => {
     const backoff = new Backoff({ clock: manualClock(), random: () => 0 });
     expect([backoff.next(), backoff.next()]).toEqual([800, 1600]);
     backoff.held(9_999);
@@ -65,11 +65,11 @@ describe("back-off", () => {
   });
 });
 
-describe("speed limit", () => {
+describe("rate limit", () => {
   const { signal } = new AbortController();
   setMaxListeners(0, signal);
 
-  /** How many of so many requests may go after each second. */
+  /** How many of these requests are sent after each second. */
   async function allowed(limit: { qps: number; burst: number }, asked: number, seconds: number) {
     const clock = manualClock();
     const take = throttle(limit, clock);
@@ -95,7 +95,7 @@ describe("speed limit", () => {
 describe("failures", () => {
   const status = (part: object) => ({ kind: "Status", ...part });
 
-  it("are sorted by what to do about them", () => {
+  it("are classified by how to recover", () => {
     expect(failureOf(410, "<html>").kind).toBe("expired");
     expect(failureOf(200, status({ code: 410, reason: "Gone" })).kind).toBe("expired");
     expect(

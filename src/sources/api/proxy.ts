@@ -1,13 +1,13 @@
-// Reaches the API through a proxy: HTTP or HTTPS with CONNECT, or SOCKS5; and which one the environment asks for.
+// Connects to the API through a proxy: HTTP or HTTPS with CONNECT, or SOCKS5; reads the proxy from the environment.
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { BlockList, connect as connectTcp, isIP, type Socket } from "node:net";
 import type { Clock } from "../world.ts";
 
-/** As long as the head of an answer may take. */
+/** The same as the timeout for a response header. */
 const tunnelMs = 30_000;
 
-/** A TCP connection to the target through the proxy, unless that is silent for too long. */
+/** A TCP connection to the target through the proxy; fails when the proxy does not respond in time. */
 export async function tunnel(proxy: URL, host: string, port: number, clock: Clock): Promise<Socket> {
   const limit = new AbortController();
   const silence = new Error(`proxy ${proxy.host} does not answer within ${tunnelMs / 1000} s`);
@@ -34,7 +34,7 @@ async function tunnelBy(proxy: URL, host: string, port: number, signal: AbortSig
   }
 }
 
-/** HTTPS_PROXY or HTTP_PROXY unless NO_PROXY names the server; never for this very machine. */
+/** HTTPS_PROXY or HTTP_PROXY unless NO_PROXY names the server; never for localhost. */
 export function proxyFromEnvironment(
   server: URL,
   env: Readonly<Record<string, string | undefined>>,
@@ -142,8 +142,8 @@ async function socksTunnel(proxy: URL, host: string, port: number, signal: Abort
       socket.write(
         Buffer.concat([Buffer.from([1, user.length]), user, Buffer.from([password.length]), password]),
       );
-      if ((await bytes(socket, 2))[1] !== 0) throw refuse("does not accept the user");
-    } else if (method !== 0) throw refuse("wants another way to log in");
+      if ((await bytes(socket, 2))[1] !== 0) throw refuse("rejected the user");
+    } else if (method !== 0) throw refuse("requires another authentication method");
     const name = Buffer.from(host);
     socket.write(
       Buffer.concat([Buffer.from([5, 1, 0, 3, name.length]), name, Buffer.from([port >> 8, port & 255])]),
@@ -159,7 +159,7 @@ async function socksTunnel(proxy: URL, host: string, port: number, signal: Abort
   }
 }
 
-/** Exactly so many bytes of the socket; what follows stays in it. */
+/** Reads exactly this many bytes from the socket. */
 function bytes(socket: Socket, count: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const attempt = () => {

@@ -1,4 +1,4 @@
-// Keeps a copy of one resource true: lists, watches, resumes and lists again, for ever.
+// Keeps a copy of one resource up to date: lists, watches, resumes and lists again.
 import { initialStatus, type ResourceStatus } from "../source.ts";
 import { sleep, type World } from "../world.ts";
 import { Backoff, type BackoffFigures, backoffFigures } from "./backoff.ts";
@@ -12,22 +12,22 @@ import type { WatchedResource } from "./resources.ts";
 import { type WatchEvent, watchEvents } from "./watch.ts";
 
 export const reflectorFigures = {
-  /** A watch asks to be ended after 5 to 10 minutes, so that not all come back at once. */
+  /** Watch timeout: random between 5 and 10 minutes, so that clients do not reconnect at the same time. */
   watchMs: { least: 300_000, most: 600_000 },
-  /** Well above the minute between bookmarks: without a byte for so long, the peer is gone. */
+  /** Well above the minute between bookmarks: without a byte for this long, the peer is gone. */
   quietMs: 150_000,
-  /** Without bookmarks a quiet watch is normal, and only a server that does not end it in time is gone. */
+  /** Without bookmarks a quiet watch is normal; the server is gone only when it does not end the watch in time. */
   overdueMs: 30_000,
-  /** The same while the objects of a streaming list come in, and for all of them. */
+  /** The same while the objects of a streaming list arrive, and for the whole list. */
   initialQuietMs: 30_000,
   initialMs: 120_000,
-  /** A watch that ends sooner without an event is a failure, or we would spin. */
+  /** A watch that ends sooner without an event is a failure; otherwise we would retry in a tight loop. */
   shortMs: 1000,
-  /** Watches in a row that open and bring nothing, before we doubt the version and start afresh. */
+  /** Consecutive watches that open and deliver nothing before we discard the version and list from scratch. */
   fruitless: 3,
-  /** Least time between two lists after watches that we abandoned ourselves. */
+  /** Minimum time between two lists after watches that we closed ourselves. */
   abandonedMs: 1000,
-  /** Pause before asking again for an optional resource that is not served. */
+  /** Pause before the next request for an optional resource that is not served. */
   absentMs: 300_000,
   backoff: backoffFigures as BackoffFigures,
   list: listFigures as ListFigures,
@@ -40,10 +40,10 @@ export type ReflectorParts = {
   readonly resource: WatchedResource;
   readonly sink: Sink;
   readonly world: World;
-  /** Shared by all that ask the same server. */
+  /** Shared by all clients of the same server. */
   readonly outage: OutageGate;
   readonly figures?: ReflectorFigures;
-  /** Called whenever `status` has changed in a way others wait for. */
+  /** Called when `status` has changed in a way that consumers wait for. */
   readonly onProgress?: () => void;
 };
 
@@ -52,12 +52,12 @@ export class Reflector {
   readonly #figures: ReflectorFigures;
   readonly #backoff: Backoff;
   #next: Next = afresh;
-  /** Until the server refuses streaming lists, or does not know them. */
+  /** Until the server refuses or ignores streaming lists. */
   #streams = true;
-  /** Whether this server sends bookmarks for this resource; it need not, for one that never changes. */
+  /** Whether this server has sent bookmarks for this resource; for one that never changes it may not. */
   #bookmarks = false;
   #fruitless = 0;
-  /** When we last abandoned a watch. */
+  /** When we last closed a watch ourselves. */
   #abandonedAt = Number.NEGATIVE_INFINITY;
   /** When we last listed again without a pause. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
@@ -77,7 +77,7 @@ export class Reflector {
     return this.#status;
   }
 
-  /** Resolves only after abort; rejects only for a bug. */
+  /** Resolves only after abort; rejects only on a bug. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -91,7 +91,7 @@ export class Reflector {
     }
   }
 
-  /** Whoever got no answer at all tries again when somebody else gets one. */
+  /** A request without any response is retried when another request gets one. */
   #rest(ms: number, { kind, code }: ApiFailure, signal: AbortSignal): Promise<void> {
     const { world, outage } = this.#parts;
     return kind === "lost" && code === 0 ? outage.wait(ms, signal) : sleep(world.clock, ms, signal);
@@ -109,7 +109,7 @@ export class Reflector {
     return this.#stream({ resourceVersion: version }, new Follower(version, this.resource), signal);
   }
 
-  /** Watches with all objects up front; they count only when the server says they are complete. */
+  /** A watch that starts with all objects; they count only after the server has marked the list complete. */
   async #streamingList(since: string | null, signal: AbortSignal): Promise<void> {
     const query = {
       sendInitialEvents: "true",
@@ -143,7 +143,7 @@ export class Reflector {
         signal,
       );
     } catch (error) {
-      // The request was answered in full: that its stream broke later is no failure of the request.
+      // The request succeeded: a stream that broke later is no failure of the request.
       const isAnswered = openedAt !== null && follower.collecting === null;
       if (isAnswered && error instanceof ApiFailure && error.kind === "lost")
         throw new LostWatch("lost", error.message, { cause: error });
@@ -156,8 +156,8 @@ export class Reflector {
     }
     if (follower.collecting !== null)
       throw new ApiFailure("lost", "Lost the list: it ended before it was complete");
-    if (!follower.heard && world.clock.steady() - askedAt < this.#figures.shortMs) {
-      throw new ApiFailure("lost", "Lost the watch: it ended at once without an event");
+    if (!follower.hasReceived && world.clock.steady() - askedAt < this.#figures.shortMs) {
+      throw new ApiFailure("lost", "Lost the watch: it ended immediately without an event");
     }
   }
 
@@ -194,7 +194,7 @@ export class Reflector {
     const listing = this.#next.kind !== "resume";
     const refused = failure.code >= 400 && failure.code < 500 && failure.kind === "refused";
     this.#note({ ...this.#reported(failure), refused, failures: this.#status.failures + 1 });
-    // The next watch is given more time: this server may have stopped sending bookmarks.
+    // Allow the next watch more time: this server may have stopped sending bookmarks.
     if (failure.kind === "silent") this.#bookmarks = false;
     if (listing && this.#streams && isAboutStreaming(failure)) {
       this.#streams = false;
@@ -232,7 +232,7 @@ export class Reflector {
       return Math.max(pause, this.#figures.absentMs * (1 + world.random()));
     }
     if (failure.kind !== "expired" && failure.kind !== "ahead") return pause;
-    // A version that is gone says nothing about the server's health, unless it happens all the time.
+    // An expired version does not mean that the server is unhealthy, unless it happens repeatedly.
     const now = world.clock.steady();
     const often = now - this.#hurriedAt < this.#figures.backoff.resetMs;
     if (often && before.kind !== "relist") return pause;
@@ -240,7 +240,7 @@ export class Reflector {
     return 0;
   }
 
-  /** None, unless a server makes us abandon every watch. */
+  /** No pause, unless every watch has to be closed. */
   #pauseAbandoned(): number {
     const now = this.#parts.world.clock.steady();
     const pause = Math.max(0, this.#abandonedAt + this.#figures.abandonedMs - now);
@@ -257,7 +257,7 @@ export class Reflector {
 /** A watch that was open and whose connection broke. */
 class LostWatch extends ApiFailure {}
 
-/** The refusals of servers that do not offer streaming lists, and the silence of those that do not know them. */
+/** How servers without streaming lists respond: with an error, or not at all. */
 function isAboutStreaming(failure: ApiFailure): boolean {
   return (
     failure.kind === "silent" ||

@@ -1,4 +1,4 @@
-// The four kinds we watch, where they are, and with which selectors: exactly those of kube-proxy.
+// The four resources we watch, with their paths and selectors: exactly those of kube-proxy.
 import { type Kind, slim } from "../../manifests/objects.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 
@@ -8,7 +8,7 @@ export type WatchedResource = {
   readonly path: string;
   /** The same for lists and watches. */
   readonly selectors: Readonly<Record<string, string>>;
-  /** Not served by every cluster: nobody waits for it. */
+  /** Not served by every cluster: the first Snapshot does not wait for it. */
   readonly optional: boolean;
 };
 
@@ -48,7 +48,7 @@ export function watchedResources(nodeName: string): Readonly<Record<Kind, Watche
   };
 }
 
-/** An object on its way in: who it is, which state of it, and the slimmed rest. */
+/** A received object: its identity, its version, and the fields we use. */
 export type Item = {
   readonly namespace: string;
   readonly name: string;
@@ -57,7 +57,7 @@ export type Item = {
   readonly object: unknown;
 };
 
-/** Throws when it is no object at all: then nothing around it can be trusted either. */
+/** Throws when it is not an object: then the rest of the stream is not reliable either. */
 export function itemOf(kind: Kind, raw: unknown): Item {
   const metadata = isMap(raw) ? raw.metadata : undefined;
   if (!isMap(metadata)) throw new ApiFailure("garbled", `Cannot read a ${kind}: it has no metadata`);

@@ -1,4 +1,4 @@
-// The API source when the server breaks off, refuses, is overloaded or forgets: it waits as it should and resumes.
+// The API source when the server disconnects, refuses, is overloaded or loses state: it backs off and resumes.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ it("22/1 a connection cut in mid-watch resumes from the last version, without a 
   expect(text(requests("services").slice(before))).toEqual([`watch ${resourceVersion}`]);
 });
 
-it("22/1 a line cut in the middle is not half believed", async () => {
+it("22/1 a truncated line has no effect", async () => {
   await synced();
   for (const watch of rig.server.watches({ resource: "endpointslices" }))
     watch.wire.arm({ kind: "reset", afterBytes: 120 });
@@ -88,7 +88,7 @@ it("the first watch that the server takes again wakes the others", async () => {
   await agrees();
 });
 
-it("restarts of the server that lie apart are waited for anew each time, and a rotated token is shown at once", async () => {
+it("separate restarts of the server each start a new back-off, and a rotated token is sent immediately", async () => {
   let token = "one";
   const folder = await mkdtemp(join(tmpdir(), "turnout-source-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -115,7 +115,7 @@ it("restarts of the server that lie apart are waited for anew each time, and a r
     rig.server.put(service(next, "172.30.0.9"));
     await rig.server.listen();
     clock.advance(4800);
-    // Each must have seen its own watch open: those that see it after the next pause have not held for so long.
+    // Each must have opened its watch: one that opens after the next pause has not lasted long enough.
     const openedNow = () => expect(each("watchSince")).toEqual(Array(4).fill(clock.wall()));
     await vi.waitFor(openedNow, patiently);
     await agrees();
@@ -125,7 +125,7 @@ it("restarts of the server that lie apart are waited for anew each time, and a r
   }
 });
 
-it("22/3 an ERROR 410 in a stream that stays open leads to exactly one list, at once", async () => {
+it("22/3 an ERROR 410 in a stream that stays open leads to exactly one list, immediately", async () => {
   await synced();
   const before = requests("services").length;
   const status410 = { kind: "Status", status: "Failure", code: 410, reason: "Expired", message: "too old" };
@@ -164,7 +164,7 @@ it("22/4 a version the server has not reached leads to a list without version", 
   for (const name of ["a", "b", "c"]) rig.server.put(service(name, "172.30.1.1"));
   await agrees();
   await rig.server.close();
-  // A backup is restored: the counter goes back, and what happened since never happened.
+  // A backup is restored: the counter goes back, and later changes are lost.
   rig.server.store.restore(version);
   await rig.server.listen();
   rig.server.faults.arm({ verb: "watch", resource: "services" }, { kind: "status", code: 410 });
@@ -172,7 +172,7 @@ it("22/4 a version the server has not reached leads to a list without version", 
   expect(rig.snapshots.at(-1)!.ipv4.ports.size).toBe(1);
 });
 
-it("22/5 429 with Retry-After: silence for that long, then the same watch", async () => {
+it("22/5 429 with Retry-After: no request for that long, then the same watch", async () => {
   await synced();
   const before = requests("services").length;
   rig.server.faults.arm({ resource: "services" }, { kind: "status", code: 429, retryAfter: 3 });
@@ -204,10 +204,10 @@ it("5xx keeps the state, backs off and resumes", async () => {
   clock.advance(60_000);
   await agrees();
   expect(status().relists).toBe(0);
-  expect(status().lastError!.message).toBe("told to answer 500");
+  expect(status().lastError!.message).toContain("500");
 });
 
-it("a watch that ends at once without an event is not opened again at once", async () => {
+it("a watch that ends immediately without an event is opened again after a pause", async () => {
   await synced();
   const endAll = () => {
     for (const watch of rig.server.watches({ resource: "services" })) watch.wire.end();
@@ -224,7 +224,7 @@ it("a watch that ends at once without an event is not opened again at once", asy
   await vi.waitFor(() => expect(requests("services")).toHaveLength(before + 2), patiently);
 });
 
-// There are no handlers that could throw: what cannot be read is a Problem.
+// There are no handlers that could throw: unreadable objects are Problems.
 it("22/14 a quiet watch with bookmarks keeps its connection, one without a byte is re-opened", async () => {
   await synced({ random: () => 1 });
   for (let minute = 0; minute < 10; minute++) {
@@ -268,7 +268,7 @@ it("behaviour/2: a quiet watch is listed again immediately, and is an error only
   clock.advance(150_000);
   await failed(2);
   expect(text(requests("services").slice(before))).toEqual(["stream"]);
-  expect(status()).toMatchObject({ failing: true, lastError: { message: "told to answer 500" } });
+  expect(status()).toMatchObject({ failing: true, lastError: { message: expect.stringContaining("500") } });
   clock.advance(1200);
   await watching();
   await vi.waitFor(() => expect(status().failing).toBe(false), patiently);
@@ -319,7 +319,7 @@ it("behaviour/2: a list that is cut every time is an error", async () => {
   expect(status().failing).toBe(false);
 });
 
-it("a server that went back in time and is silent about it is found out", async () => {
+it("detects a server whose versions went backwards without an error", async () => {
   await synced();
   const version = rig.server.store.version;
   for (let i = 0; i < 20; i++) rig.server.put(service("web", `172.30.0.${i + 1}`));
@@ -330,7 +330,7 @@ it("a server that went back in time and is silent about it is found out", async 
   await rig.server.listen();
   await failed(1);
   clock.advance(2000);
-  // Real servers say nothing on a watch from a version they have not reached, but refuse to list it.
+  // Real servers send nothing on a watch from a version they have not reached, but refuse to list it.
   await vi.waitFor(() => expect(rig.server.watches({ resource: "services" })).toHaveLength(1), patiently);
   await settle(20);
   clock.advance(150_000);
@@ -338,7 +338,7 @@ it("a server that went back in time and is silent about it is found out", async 
   await agrees();
 });
 
-it("a hung request is given up", async () => {
+it("a request without a response times out", async () => {
   await synced();
   rig.server.faults.arm({ resource: "services" }, { kind: "hang" });
   rig.server.dropConnections();

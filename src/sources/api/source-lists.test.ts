@@ -1,4 +1,4 @@
-// The API source and lists: what vanished unseen, pages, and answers that are none.
+// The API source and lists: missed deletions, pages, and invalid responses.
 import { expect, it, vi } from "vitest";
 import type { ApiServer } from "../../../playground/api/server.ts";
 import { node, service } from "../../../test/support/api-rig.ts";
@@ -16,7 +16,7 @@ import {
   synced,
 } from "../../../test/support/api-story.ts";
 
-it("22/10 what vanished unseen is gone after the list, and a Node of the same name with another UID was deleted", async () => {
+it("22/10 objects deleted while disconnected are gone after the list, and a Node of the same name with another UID was deleted", async () => {
   await synced();
   const { events, stop } = await followNode();
   const before = rig.snapshots.length;
@@ -52,7 +52,7 @@ it("22/12 pages: every object is there, and an expired token leads to one comple
   await started({
     prepare(server) {
       prepare(server);
-      // The third page comes too late.
+      // The third page has expired.
       const slowly = { kind: "drip", bytes: 1 << 20, everyMs: 1 } as const;
       server.faults.arm({ resource: "services", verb: "list" }, slowly, 2);
       server.faults.arm({ resource: "services", verb: "list" }, { kind: "status", code: 410 });
@@ -82,7 +82,7 @@ it("22/12 a page without items but with a token is not the end", async () => {
   expect(requests("services").filter(({ verb }) => verb === "list")).toHaveLength(2);
 });
 
-it("22/12 a page that leads to itself is not followed for ever", async () => {
+it("22/12 a repeated continue token ends the list", async () => {
   await started({
     prepare(server) {
       server.faults.refuseStreamingLists = true;
@@ -93,27 +93,27 @@ it("22/12 a page that leads to itself is not followed for ever", async () => {
     },
   });
   await failed(2);
-  expect(status().lastError!.message).toBe("Cannot list services: the same page leads to itself");
+  expect(status().lastError!.message).toBe("Cannot list services: the continue token repeats");
   await catchesUp();
   expect(requests("services").filter(({ verb }) => verb === "list")).toHaveLength(3);
 });
 
-it("other Nodes, which a server that overlooks selectors would tell of, are not taken for this one", async () => {
+it("ignores other Nodes from a server that ignores selectors", async () => {
   await synced();
   const { events, stop } = await followNode();
   const metadata = { name: "node-2", resourceVersion: "1000000" };
   for (const watch of rig.server.watches({ resource: "nodes" }))
     for (const type of ["ADDED", "MODIFIED", "DELETED"])
       watch.wire.send(`${JSON.stringify({ type, object: { ...node("192.168.0.2"), metadata } })}\n`);
-  const told = () => rig.source.status().resources.Node!.lastEventAt;
-  await vi.waitFor(() => expect(told()).toBe(clock.wall()), patiently);
+  const lastEventAt = () => rig.source.status().resources.Node!.lastEventAt;
+  await vi.waitFor(() => expect(lastEventAt()).toBe(clock.wall()), patiently);
   await settle();
   expect(events).toEqual(["present"]);
   expect(rig.snapshots.at(-1)!.node!.addresses).toEqual(["192.168.0.1"]);
   await stop();
 });
 
-it("answers that are not from Kubernetes change nothing", async () => {
+it("responses that are not from Kubernetes change nothing", async () => {
   await synced();
   const known = rig.seen();
   const html = { kind: "body", contentType: "text/html", text: "<html>captive portal</html>" } as const;
@@ -132,7 +132,7 @@ it("answers that are not from Kubernetes change nothing", async () => {
   await catchesUp();
 });
 
-it("truncated lists are asked for again", async () => {
+it("truncated lists are requested again", async () => {
   await started({
     prepare(server) {
       server.faults.refuseStreamingLists = true;
@@ -146,7 +146,7 @@ it("truncated lists are asked for again", async () => {
   await catchesUp();
 });
 
-/** What this Node's events are called, as they come, once it is present. */
+/** The names of this Node's events, once it is present. */
 async function followNode(): Promise<{
   readonly events: readonly string[];
   readonly stop: () => Promise<void>;

@@ -1,4 +1,4 @@
-// The API source and what comes through a stream: broken lines, torn characters, streaming lists, bookmarks.
+// The API source and the contents of a stream: broken lines, split characters, streaming lists, bookmarks.
 import { expect, it, vi } from "vitest";
 import { service, slice } from "../../../test/support/api-rig.ts";
 import {
@@ -40,7 +40,7 @@ it("22/6 broken, unknown and strange lines lose and invent nothing", async () =>
   await catchesUp();
 });
 
-it("22/6 an object without a version means a list, for nobody could resume behind it", async () => {
+it("22/6 an object without a version leads to a list, since a watch cannot resume after it", async () => {
   await synced();
   const before = requests("services").length;
   const { kind, metadata, spec } = service("web", "172.30.0.1");
@@ -53,7 +53,7 @@ it("22/6 an object without a version means a list, for nobody could resume behin
   expect(text(requests("services").slice(before))).toEqual(["stream"]);
 });
 
-it("22/6 characters torn across chunks and slow drips arrive whole", async () => {
+it("22/6 characters split across chunks and slow streams arrive whole", async () => {
   await synced();
   for (const watch of rig.server.watches()) watch.wire.arm({ kind: "drip", bytes: 3, everyMs: 1 });
   rig.server.put(slice("web-1", "web", ["10.0.0.7"], { annotations: { note: "üüüüü🚂🚂🚂" } }));
@@ -81,7 +81,7 @@ it("22/7 a streaming list counts only when its end is marked", async () => {
   await catchesUp();
 });
 
-it("22/7 a server that refuses streaming lists is listed; one that does not know them too, after a while", async () => {
+it("22/7 a server that refuses streaming lists is listed; one that ignores them too, after a timeout", async () => {
   await synced({ streaming: false });
   expect(text(requests("services")).slice(0, 2)).toEqual(["stream", "list"]);
   await rig.stop();
@@ -100,7 +100,7 @@ it("22/7 a server that refuses streaming lists is listed; one that does not know
   expect(text(requests("services")).slice(0, 2)).toEqual(["stream", "list"]);
 });
 
-it("22/8 each event of a compressed stream arrives at once", async () => {
+it("22/8 each event of a compressed stream arrives immediately", async () => {
   await synced();
   expect(requests("services")[0]!.headers["accept-encoding"]).toBe("gzip");
   for (let i = 0; i < 5; i++) {
@@ -109,7 +109,7 @@ it("22/8 each event of a compressed stream arrives at once", async () => {
   }
 });
 
-it("22/9 bookmarks advance the point of resumption, initial events do not", async () => {
+it("22/9 bookmarks advance the version to resume from, initial events do not", async () => {
   await synced();
   for (let i = 0; i < 5; i++) rig.server.put(slice("web-1", "web", [`10.0.1.${i}`]));
   for (const watch of rig.server.watches({ resource: "services" })) watch.bookmark();
@@ -125,7 +125,7 @@ it("22/9 bookmarks advance the point of resumption, initial events do not", asyn
   );
 });
 
-it("repeated bookmarks are harmless; one that goes back means a list", async () => {
+it("repeated bookmarks are harmless; one that goes back leads to a list", async () => {
   await synced();
   for (let i = 0; i < 3; i++)
     for (const watch of rig.server.watches({ resource: "services" })) watch.bookmark();

@@ -1,4 +1,4 @@
-// The API source against a real server on loopback: what it asks for, and that its Snapshot is the server's state.
+// The API source against a real server on loopback: its requests, and that its Snapshot is the server's state.
 import { expect, it, vi } from "vitest";
 import { service, serviceCIDR, slice } from "../../../test/support/api-rig.ts";
 import {
@@ -59,7 +59,7 @@ it("22/11 an empty cluster is in sync, and no Snapshot comes before every resour
   expect(rig.source.status().synced).toBe(true);
 });
 
-it("nobody waits for ServiceCIDRs that are not served or not allowed", async () => {
+it("does not wait for ServiceCIDRs that are not served or not allowed", async () => {
   await started({
     prepare(server) {
       server.put(service("web"));
@@ -76,7 +76,7 @@ it("nobody waits for ServiceCIDRs that are not served or not allowed", async () 
   await agrees();
 });
 
-it("22/13 an object that cannot be read is reported, the others go on, and mended it counts", async () => {
+it("22/13 an object that cannot be read is reported, the others are used, and once fixed it counts", async () => {
   await synced();
   const odd = { ...service("odd", "172.30.0.4"), spec: { clusterIP: 7, ports: "none" } };
   rig.server.put(odd);
@@ -97,7 +97,7 @@ it("huge objects pass", async () => {
   expect([...rig.snapshots.at(-1)!.ipv4.ports.values()][0]!.endpoints).toHaveLength(5001);
 });
 
-it("changes gather while the consumer is busy", async () => {
+it("changes are merged while the consumer is busy", async () => {
   await synced({ busy: () => settle(30) });
   const before = rig.snapshots.length;
   for (let i = 0; i < 200; i++) rig.server.put(service("web", `172.30.5.${i}`));

@@ -1,4 +1,4 @@
-// The Kubernetes API as a Source: four resources kept true, one Cluster they feed, Snapshots of it.
+// The Kubernetes API as a Source: four reflectors update one Cluster, from which Snapshots are made.
 import { Cluster } from "../../manifests/cluster.ts";
 import { identify } from "../../manifests/identity.ts";
 import { parseNode } from "../../manifests/node.ts";
@@ -22,7 +22,7 @@ export type ApiSourceParts = {
   readonly figures?: ReflectorFigures;
 };
 
-/** Works until `life` aborts. The Node is watched from the first question about it on, the rest from the first for Snapshots. */
+/** Works until `life` aborts. The Node is watched from its first use on, the rest from the first request for Snapshots. */
 export function apiSource(
   { client, nodeName, world, figures = reflectorFigures }: ApiSourceParts,
   life: AbortSignal,
@@ -65,7 +65,7 @@ export function apiSource(
     const resource = resources[kind];
     const onProgress = () => {
       const { synced, refused } = reflector.status;
-      // What not every cluster serves, or lets us read, is not waited for.
+      // Do not wait for resources that a cluster may not serve or may not let us read.
       if (synced || (resource.optional && refused)) settled.add(kind);
       notifier.notify();
     };
@@ -111,14 +111,14 @@ export function apiSource(
     };
   }
 
-  /** A server that overlooks the selector tells of others too. */
+  /** A server that ignores the selector sends other Nodes too. */
   function isThisNode(kind: Kind, { name }: Item): boolean {
     return kind === "Node" && name === nodeName;
   }
 
   function seeNode(item: Item | null): void {
     const { value } = item === null ? absent : parseNode(identify("Node", item.object), item.object);
-    // A Node that cannot be read is reported as a Problem; what we knew of it stays.
+    // A Node that cannot be read is reported as a Problem; its last state is kept.
     if (item === null || value !== null) nodes.see(value, item?.uid ?? "");
   }
 }

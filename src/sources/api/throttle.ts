@@ -1,9 +1,9 @@
-// The client's own speed limit: a bucket of tokens shared by all requests, refilled at a steady rate.
+// The client-side rate limit: a token bucket shared by all requests.
 import { type Clock, sleep } from "../world.ts";
 
 export type Limit = { readonly qps: number; readonly burst: number };
 
-/** Resolves when the next request may go; in the order of asking. */
+/** Resolves when the next request may be sent, in the order of the calls. */
 export type Throttle = (signal: AbortSignal) => Promise<void>;
 
 export const unlimited: Throttle = async () => {};

@@ -1,4 +1,4 @@
-// Sends one request over a pooled connection and gives the head of its answer, or says why there is none.
+// Sends one request over a pooled connection and returns the response header, or the reason why there is none.
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -15,16 +15,16 @@ import { ApiFailure } from "./failure.ts";
 export type Sending = {
   readonly options: RequestOptions;
   readonly body: string;
-  /** How long the head of the answer may take. */
+  /** Timeout for the response header. */
   readonly headMs: number;
   /** Called before it is sent a second time. */
   readonly onResend: () => void;
 };
 
 export type Transport = {
-  /** Rejects with ApiFailure, or with the signal's reason; the signal also cuts the answer short later. */
+  /** Rejects with ApiFailure, or with the signal's reason; the signal also aborts the response body. */
   send(request: Sending, signal: AbortSignal): Promise<IncomingMessage>;
-  /** An error of a stream as what it means to us. */
+  /** Classifies an error of a stream. */
   lost(error: Error & { code?: string }): ApiFailure;
   /** Closes idle connections. */
   close(): void;
@@ -37,7 +37,7 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
       try {
         return await attempt(sending, signal);
       } catch (error) {
-        // A kept connection may have been closed while it was idle; that says nothing about the server.
+        // A pooled connection may have been closed while it was idle; the server may still be healthy.
         if (!(error instanceof StaleConnection) || sending.options.method !== "GET") throw error;
         sending.onResend();
         return attempt(sending, signal);
@@ -51,12 +51,15 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
     return new Promise<IncomingMessage>((resolve, reject) => {
       signal.throwIfAborted();
       const request = opened({ ...options, agent });
-      // Told here as well, because a request that still waits for its connection keeps the error to itself.
+      // Reported here as well, because a request that still waits for its connection does not emit the error.
       const giveUp = (error: Error) => {
         reject(error);
         request.destroy();
       };
-      const late = new ApiFailure("lost", `Cannot reach ${server.host}: no answer within ${headMs / 1000} s`);
+      const late = new ApiFailure(
+        "lost",
+        `Cannot reach ${server.host}: no response within ${headMs / 1000} s`,
+      );
       const cancel = clock.after(headMs, () => giveUp(late));
       const abort = () => giveUp(signal.reason as Error);
       signal.addEventListener("abort", abort, { once: true });
@@ -68,9 +71,9 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
         cancel();
         resolve(answer);
       });
-      // Nobody asked for it, and without anybody who listens there would be neither answer nor error.
+      // Not requested; without a listener there would be neither a response nor an error.
       request.once("upgrade", (_, socket) => {
-        reject(lost(new Error("it wants to speak another protocol")));
+        reject(lost(new Error("it requires another protocol")));
         socket.destroy();
       });
       request.on("error", (error: Error & { code?: string }) => {
@@ -82,7 +85,7 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
     });
   }
 
-  /** A certificate, key or header that cannot be used is refused here: perhaps its file is just being replaced. */
+  /** A certificate, key or header that cannot be used is refused here: perhaps its file is being replaced. */
   function opened(options: RequestOptions): ClientRequest {
     try {
       return (server.protocol === "https:" ? httpsRequest : httpRequest)(options);
@@ -102,7 +105,7 @@ export function transport({ server, proxy }: Pick<Connection, "server" | "proxy"
 class StaleConnection extends ApiFailure {}
 
 function agentFor(server: URL, proxy: URL | null, clock: Clock): HttpAgent {
-  // Probes on idle connections find peers that went away without a word.
+  // Keep-alive probes detect peers that disappeared without closing the connection.
   const options = { keepAlive: true, keepAliveMsecs: 30_000 };
   if (proxy !== null) return tunnelAgent(proxy, server, options, clock);
   return server.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);

@@ -1,4 +1,4 @@
-// One watch request: its events, one by one, until the server ends it or nothing comes any more.
+// One watch request: its events, one by one, until the server ends it or no more bytes arrive.
 import type { Clock } from "../world.ts";
 import type { ApiClient, Ask } from "./client.ts";
 import { ApiFailure, failureOf, isMap } from "./failure.ts";
@@ -16,7 +16,7 @@ export type WatchAsk = {
   readonly resource: WatchedResource;
   readonly query: Readonly<Record<string, string>>;
   readonly onOpen: () => void;
-  /** How long no byte may come; asked again after every piece. */
+  /** Idle timeout; read again after every chunk. */
   readonly quietMs: () => number;
 };
 
@@ -87,12 +87,12 @@ function eventOf(line: Buffer, resource: WatchedResource): WatchEvent | null {
     case "ERROR":
       throw toldFailure(event.object);
     default:
-      // A kind of event from the future changes nothing we know.
+      // Ignore event types of later API versions.
       return null;
   }
 }
 
-/** An error told inside a stream: the request itself was accepted. */
+/** An error event inside a stream: the request itself was accepted. */
 function toldFailure(status: unknown): ApiFailure {
   const failure = failureOf(500, status);
   if (failure.kind !== "refused") return failure;
@@ -114,12 +114,12 @@ function parsed(line: Buffer): Readonly<Record<string, unknown>> {
     const event: unknown = JSON.parse(line.toString());
     if (isMap(event)) return event;
   } catch {
-    // Told below, without the line: it may be huge.
+    // Reported below, without the line: it may be huge.
   }
   throw new ApiFailure("garbled", `Cannot read the watch: a line of ${line.length} bytes is not an event`);
 }
 
-/** Errors of streams carry a code; what does not is a bug and stays what it is. */
+/** Errors of streams have a code; an error without one is a bug and is thrown unchanged. */
 function transportFailure(error: unknown): unknown {
   if (error instanceof ApiFailure) return error;
   const { code, message } = error as Error & { code?: unknown };

@@ -1,4 +1,4 @@
-// Finds fields and values in an object that Kubernetes does not know, and what was probably meant.
+// Finds fields and values in an object that Kubernetes does not have, with the closest valid name.
 import { closest } from "../../config/closest.ts";
 import { describe, type Identity } from "../../manifests/identity.ts";
 import { quoted } from "../../model/problem.ts";
@@ -36,7 +36,7 @@ export function checkFields(who: Identity, object: unknown): readonly Finding[] 
     }
   }
 
-  /** What is no text is reported where it is read. */
+  /** A value that is not text is reported by the code that reads it. */
   function checkValue(known: readonly string[], value: unknown, path: FieldPath): void {
     if (typeof value !== "string" || value === "" || known.includes(value)) return;
     const near = closest(value, known);

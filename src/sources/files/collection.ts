@@ -1,4 +1,4 @@
-// What all files together say: the last good state of each, one object per name, and everything wrong with them.
+// The contents of all files: the last good state of each, one object per name, and their Problems.
 
 import type { Problem } from "../../model/problem.ts";
 import { same } from "../../model/same.ts";
@@ -38,7 +38,7 @@ export class Collection {
     return [...this.#contents.keys()];
   }
 
-  /** Settles which objects there are now, and tells what is different from the last time. */
+  /** Determines the current objects, and returns the changes since the last call. */
   settle(order: readonly string[], more: readonly Problem[]): Change {
     const objects = new Map<string, FoundObject>();
     const problems = [...more];

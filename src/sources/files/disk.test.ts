@@ -1,4 +1,4 @@
-// Both ways to read a disk say the same of everything, also of what cannot be read.
+// Both ways to read a disk return the same, also for unreadable files.
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// How files are read: beside other work, as a daemon must, or at once, as is quicker for who waits for nothing else.
+// How files are read: asynchronously in the daemon, or synchronously in commands, where it is faster.
 import { type BigIntStats, readFile, readFileSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { promisify } from "node:util";
@@ -6,17 +6,17 @@ import { promisify } from "node:util";
 export type Disk = {
   /** Follows links. */
   stat(path: string): Promise<BigIntStats>;
-  /** The whole of a file that is not large. */
+  /** A whole file that is not large. */
   read(path: string): Promise<Buffer>;
 };
 
-/** Off the thread. readFile of node:fs/promises takes twice as long, which matters where there are thousands. */
+/** With callbacks: readFile of node:fs/promises takes twice as long, which matters for thousands of files. */
 export const patientDisk: Disk = {
   stat: (path) => stat(path, { bigint: true }),
   read: promisify(readFile),
 };
 
-/** Ten times as quick; not for what may keep us waiting, as a pipe does. */
+/** Ten times as fast; not for files that may block, such as pipes. */
 export const hastyDisk: Disk = {
   stat: async (path) => statSync(path, { bigint: true }),
   read: async (path) => readFileSync(path),

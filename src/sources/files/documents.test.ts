@@ -37,7 +37,7 @@ describe("values", () => {
     ]);
   });
 
-  it("empty documents are none", () => {
+  it("empty documents are skipped", () => {
     expect(values("")).toEqual([]);
     expect(values("# comment\n---\n---\na: 1\n...\n---\n~\n")).toEqual([{ a: 1 }]);
   });
@@ -78,7 +78,7 @@ describe("lines", () => {
     ]);
   });
 
-  it("JSON that goes on is YAML after all", () => {
+  it("JSON followed by more text is read as YAML", () => {
     expect(values('{"a": 1}\n---\n{"a": 2}\n')).toEqual([{ a: 1 }, { a: 2 }]);
   });
 

@@ -34,7 +34,7 @@ export type Flaw = { readonly line: number; readonly message: string };
 
 /** As kubectl reads manifests: YAML 1.2 scalars, and merge keys. */
 const schema = CORE_SCHEMA.withTags(mergeTag);
-/** A manifest that is written by hand has a few; the rest is an attempt to make us expand them. */
+/** A manifest written by hand has a few aliases; more are an attempt to exhaust memory. */
 const maxAliases = 1_000;
 const maxExpandedNodes = 1_000_000;
 
@@ -55,7 +55,7 @@ function readJson(text: string): Documents | null {
   }
 }
 
-/** JSON is YAML: it is parsed again when the first line is asked for. */
+/** JSON is YAML: it is parsed again when the first line is needed. */
 function linesInJson(text: string): Documents["lineOf"] {
   let events: readonly Event[] | null = null;
   return (path) => {
@@ -106,7 +106,7 @@ function detached(value: unknown): unknown {
 
 function flawOf(error: unknown): Flaw {
   if (error instanceof YAMLException) return { line: (error.mark?.line ?? 0) + 1, message: error.reason };
-  // js-yaml's documentation asks to catch every exception, not only its own.
+  // js-yaml's documentation says to catch every exception, not only its own.
   return { line: 1, message: (error as Error).message };
 }
 

@@ -1,4 +1,4 @@
-// How many values there are once every alias is replaced by what it refers to: a few lines can stand for billions.
+// How many values there are once every alias is replaced by what it refers to: a few lines can expand to billions.
 
 /** Counts each shared value once for each reference, without expanding it. Infinite for a value that contains itself. */
 export function expandedSize(value: unknown, limit: number): number {

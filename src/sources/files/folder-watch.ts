@@ -1,4 +1,4 @@
-// Hears of changes in folders at once where the system tells; polling finds the rest.
+// Watches folders for changes with inotify; polling finds the rest.
 import { type FSWatcher, watch } from "node:fs";
 import type { FoundFolder } from "./scan.ts";
 
@@ -27,7 +27,7 @@ export class FolderWatch {
       watcher.on("error", () => this.#drop(id));
       this.#watchers.set(id, watcher);
     } catch {
-      // No more watches to be had, or the folder is gone already: polling must do.
+      // The limit of watches is reached, or the folder is gone: polling finds changes.
     }
   }
 

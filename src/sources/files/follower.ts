@@ -1,4 +1,4 @@
-// Follows files as they change: new, replaced, swapped behind a link, broken, gone.
+// Watches files for changes: new, replaced, switched by a symbolic link, broken, removed.
 import { dirname } from "node:path";
 import { atOnce } from "../../model/at-once.ts";
 import { Notifier } from "../../model/notifier.ts";
@@ -10,15 +10,15 @@ import { FolderWatch } from "./folder-watch.ts";
 import { parseFile } from "./parse.ts";
 import { type FoundFile, isUnder, type Scan, scan } from "./scan.ts";
 
-/** A file is read when it has not changed for this long, so that we do not see one half written. */
+/** A file is read when it has not changed for this long, so that a half-written one is not read. */
 const settleMs = 100;
-/** And at once when nobody wrote it for this long, by our clock and that of its file system. */
+/** Or immediately when it was not written for this long, by our clock and that of its file system. */
 const longRestMs = 2_000;
 const pollMs = 500;
 /** A file that is gone counts as removed after this long: `rm` and `cp`, or `mv` and `cp`, replace it. */
 const removedMs = 500;
 
-/** Looks at the files again and again, and tells what changed in what they say. */
+/** Polls the files and returns the changes of their contents. */
 export class FileFollower {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
@@ -26,14 +26,14 @@ export class FileFollower {
   readonly #collection: Collection;
   /** The stamp of each file as it was last read. */
   readonly #read = new Map<string, string>();
-  /** The stamps at the last look: only what did not change since is read. */
+  /** The stamps at the last scan: only files that have not changed since are read. */
   #seen = new Map<string, string>();
   /** When each path was first found gone, on the steady clock. */
   #goneSince: ReadonlyMap<string, number> = new Map();
   /** The named paths that are gone. */
   #lost: readonly string[] = [];
 
-  /** What the collection holds of other files is gone with the first change. */
+  /** Objects of other files in the collection are removed with the first change. */
   constructor(paths: readonly string[], clock: Clock, disk: Disk, collection = new Collection()) {
     this.#paths = paths;
     this.#clock = clock;
@@ -45,18 +45,18 @@ export class FileFollower {
     return this.#collection.problems;
   }
 
-  /** The first change is everything there is. */
+  /** The first change contains all objects. */
   async *changes(signal: AbortSignal): AsyncGenerator<Change> {
     const notifier = new Notifier();
     const watch = new FolderWatch(() => notifier.notify());
-    let told = false;
+    let reported = false;
     try {
       while (!signal.aborted) {
         const found = await scan(this.#paths, this.#disk);
         watch.follow([...found.folders, ...this.#paths.map((path) => ({ path: dirname(path), stamp: "" }))]);
         const { changed, settled } = await this.#verification(found);
-        if (told ? changed : settled) {
-          told = true;
+        if (reported ? changed : settled) {
+          reported = true;
           yield this.#collection.settle(
             found.files.map(({ path }) => path),
             missingProblems(this.#lost),
@@ -69,7 +69,7 @@ export class FileFollower {
     }
   }
 
-  /** Reads what has changed and has come to rest, and forgets what is removed. */
+  /** Reads files that have changed and are stable again, and drops removed ones. */
   async #verification({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
     const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
     const resting = fresh.filter((file) => this.#rests(file));
@@ -98,10 +98,10 @@ export class FileFollower {
     this.#read.delete(path);
   }
 
-  /** Those that have been gone for so long that they are not being replaced. */
+  /** Files that have been gone for too long to be in the middle of a replacement. */
   #removedAmong(gone: readonly string[]): ReadonlySet<string> {
     const now = this.#clock.steady();
-    // What another follower read into the collection is not ours to wait for.
+    // Files that another follower read into the collection are not waited for.
     const sinceOf = (path: string) =>
       this.#goneSince.get(path) ??
       (this.#read.has(path) || this.#paths.includes(path) ? now : Number.NEGATIVE_INFINITY);

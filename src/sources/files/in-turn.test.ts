@@ -27,7 +27,7 @@ const listOf = (objects: Objects) =>
 async function put(name: string, items: readonly object[]): Promise<string> {
   const path = join(folder, name);
   await writeFile(path, JSON.stringify({ kind: "List", apiVersion: "v1", items }, null, 2));
-  // Such a file is read at once.
+  // Such a file is read immediately.
   await utimes(path, 1, 1);
   return path;
 }
@@ -40,7 +40,7 @@ async function inTurn(...paths: readonly string[]): Promise<readonly Snapshot[]>
   return found;
 }
 
-const told = ({ problems }: Snapshot) => problems.map((problem) => JSON.stringify(problem)).sort();
+const sortedProblems = ({ problems }: Snapshot) => problems.map((problem) => JSON.stringify(problem)).sort();
 
 it("ends where reading the second alone ends, on generated pairs", { timeout: 300_000 }, async () => {
   const objects = arbitraryObjects({ hostile: true });
@@ -51,7 +51,7 @@ it("ends where reading the second alone ends, on generated pairs", { timeout: 30
       const [, second] = await inTurn(a, b);
       const [alone] = await inTurn(b);
       expect(viewOf(second)).toEqual(viewOf(alone));
-      expect(told(second!)).toEqual(told(alone!));
+      expect(sortedProblems(second!)).toEqual(sortedProblems(alone!));
     }),
     { numRuns: 100 },
   );

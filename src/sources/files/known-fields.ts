@@ -1,4 +1,4 @@
-// The fields and enumerated values of the kinds we read, as in Kubernetes 1.37: what else is in a file is probably mistyped.
+// The fields and enumerated values of the kinds we read, as in Kubernetes 1.37: anything else in a file is probably a typo.
 import type { Kind } from "../../manifests/objects.ts";
 
 /** any: whatever is in it. */

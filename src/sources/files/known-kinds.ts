@@ -1,4 +1,4 @@
-// The kinds that Kubernetes itself has: an object of another kind in one of its groups is probably mistyped.
+// The kinds that Kubernetes itself has: an object of another kind in one of its groups is probably a typo.
 
 const kinds = new Set(
   `Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod PodTemplate

@@ -6,7 +6,7 @@ import { type Flaw, readDocuments } from "./documents.ts";
 import type { FoundFile } from "./scan.ts";
 import { type FoundObject, placeIn, unfold } from "./unfold.ts";
 
-/** broken: nothing of the file can be trusted, it may be half written. */
+/** broken: the file cannot be used at all, it may be half written. */
 export type ParsedFile =
   | { readonly kind: "good"; readonly objects: readonly FoundObject[]; readonly problems: readonly Problem[] }
   | { readonly kind: "broken"; readonly problem: Problem };
@@ -38,7 +38,7 @@ export function parseManifests(path: string, text: string): ParsedFile {
   };
 }
 
-/** Of those that many objects have in common, one is reported, and how many more there are. */
+/** Of findings that many objects share, the first is reported with the number of others. */
 function grouped(
   findings: readonly Finding[],
 ): readonly { readonly first: Finding; readonly more: string }[] {
@@ -53,7 +53,7 @@ function grouped(
   });
 }
 
-/** Finding the line of each takes a while in a large file. */
+/** Finding the line of each is slow in a large file. */
 const mostGroups = 20;
 
 function ignoredAt(object: string, message: string): Problem {

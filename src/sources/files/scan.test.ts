@@ -1,4 +1,4 @@
-// Looking at folders that others move meanwhile.
+// Scans of folders that are moved at the same time.
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-it("a folder that goes away under our eyes is gone, and not empty", async () => {
+it("a folder that is removed during the scan is gone, and not empty", async () => {
   const [here, away] = [join(folder, "here"), join(folder, "away")];
   await mkdir(here);
   for (const name of ["a.yaml", "b.yaml", "c.yaml"]) await writeFile(join(here, name), "");
@@ -24,7 +24,7 @@ it("a folder that goes away under our eyes is gone, and not empty", async () => 
   }
 });
 
-it("a folder that another one replaces under our eyes is one or the other", async () => {
+it("a folder that is replaced during the scan is one or the other", async () => {
   const [here, one, other] = [join(folder, "here"), join(folder, "one"), join(folder, "other")];
   for (const [path, name] of [
     [here, "a"],

@@ -1,4 +1,4 @@
-// Finds the manifest files below the given paths, and recognises a change of any of them without reading.
+// Finds the manifest files below the given paths, and detects changes without reading them.
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { atOnce } from "../../model/at-once.ts";
@@ -6,7 +6,7 @@ import { type Disk, patientDisk } from "./disk.ts";
 
 export type FoundFile = {
   readonly path: string;
-  /** Differs whenever the file, or what a link in its way points to, does. */
+  /** Differs whenever the file, or the target of a link in its path, does. */
   readonly stamp: string;
   /** When it was last written, renamed or made, in ms since 1970. */
   readonly changedAt: number;
@@ -16,9 +16,9 @@ export type FoundFile = {
 export type Scan = {
   /** In the order of the paths, then by name. */
   readonly files: readonly FoundFile[];
-  /** Named paths that are not there. */
+  /** Named paths that do not exist. */
   readonly missing: readonly string[];
-  /** What to watch for changes: directories, with a stamp that tells a new one of the same name. */
+  /** Directories to watch, with a stamp that distinguishes a new one of the same name. */
   readonly folders: readonly FoundFolder[];
 };
 
@@ -32,7 +32,7 @@ export async function scan(paths: readonly string[], disk: Disk = patientDisk): 
   for (const path of paths) {
     const found = await look(path, disk);
     const inside = found?.isFolder ? await filesIn(path, disk) : [];
-    // A folder that went while we looked has not lost its files.
+    // A folder removed during the scan has not lost its files.
     if (found === null || (found.isFolder && (await look(path, disk))?.stamp !== found.stamp))
       missing.push(path);
     else if (found.isFolder) {
@@ -60,7 +60,7 @@ async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
   return found.flat();
 }
 
-/** Those that are not there. */
+/** Paths that do not exist. */
 export async function missingAmong(paths: readonly string[]): Promise<string[]> {
   const found = await atOnce(paths, (path) => look(path, patientDisk));
   return paths.filter((_, i) => found[i] === null);

@@ -1,4 +1,4 @@
-// The files source on real files: read, followed, and never worse off for a broken one.
+// The files source on real files: read, watched, and robust against broken ones.
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ const services = () =>
 const soon = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 const problems = () => latest().problems.map(({ object, message }) => `${object} ${message}`);
 
-it("reads one or many YAML and JSON files, Lists and documents, and gives what the API would", async () => {
+it("reads one or many YAML and JSON files, Lists and documents, with the same result as the API", async () => {
   const objects = [
     node(),
     service("web"),
@@ -128,8 +128,8 @@ it("22/17 a dump of the live state gives the same Snapshot as the API", async ()
 it("22/17 an atomic replacement is picked up within a second, and only what changed changes", async () => {
   await put("a.yaml", json(service("a")));
   await put("b.yaml", json(service("b", "172.30.0.2")));
-  // A second of this clock takes three: delays of a busy machine count a third.
-  const clock = fastClock(0.3);
+  // Slow enough that the delays of a busy machine do not matter.
+  const clock = fastClock(0.1);
   await open([folder], clock);
   await soon(() => expect(services()).toEqual(["shop/a", "shop/b"]));
   const before = latest();
@@ -141,7 +141,7 @@ it("22/17 an atomic replacement is picked up within a second, and only what chan
   expect(latest().ipv4.ports.get("shop/a/tcp/web")).toBe(before.ipv4.ports.get("shop/a/tcp/web"));
 });
 
-it("22/17 a broken file keeps the old state and is reported with its line, until it is mended", async () => {
+it("22/17 a broken file keeps the old state and is reported with its line, until it is fixed", async () => {
   await put("a.yaml", json(service("a")));
   await put("b.yaml", json(service("b", "172.30.0.2")));
   await open();
@@ -160,10 +160,10 @@ it("22/17 a broken file keeps the old state and is reported with its line, until
   expect(latest().problems).toEqual([]);
 });
 
-it("22/17 a file that is being written is not seen before it is whole", async () => {
+it("22/17 a file that is being written is not read before it is complete", async () => {
   await put("a.yaml", json(service("a")));
-  // Slow enough that a busy machine does not stretch our pauses beyond the time of rest.
-  await open([folder], fastClock(0.3));
+  // Slow enough that a busy machine does not extend our pauses beyond the settling time.
+  await open([folder], fastClock(0.1));
   await soon(() => expect(services()).toEqual(["shop/a"]));
   const whole = ["a", "b", "c", "d", "e"].map((name) => `---\n${JSON.stringify(service(name))}\n`);
   for (let i = 1; i <= whole.length; i++) {
@@ -210,7 +210,7 @@ it("files come and go; a named path that is gone keeps its last state", async ()
   expect(latest().problems).toEqual([]);
 });
 
-it("reports an object that two files define, and things that are no objects", async () => {
+it("reports an object that two files define, and documents that are no objects", async () => {
   await put("a.yaml", json(service("web")));
   await put("b.yaml", `# comment\n${json(service("web", "172.30.0.9"))}\n---\n- 1\n---\nmetadata: {}\n`);
   await put("c.yaml", "kind: EndpointSlice\napiVersion: discovery.k8s.io/v1beta1\n");
@@ -262,8 +262,8 @@ it.each([
       return patientDisk.stat(path);
     },
   };
-  // Slow enough that a busy machine does not stretch the pause beyond the wait.
-  await open([folder], fastClock(0.3), disk);
+  // Slow enough that a busy machine does not extend the pause beyond the wait.
+  await open([folder], fastClock(0.1), disk);
   await soon(() => expect(services()).toEqual(["shop/a"]));
   await takeAway(join(folder, "a.yaml"));
   // Each scan asks twice; the second that starts from now on is complete when the third begins.
@@ -275,7 +275,7 @@ it.each([
   expect(snapshots.flatMap((snapshot) => snapshot.problems)).toEqual([]);
 });
 
-it("refuses a path that is not there", async () => {
+it("refuses a path that does not exist", async () => {
   consumed = Promise.resolve();
   await expect(open([join(folder, "nothing")])).rejects.toThrow("there is no such file or directory");
 });

@@ -1,4 +1,4 @@
-// Manifests in files as a Source: read at the start, and followed as they change.
+// Manifest files as a Source: read at the start, and watched for changes.
 import { stat } from "node:fs/promises";
 import { Cluster } from "../../manifests/cluster.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
@@ -22,7 +22,7 @@ export type FilesSourceParts = {
   readonly disk?: Disk;
 };
 
-/** Works until `life` aborts. Rejects when a path is not there. */
+/** Works until `life` aborts. Rejects when a path does not exist. */
 export async function filesSource(
   { paths, nodeName, clock, disk = patientDisk }: FilesSourceParts,
   life: AbortSignal,
@@ -35,7 +35,7 @@ export async function filesSource(
   let status: ResourceStatus = initialStatus;
   let bug: unknown;
   let untold = true;
-  /** Non-empty while this Node, which was there, is in none of the files. */
+  /** Non-empty while this Node is no longer in any of the files. */
   let nodeProblems: readonly Problem[] = [];
   follow().catch((error: unknown) => {
     bug = error;
@@ -69,7 +69,7 @@ export async function filesSource(
 
   async function follow(): Promise<void> {
     for await (const change of follower.changes(life)) {
-      // Its last state stays: an edited file is no reason to stop or to lose the node's zone and addresses.
+      // Keep its last state: an edited file is no reason to stop or to lose the node's zone and addresses.
       apply({ ...change, gone: change.gone.filter((found) => !isOurNode(found)) }, cluster);
       seeNode(change);
       status = statusAfter(status, [...follower.problems, ...nodeProblems], clock.wall());
@@ -78,7 +78,7 @@ export async function filesSource(
     }
   }
 
-  /** Unlike in the API, a Node that is gone from the files was not deleted: somebody is editing them. */
+  /** Unlike in the API, a Node missing from the files was not deleted: the files are being edited. */
   function seeNode({ set, gone }: Change): void {
     const present = set.find(isOurNode)?.reading;
     if (present?.kind === "Node") {
@@ -98,7 +98,7 @@ function nodeGone(nodeName: string): Problem {
   return { kind: "unreadable", object: `Node ${nodeName}`, field: "", message };
 }
 
-/** Snapshots of several sets of files, each as a change of the one before. Rejects when a path is not there. */
+/** Snapshots of several sets of files, each as a change of the one before. Rejects when a path does not exist. */
 export async function* filesInTurn(
   sets: readonly (readonly string[])[],
   nodeName: string,

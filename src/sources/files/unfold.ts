@@ -1,4 +1,4 @@
-// The objects in what a file says: those of Lists one by one, each in the words of the model.
+// The objects in a file: Lists are expanded, and each object is read into the model.
 import { closest } from "../../config/closest.ts";
 import { type Identity, identify, identity, isNamespaced } from "../../manifests/identity.ts";
 import type { Kind } from "../../manifests/objects.ts";
@@ -11,7 +11,7 @@ import { isBuiltInGroup, isBuiltInKind } from "./known-kinds.ts";
 export type Found = {
   readonly objects: readonly FoundObject[];
   readonly ignored: readonly Ignored[];
-  /** Fields and values that Kubernetes does not know. */
+  /** Fields and values that Kubernetes does not have. */
   readonly doubtful: readonly Finding[];
 };
 
@@ -22,7 +22,7 @@ export type FoundObject = {
   readonly place: Place;
 };
 
-/** Something that should be one of our objects, and is not. */
+/** A document that should be one of our objects and is not. */
 export type Ignored = { readonly place: Place; readonly message: string };
 
 /** Lists in Lists are unfolded as far as this; kubectl writes none. */
@@ -73,7 +73,7 @@ function kindOfItems(value: unknown, assumed: string): string | null {
   return typeof kind === "string" && kind.endsWith("List") ? kind.slice(0, -"List".length) : null;
 }
 
-/** Or why it is ignored; null when it is none of ours. */
+/** Or why it is ignored; null when its kind is not used. */
 function objectIn(value: unknown, assumed: string): Reading | string | null {
   if (!isFields(value)) return "is not an object and is ignored";
   const kind = value.kind ?? assumed;
