@@ -104,11 +104,11 @@ async function partsOfLoad(
   let [diffMs, encodeMs, kernelMs] = [0, 0, 0];
   let applied: NftPlan | null = null;
   const cutting = timedNow(() => batches(null, want, want.fragments.keys()));
-  for (const portion of cutting.result) {
+  for (const batch of cutting.result) {
     const before: NftPlan | null = applied;
-    const { keys } = portion;
+    const { keys } = batch;
     const diffing = timedNow(() => {
-      const plan = after(before, want, portion);
+      const plan = after(before, want, batch);
       const tables = before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, keys);
       applied = settled(plan, keys, tables.have);
       return diff(tables.have, tables.want);

@@ -33,7 +33,7 @@ export async function trackFlows({ address }: Destination): Promise<Tracking> {
     const listener = {
       visit: (from: Buffer, { type, start, end }: { type: number; start: number; end: number }) => {
         if (type !== NEW_FLOW || familyAt(from, start) !== wanted) return;
-        if (cursor.look(from, start + netfilterHeaderLength, end)) found.get(name)!.push(cursor.flow());
+        if (cursor.read(from, start + netfilterHeaderLength, end)) found.get(name)!.push(cursor.flow());
       },
       lost: () => {},
     };

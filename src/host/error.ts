@@ -1,8 +1,8 @@
-// What is thrown when the machine refuses: what we tried, what it said, and which part of the request it meant.
+// Thrown when the machine refuses: what failed, the machine's message, and the refused parts of the request.
 
 /**
- * refused: the kernel or a tool looked at the request and said no. unavailable: it cannot be asked at all (missing
- * feature, missing right). interrupted: the state changed while it was read or before it was written; ask again.
+ * refused: the kernel or a tool rejected the request. unavailable: no request is possible (missing
+ * feature, missing right). interrupted: the state changed while it was read or before it was written; retry.
  * lost: the outcome or part of an answer is unknown.
  */
 export type HostErrorKind = "refused" | "unavailable" | "interrupted" | "lost";
@@ -15,7 +15,7 @@ export type Refusal = {
   readonly element?: number;
   /** `EEXIST`, `ENOENT`, … */
   readonly errno: string;
-  /** The kernel's own words; empty when it had none. */
+  /** The kernel's message; empty when there is none. */
   readonly text: string;
 };
 

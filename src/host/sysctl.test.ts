@@ -1,4 +1,4 @@
-// Kernel settings are written only where they must be, in order, and a refusal says which file.
+// Kernel settings are written only where they differ, in order, and an error names the file.
 import { describe, expect, it } from "vitest";
 import type { SysctlTarget } from "../model/sysctl.ts";
 import { applySysctls, isTcpLiberal, setOomScore, unwritableSysctls } from "./sysctl.ts";
@@ -27,7 +27,7 @@ function machine(start: Record<string, string>, readOnly: readonly string[] = []
 }
 
 describe("sysctls", () => {
-  it("02/18 what is at its target is not written; the hash size is still looked at", () => {
+  it("02/18 what is at its target is not written; the hash size is still read", () => {
     const { files, written } = machine({ "/proc/max": "131072\n", "/sys/hashsize": "16384\n" });
     expect(applySysctls([max, hashSize], files)).toEqual([
       { file: "/sys/hashsize", from: 16_384, to: 32_768 },

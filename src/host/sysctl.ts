@@ -1,4 +1,4 @@
-// Brings kernel settings below /proc/sys and /sys to their targets, and sets this process's OOM score.
+// Sets kernel settings below /proc/sys and /sys, and this process's OOM score.
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import { HostError } from "./error.ts";
@@ -14,12 +14,12 @@ export const systemFiles: SettingFiles = {
   write: (file, text) => writeFileSync(file, text),
 };
 
-/** Whether the kernel lets nobody write it, root included. */
+/** Whether the kernel lets no process write it, including root. */
 export function isReadOnly(file: string): boolean {
   return ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0o200) & 0o222) === 0;
 }
 
-/** Applies in order and throws at the first that the machine refuses. */
+/** Applies in order and throws at the first refusal. */
 export function applySysctls(targets: readonly SysctlTarget[], files: SettingFiles): SysctlChange[] {
   const changes: SysctlChange[] = [];
   for (const target of targets) {
@@ -97,7 +97,7 @@ const oomFile = "/proc/self/oom_score_adj";
 const oomAttempts = 2;
 const oomPauseMs = 100;
 
-/** Tries twice; a refusal comes back as a value, since the proxy works without. */
+/** Tries twice; a refusal is returned as a value, since the proxy works without. */
 export async function setOomScore(
   score: number,
   files: SettingFiles,

@@ -57,7 +57,7 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
     );
   });
 
-  it("a glance shows every packet what the whole would, whatever else is wanted", async () => {
+  it("walkLive reads what the whole table would show for every packet", async () => {
     const around = { localAddresses: [], podInterface: "pod0" };
     const packets = fc.array(packet(family), { minLength: 10, maxLength: 20 });
     const fates = new Set<string>();
@@ -74,7 +74,7 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
           const wanted = (names: readonly string[]) => withChainsNamed(part, names, held.settings);
           const whole = await host.read(wanted([...tableOf(held.ports).chains.keys()]));
           for (const each of sent) {
-            const seen = await host.glance(wanted, (table, asked) =>
+            const seen = await host.walkLive(wanted, (table, asked) =>
               walkNftables(table, each, around, asked),
             );
             expect(seen).toEqual(walkNftables(whole!, each, around));
@@ -87,7 +87,7 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
     expect(fates).toContain("forward");
     here.run("nft", "flush", "ruleset");
     expect(
-      await host.glance(
+      await host.walkLive(
         () => unfold(compile(null, route(null, snapshotOf([], family), fc.sample(settings(family), 1)[0]!))),
         () => 1,
       ),

@@ -15,7 +15,7 @@ import type { Packet } from "../../src/routing/decide.ts";
 import { route } from "../../src/routing/routes.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 
-const tiny = { whole: 0, portion: 1 };
+const tiny = { whole: 0, batch: 1 };
 
 describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) => {
   const ports = fc.array(servicePort(family), { minLength: 1, maxLength: 6 });

@@ -16,7 +16,7 @@ export async function inUseHere(start: Start, signal?: AbortSignal): Promise<Sta
   return (program, ...rest) => start(named(program), ...rest);
 }
 
-/** What a program says it is; null: it cannot be run. */
+/** The version that a program prints; null: it cannot be run. */
 export async function backEndOf(
   start: Start,
   program: string,
@@ -40,7 +40,7 @@ async function backEndInUse(start: Start, signal?: AbortSignal): Promise<BackEnd
   return null;
 }
 
-/** Asked first, since listing legacy tables would bring them into being. */
+/** Checked first, since listing legacy tables would create them. */
 async function hasLegacyTables(start: Start, signal?: AbortSignal): Promise<boolean> {
   const names = await attempt(
     start,

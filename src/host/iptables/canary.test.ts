@@ -1,4 +1,4 @@
-// The canary tells a flush from a lock that is held, and waits for the other tables.
+// The canary distinguishes a flush from a held lock, and waits for the other tables.
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { loopbackGuards } from "../../modes/iptables/foundation.ts";
@@ -46,7 +46,7 @@ function watching(isSet = true) {
 }
 
 describe("the canary", () => {
-  it("10/51 is looked for in mangle, once a period", async () => {
+  it("10/51 is checked in mangle, once a period", async () => {
     const { asked, alarms, pass } = watching();
     await pass(29_999);
     expect(asked).toEqual([]);
@@ -57,7 +57,7 @@ describe("the canary", () => {
     expect(alarms).toEqual([]);
   });
 
-  it("is looked for in another rhythm when the period changes", async () => {
+  it("is checked at the new interval when the period changes", async () => {
     const { asked, pass, every } = watching();
     every(3_600_000);
     await pass(60_000);
@@ -69,7 +69,7 @@ describe("the canary", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("10/51 raises one alarm when it is gone, after the other tables are flushed too", async () => {
+  it("10/51 reports once that it is gone, after the other tables are flushed too", async () => {
     const { codes, alarms, pass } = watching();
     Object.assign(codes, { mangle: 1, nat: 1 });
     await pass(30_000);
@@ -91,7 +91,7 @@ describe("the canary", () => {
     expect(alarms).toEqual(["table mangle was flushed, others were not"]);
   });
 
-  it.each([4, 2, 111])("10/52 exit status %i says nothing", async (code) => {
+  it.each([4, 2, 111])("10/52 exit status %i means nothing", async (code) => {
     const { codes, alarms, pass } = watching();
     codes.mangle = code;
     for (let i = 0; i < 60; i++) await pass(1_000);

@@ -1,4 +1,4 @@
-// Notices that somebody flushed the tables: a chain that nobody uses is missing, or a rule that must not be.
+// Detects that another program flushed the tables: an unused chain of ours, or a required rule, is missing.
 import type { Family } from "../../model/address.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { PlacedRule, TableName } from "../../plan/iptables/types.ts";
@@ -10,7 +10,7 @@ export type CanaryOptions = {
   readonly chain: string;
   readonly start: Start;
   readonly clock: Clock;
-  /** Asked again and again: it may change meanwhile. */
+  /** Called before every check: it may change. */
   readonly periodMs: () => number;
   /** Whether the canaries should be there: not before they are written for the first time. */
   readonly isSet: () => boolean;
@@ -20,11 +20,11 @@ export type CanaryOptions = {
 };
 
 const flushPollMs = 100;
-/** A period that has become shorter is noticed after so long. */
+/** A shorter period takes effect after this time. */
 const longestNapMs = 10_000;
 const flushPatienceMs = 5000;
 
-/** Looks once a period until the signal aborts. Whoever flushes one table usually flushes all: they are waited for. */
+/** Checks once a period until the signal aborts. A program that flushes one table usually flushes all: wait for the others. */
 export async function watchCanary(options: CanaryOptions, signal: AbortSignal): Promise<void> {
   while (await sleep(options.periodMs, options.clock, signal)) {
     if (!options.isSet()) continue;
@@ -49,14 +49,14 @@ async function restIsGone(options: CanaryOptions, signal: AbortSignal): Promise<
   }
 }
 
-/** Exit status 1 says that the chain is gone; anything else, such as a lock that is held, says nothing. */
+/** Exit status 1 means that the chain is gone; any other status, such as for a held lock, means nothing. */
 async function stateOf(
   table: TableName,
   { family, chain, start }: CanaryOptions,
   signal: AbortSignal,
 ): Promise<"there" | "gone" | "unknown"> {
-  const look = [...waitForLock, "-S", chain, "-t", table];
-  const end = await run(start, programs[family].edit, look, "", signal).catch(() => ({ code: null }));
+  const args = [...waitForLock, "-S", chain, "-t", table];
+  const end = await run(start, programs[family].edit, args, "", signal).catch(() => ({ code: null }));
   return end.code === 0 ? "there" : end.code === 1 ? "gone" : "unknown";
 }
 
@@ -69,10 +69,10 @@ function sleep(ms: () => number, clock: Clock, signal: AbortSignal): Promise<boo
       cancel();
       resolve(false);
     };
-    const look = () => {
+    const check = () => {
       const left = start + ms() - clock.steady();
       if (left > 0) {
-        cancel = clock.after(Math.min(left, longestNapMs), look);
+        cancel = clock.after(Math.min(left, longestNapMs), check);
         return;
       }
       signal.removeEventListener("abort", stop);
@@ -80,6 +80,6 @@ function sleep(ms: () => number, clock: Clock, signal: AbortSignal): Promise<boo
     };
     if (signal.aborted) return resolve(false);
     signal.addEventListener("abort", stop, { once: true });
-    look();
+    check();
   });
 }

@@ -5,7 +5,7 @@ import type { Family } from "../../model/address.ts";
 import { environmentOf } from "../../model/environment.ts";
 import { HostError } from "../error.ts";
 
-/** What a program left behind. */
+/** The result of a program. */
 export type Finished = {
   /** null: it was killed. */
   readonly code: number | null;
@@ -77,7 +77,7 @@ function start(
       const text = (chunks: readonly Buffer[]) => Buffer.concat(chunks).toString("utf8");
       resolve({ code, stdout: text(texts.stdout), stderr: text(texts.stderr) });
     });
-    // A program that ends early closes its input; its exit status tells more than the broken pipe.
+    // A program that ends early closes its input; its exit status is more useful than the broken pipe.
     child.stdin?.on("error", () => undefined);
     if (typeof input === "string") child.stdin?.end(input);
     else if (child.stdin !== null) Readable.from(input).pipe(child.stdin);

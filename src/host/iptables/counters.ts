@@ -19,7 +19,7 @@ export async function ensureCounter(name: string, place: Place = {}): Promise<bo
     await withSocket("netfilter", place, (socket) => ask(socket, `create counter ${name}`, create(name)));
     return true;
   } catch (error) {
-    // Somebody was faster: then it exists.
+    // Another process created it first.
     if (error instanceof HostError) return error.errno === "EEXIST" || error.errno === "EBUSY";
     throw error;
   }

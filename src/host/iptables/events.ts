@@ -1,4 +1,4 @@
-// Notices at once, where the tables are nf_tables, that somebody else changed chains of ours.
+// Detects changes of our chains by other programs immediately, where the tables are nf_tables.
 import type { Family } from "../../model/address.ts";
 import { quoted } from "../../model/problem.ts";
 import { tableNames } from "../../plan/iptables/types.ts";
@@ -20,17 +20,17 @@ export class ForeignChanges {
   readonly #place: Place;
   #stage: "before" | "loading" | "listening" = "before";
   readonly #loading = new AbortController();
-  /** What others did during the first load. */
+  /** What other programs did during the first load. */
   #meanwhile: string | null = null;
 
-  constructor(host: WatchedHost, tell: (what: string) => void, signal: AbortSignal, place: Place) {
+  constructor(host: WatchedHost, report: (what: string) => void, signal: AbortSignal, place: Place) {
     this.#host = host;
-    this.#report = tell;
+    this.#report = report;
     this.#signal = signal;
     this.#place = place;
   }
 
-  /** To be called before the host is read for the first time: of a load, which is thousands of events, few are heard. */
+  /** To be called before the host is read for the first time: a load causes thousands of events, of which few are received. */
   async expectLoad(): Promise<void> {
     if (this.#stage !== "before") return;
     this.#stage = "loading";
@@ -46,7 +46,7 @@ export class ForeignChanges {
     await watchTransactions(listener, signal, this.#place).catch(unlessUnavailable);
   }
 
-  /** From here on every change of our chains is heard; what others did meanwhile is told. */
+  /** From here on every change of our chains is received; changes by other programs before that are reported. */
   async listen(): Promise<void> {
     if (this.#stage === "listening") return;
     this.#stage = "listening";
@@ -94,7 +94,7 @@ const ofKubelet = /^KUBE-(KUBELET-CANARY|IPTABLES-HINT)$/;
 
 const builtIn = new Set(["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"]);
 
-/** What others do in chains of their own is their business; in a built-in chain a jump of ours may have gone. */
+/** Other programs' chains are ignored; a change of a built-in chain may have removed a jump of ours. */
 function concernsUs({ verb, family, table, name }: TableChange, host: WatchedHost): boolean {
   if (family !== families[host.family] || !tableNames.some((known) => known === table)) return false;
   if (verb === "delTable") return true;

@@ -16,15 +16,15 @@ export type Written = { readonly operations: number; readonly bytes: number };
 export type IptablesHost = {
   readonly family: Family;
   readonly backEnd: BackEnd;
-  /** Every table as it stands. */
+  /** Every table as it is. */
   read(signal?: AbortSignal): Promise<HostTables>;
   /** Carries out a Patch, table by table; each takes effect as a whole or not at all. */
   apply(patch: IptablesPatch, signal?: AbortSignal): Promise<Written>;
-  /** Whether a process is one of our restores: events of nf_tables name the process behind each change. */
+  /** Whether a process is one of our restores: events of nf_tables contain the process that made the change. */
   isOwn(pid: number): boolean;
 };
 
-/** Asks the program which back end it is; throws when it cannot be used at all. */
+/** Determines the back end of the program; throws when it cannot be used. */
 export async function openIptablesHost(
   family: Family,
   start: Start,
@@ -51,7 +51,7 @@ function hostOf(family: Family, start: Start, backEnd: BackEnd): IptablesHost {
       const input = backEnd === "nf_tables" ? stage(patch) : patch;
       if (input.steps.length === 0) return { operations: 0, bytes: 0 };
       const texts = new Measured(patchTexts(input));
-      // No signal: half a restore helps nobody, and it takes milliseconds or waits at most five seconds for a lock.
+      // No signal: a restore must not be interrupted, and takes milliseconds or waits at most five seconds for a lock.
       signal?.throwIfAborted();
       const { pid, finished } = start(restore, [...waitForLock, "--noflush", "--counters"], texts);
       writers.add(pid);
@@ -80,7 +80,7 @@ class Measured implements Iterable<string> {
 }
 
 /** The last few processes: an event may arrive after its process is gone. */
-/** Those of both families: a transaction of nf_tables does not tell whose tables it changed. */
+/** Those of both families: a transaction of nf_tables does not contain the tables it changed. */
 class RecentWriters {
   readonly #pids: number[] = [];
 
@@ -108,6 +108,6 @@ function mustBeListing(program: string, { code, stdout, stderr }: Finished): voi
   const hidden = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(stdout);
   if (hidden !== null) {
     const what = `table ${hidden[1]} holds rules that only nft understands`;
-    throw new HostError("unavailable", `Cannot read tables: ${program} says that ${what}`);
+    throw new HostError("unavailable", `Cannot read tables: ${program} reports that ${what}`);
   }
 }

@@ -1,4 +1,4 @@
-// Tables in memory that take Patches as the kernel does, and refuse what the kernel refuses.
+// Tables in memory that accept and refuse Patches like the kernel.
 import { savedRule } from "../../plan/iptables/text.ts";
 import type {
   ChainName,
@@ -10,7 +10,7 @@ import type {
 } from "../../plan/iptables/types.ts";
 import { HostError } from "../error.ts";
 
-/** A host that nobody has touched: the built-in chains, empty. */
+/** An unmodified host: the built-in chains, empty. */
 export function freshTables(family: HostTables["family"]): HostTables {
   const builtIn: Record<TableName, readonly ChainName[]> = {
     filter: ["INPUT", "FORWARD", "OUTPUT"],

@@ -1,4 +1,4 @@
-// Which families can be served, and the reason when one cannot.
+// Which families are usable, and the reason when one is not.
 import { expect, it } from "vitest";
 import { HostError } from "../error.ts";
 import type { Start } from "./command.ts";
@@ -20,12 +20,12 @@ const files = (disabled: string) => (file: string) => {
   return disabled;
 };
 
-it("serves both where both answer", async () => {
+it("both are usable where both programs work", async () => {
   const usable = await usableFamilies(answering({ iptables: 0, ip6tables: 0 }), files("0\n"));
   expect(usable.map(({ reason }) => reason)).toEqual([null, null]);
 });
 
-it("says why not", async () => {
+it("returns the reason", async () => {
   const [ipv4, ipv6] = await usableFamilies(answering({ iptables: 3, ip6tables: "missing" }), files("0\n"));
   expect(ipv4!.reason).toBe("iptables exited with 3: no such table");
   expect(ipv6!.reason).toBe("Cannot run ip6tables: ENOENT");
@@ -33,7 +33,7 @@ it("says why not", async () => {
   expect(off[1]!.reason).toBe("IPv6 is off in this kernel");
 });
 
-it("takes IPv6 to be on where the switch cannot be read, and off where the kernel has none", async () => {
+it("treats IPv6 as enabled where the setting cannot be read, and off where the kernel has none", async () => {
   const unreadable = (missing: string) => (file: string) => {
     if (file.includes(missing)) throw new Error("ENOENT");
     return "0";

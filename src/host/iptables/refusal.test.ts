@@ -1,4 +1,4 @@
-// Errors of both back ends, as iptables 1.8.9 words them, lead to the line and the Service.
+// Errors of both back ends, as iptables 1.8.9 prints them, lead to the line and the Service.
 import { describe, expect, it } from "vitest";
 import type { InputLine } from "../../plan/iptables/print.ts";
 import { restoreFailure } from "./refusal.ts";
@@ -64,7 +64,7 @@ describe("10/50 a failed restore", () => {
     expect(error.context).toContain(`${line}: ${input[line - 1]!.text}`);
   });
 
-  it("finds everybody who needs a module that this kernel lacks, on the legacy back end", () => {
+  it("finds all ServicePorts that need a module that this kernel lacks, on the legacy back end", () => {
     const lines: readonly InputLine[] = [
       { text: "*nat", owner: null },
       { text: "-A KUBE-SEP-A -m recent --name KUBE-SEP-A --set -m tcp -p tcp -j DNAT", owner: "shop/a/tcp/" },
@@ -84,7 +84,7 @@ describe("10/50 a failed restore", () => {
     expect(without("DNAT").owners).toEqual(["shop/a/tcp/", "shop/b/tcp/"]);
   });
 
-  it("says that a chain in use is nobody's fault", () => {
+  it("blames no Service for a chain in use", () => {
     const error = failure(
       4,
       "iptables-nft-restore: line 5: CHAIN_DEL failed (Device or resource busy): chain KUBE-SEP-C\n",
@@ -93,7 +93,7 @@ describe("10/50 a failed restore", () => {
     expect(error.message).toContain("-X KUBE-SEP-C");
   });
 
-  it("tells a held lock and a killed program from a refusal", () => {
+  it("distinguishes a held lock and a killed program from a refusal", () => {
     const held = failure(
       4,
       "Another app is currently holding the xtables lock; still 1s 0us time ahead to have a chance to grab the lock...\n",

@@ -1,16 +1,16 @@
-// What `iptables-restore` means when it fails: which line, which Service, and in which words.
+// Interprets a failure of `iptables-restore`: the line, the Service, and the message.
 import type { PortKey } from "../../model/snapshot.ts";
 import type { InputLine } from "../../plan/iptables/print.ts";
 import { HostError, type HostErrorKind } from "../error.ts";
 import type { Finished } from "./command.ts";
 
-/** A restore that failed. Tables before the refused one are in force; what it says of itself is none of them. */
+/** A restore that failed. Tables before the refused one are in force; the refused one is unchanged. */
 export class RestoreFailed extends HostError {
   /** Input around the offending line, with line numbers; empty when no line is named. */
   readonly context: readonly string[];
   /** The offending line; empty when no line is named. */
   readonly line: string;
-  /** The ServicePorts whose lines were refused; empty: nobody's, or unknown. */
+  /** The ServicePorts whose lines were refused; empty: none, or unknown. */
   readonly owners: readonly PortKey[];
 
   constructor(
@@ -29,7 +29,7 @@ export class RestoreFailed extends HostError {
   }
 }
 
-/** `lines` is the input that was refused; it is only asked for when a line is named. */
+/** `lines` returns the refused input; called only when the message names a line. */
 export function restoreFailure(
   program: string,
   { code, stderr }: Finished,
@@ -53,14 +53,14 @@ export function refusedLine(stderr: string): number | null {
   return found === null ? null : Number(found[1]);
 }
 
-/** Index of the line. nf_tables notices a jump to nowhere only at the end of the table, but says where to. */
+/** Index of the line. nf_tables detects a jump to a missing chain only at the end of the table, but names the chain. */
 function offendingLine(named: number, stderr: string, input: readonly InputLine[]): number {
   const nowhere = /Chain '(.*)' does not exist/.exec(stderr)?.[1];
   const jump = nowhere === undefined ? -1 : input.findIndex(({ text }) => text.endsWith(` -j ${nowhere}`));
   return jump < 0 ? named - 1 : jump;
 }
 
-/** Exit status 4 without a line is the lock, or memory: nothing was looked at. */
+/** Exit status 4 without a line is the lock, or memory: nothing was processed. */
 function kindOf(code: number | null, stderr: string): HostErrorKind {
   if (code === null) return "lost";
   return isLockHeld(code, stderr) ? "unavailable" : "refused";
@@ -72,7 +72,7 @@ export function isLockHeld(code: number | null, stderr: string): boolean {
 
 /**
  * Whose line it is. The legacy back end names the end of the table when the kernel lacks a match or a target; then
- * everybody who uses it is meant, unless we need it ourselves.
+ * all ServicePorts that use it are meant, unless our fixed rules use it too.
  */
 function ownersOf(line: InputLine, stderr: string, input: readonly InputLine[]): readonly PortKey[] {
   if (line.owner !== null) return [line.owner];

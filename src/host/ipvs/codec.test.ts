@@ -1,4 +1,4 @@
-// Servers in the Plan's words and as messages: the forms in which kernels send them.
+// Servers in the Plan's types and as messages, in the forms that kernels send.
 import { describe, expect, it } from "vitest";
 import { heldDestinationOf, serverOf, serviceOf } from "./codec.ts";
 

@@ -1,4 +1,4 @@
-// Virtual and real servers in the Plan's words, and as messages of IPVS.
+// Converts virtual and real servers between the Plan's types and IPVS messages.
 import { type Address, type Family, familyOf } from "../../model/address.ts";
 import type { Protocol } from "../../model/snapshot.ts";
 import {
@@ -12,7 +12,7 @@ import {
 import { addressOf, addressText, type Bytes } from "../netlink/bytes.ts";
 import type { DestinationMessage, ServiceMessage } from "../netlink/ipvs.ts";
 
-/** `whole`: as many bits as name one client, in the words of the kernel. */
+/** `whole`: the kernel's netmask for a single client. */
 const wires = {
   ipv4: { number: 2, length: 4, wholeNetmask: 0xffffffff },
   ipv6: { number: 10, length: 16, wholeNetmask: 128 },

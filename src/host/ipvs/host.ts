@@ -14,7 +14,7 @@ import { applyToSets, readSets, type SetOperation } from "./sets.ts";
 
 export type IpvsHost = {
   readonly family: Family;
-  /** Everything of this family as it stands. */
+  /** The complete state of this family. */
   read(signal?: AbortSignal): Promise<IpvsState>;
   /** The real servers of these virtual servers with their connections; a virtual server that is gone is missing. */
   readDestinations(
@@ -22,12 +22,12 @@ export type IpvsHost = {
     signal?: AbortSignal,
   ): Promise<ReadonlyMap<ServerKey, HeldServer["destinations"]>>;
   /**
-   * Carries all Operations out, in order; neighbours of one kind travel together, and entries through one `ipset`.
-   * Throws HostError only when nothing can be asked at all, or when it is not known what became of them.
+   * Applies all Operations in order; adjacent ones of one kind are sent together, and entries through one `ipset`.
+   * Throws HostError only when no request is possible, or when the result is unknown.
    */
   apply(operations: readonly Operation[], signal?: AbortSignal): Promise<Applied>;
   setTimeouts(timeouts: Timeouts, signal?: AbortSignal): Promise<void>;
-  /** Tells of addresses that leave a link of this node, whoever takes them away, until the signal aborts. */
+  /** Reports addresses that any program removes from a link of this node, until the signal aborts. */
   watchAddresses(listener: LeavingAddresses, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 };
@@ -40,7 +40,7 @@ export type LeavingAddresses = {
 
 export type IpvsHostOptions = Place & {
   readonly family: Family;
-  /** How `ipset` is started; on this machine unless told. */
+  /** How `ipset` is started; the default runs it on this machine. */
   readonly start?: Start;
 };
 
@@ -70,17 +70,17 @@ function hostOf(family: Family, kernel: Kernel, start: Start): IpvsHost {
     readDestinations: (servers, signal) => readDestinations(kernel, servers, signal),
     setTimeouts: (timeouts, signal) => changeTimeouts(kernel, timeouts, signal),
     watchAddresses: ({ left, lost }, signal) =>
-      watchAddresses({ changed: told(left), lost }, signal, kernel.place),
+      watchAddresses({ changed: reporter(left), lost }, signal, kernel.place),
     close: () => kernel.close(),
   };
 
-  function told(left: LeavingAddresses["left"]): AddressListener["changed"] {
+  function reporter(left: LeavingAddresses["left"]): AddressListener["changed"] {
     return (change, found) => {
       if (change === "removed" && found.family === family) left(found.address);
     };
   }
 
-  // No signal: half a run helps nobody, and each takes milliseconds.
+  // No signal: a run must not be interrupted, and takes milliseconds.
   function carryOut(run: Run): Promise<Applied> {
     switch (run.channel) {
       case "servers":
@@ -115,7 +115,7 @@ const channels = {
   "delete entry": "sets",
 } as const satisfies Record<Operation["kind"], Run["channel"]>;
 
-/** Neighbours that go the same way travel together. */
+/** Adjacent Operations of the same kind form one group. */
 function runsOf(operations: readonly Operation[]): Run[] {
   const runs: Run[] = [];
   for (const [at, operation] of operations.entries()) {

@@ -1,4 +1,4 @@
-// The two sockets of ipvs mode, and many requests at once on either of them.
+// The two sockets of ipvs mode, and many requests at a time on each.
 import { HostError } from "../error.ts";
 import { resolveFamily } from "../netlink/generic.ts";
 import { ipvsFamilyName } from "../netlink/ipvs.ts";
@@ -29,31 +29,31 @@ export async function openKernel(place: Place): Promise<Kernel> {
   }
 }
 
-/** So many acknowledgements fit the receive buffer with room to spare. */
+/** This many acknowledgements fit the receive buffer easily. */
 const atOnce = 1000;
 
 /**
- * Sends a message for each Operation, all of them whatever is said of some, and asks `judge` about each that the kernel
- * objects to: null is no matter.
+ * Sends a message for each Operation, also after errors, and calls `explain` for each that the kernel
+ * refuses: null means no failure.
  */
 export async function sendAll<T>(
   socket: NetlinkSocket,
   operations: readonly Numbered<T>[],
   write: (out: Writer, sequence: number, operation: T) => void,
-  judge: (numbered: Numbered<T>, errno: string) => string | null,
+  explain: (numbered: Numbered<T>, errno: string) => string | null,
 ): Promise<Applied> {
   const failures: Failure[] = [];
   let bytes = 0;
   for (let start = 0; start < operations.length; start += atOnce) {
-    const portion = operations.slice(start, start + atOnce);
+    const batch = operations.slice(start, start + atOnce);
     const out = new Writer();
-    for (const [i, { operation }] of portion.entries()) write(out, i + 1, operation);
+    for (const [i, { operation }] of batch.entries()) write(out, i + 1, operation);
     const { answers } = await socket.exchange(out.bytes());
-    if (answers.length !== portion.length) throw lost(portion.length, answers.length);
+    if (answers.length !== batch.length) throw lost(batch.length, answers.length);
     for (const { sequence, errno } of answers) {
       if (errno === 0) continue;
-      const numbered = portion[sequence - 1]!;
-      const why = judge(numbered, errnoName(errno));
+      const numbered = batch[sequence - 1]!;
+      const why = explain(numbered, errnoName(errno));
       if (why !== null) failures.push(failed(numbered, errnoName(errno), why));
     }
     bytes += out.length;

@@ -11,7 +11,7 @@ describe("a host in memory", () => {
   };
   const destination = { address: "10.0.0.1", port: 8080, weight: 1 };
 
-  it("carries out what it can and names what it cannot", async () => {
+  it("applies what it can and names what it cannot", async () => {
     const host = new MemoryIpvsHost("ipv4");
     const { failures } = await host.apply([
       { kind: "add destination", server: web, destination },
@@ -38,7 +38,7 @@ describe("a host in memory", () => {
     expect(held?.get("10.0.0.1:8080")).toEqual({ ...destination, weight: 0, active: 3, inactive: 1 });
   });
 
-  it("says nothing when it is broken", async () => {
+  it("fails every request when it is broken", async () => {
     const host = new MemoryIpvsHost("ipv4");
     host.breakDown("no IPVS");
     await expect(host.read()).rejects.toThrow("no IPVS");

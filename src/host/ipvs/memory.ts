@@ -1,4 +1,4 @@
-// A host of ipvs mode in memory: it takes Operations as the kernel does, and refuses what the kernel refuses.
+// A host of ipvs mode in memory: it accepts and refuses Operations like the kernel.
 import { type Address, type Family, familyOf } from "../../model/address.ts";
 import { destinationKey, serverKey } from "../../plan/ipvs/names.ts";
 import { freshState } from "../../plan/ipvs/state.ts";
@@ -48,7 +48,7 @@ export class MemoryIpvsHost implements IpvsHost {
     this.family = family;
   }
 
-  /** From now on nothing can be asked; null: again. */
+  /** From now on every request fails; null: requests work again. */
   breakDown(message: string | null): void {
     this.#broken = message;
   }

@@ -1,4 +1,4 @@
-// What the kernel means by its errors about virtual and real servers, since it does not say.
+// Messages for the kernel's errors about virtual and real servers, since it sends only an errno.
 import { destinationKey, serverKey } from "../../plan/ipvs/names.ts";
 import type { Operation } from "../../plan/ipvs/types.ts";
 

@@ -50,7 +50,7 @@ export async function readDestinations(
   const found = new Map<ServerKey, Destinations>();
   for (const server of servers) {
     const destinations = await destinationsOf(kernel, server, signal);
-    // Of a server that is gone the kernel lists none, without a word.
+    // For a server that is gone the kernel returns an empty list without an error.
     if (destinations.size > 0 || (await exists(kernel, server, signal)))
       found.set(serverKey(server), destinations);
   }

@@ -13,7 +13,7 @@ export async function applyToServers(
   const existing: Numbered<ServerOperation>[] = [];
   const send = (
     list: readonly Numbered<ServerOperation>[],
-    judge: (numbered: Numbered<ServerOperation>, errno: string) => string | null,
+    explain: (numbered: Numbered<ServerOperation>, errno: string) => string | null,
   ) =>
     sendAll(
       ipvs,
@@ -22,7 +22,7 @@ export async function applyToServers(
         const [command, contents] = requestFor(operation);
         writeRequest(out, ipvsFamily, sequence, command, contents);
       },
-      judge,
+      explain,
     );
   const first = await send(operations, ({ at, operation }, errno) => {
     const instead = errno === "EEXIST" ? settingOf(operation) : null;

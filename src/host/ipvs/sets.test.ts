@@ -1,4 +1,4 @@
-// IP sets through `ipset`: what it prints, and what is done when it stops at a line.
+// IP sets through `ipset`: its output, and the recovery when it stops at a line.
 import { describe, expect, it } from "vitest";
 import type { Start } from "../iptables/command.ts";
 import { applyToSets, parseSets, type SetOperation } from "./sets.ts";
@@ -80,20 +80,20 @@ describe("changing IP sets", () => {
     expect(inputs).toHaveLength(2);
   });
 
-  it("does not mind a set that is gone when it is destroyed", async () => {
+  it("ignores a missing set when it is destroyed", async () => {
     const { start } = programThatSays(
       "ipset v7.17: Error in line 5: The set with the given name does not exist",
     );
     expect((await applyToSets(start, numbered(operations))).failures).toEqual([]);
   });
 
-  it("throws when the program says nothing about a line", async () => {
+  it("throws when the message names no line", async () => {
     const { start } = programThatSays("ipset v7.17: Kernel error received: Operation not permitted\n");
     await expect(applyToSets(start, numbered(operations))).rejects.toThrow("Operation not permitted");
   });
 });
 
-/** A program that fails with these words, one after the other, and then succeeds. */
+/** A program that fails with these messages, one after the other, and then succeeds. */
 function programThatSays(...words: string[]): { start: Start; inputs: string[] } {
   const inputs: string[] = [];
   const start: Start = (_, __, input) => {

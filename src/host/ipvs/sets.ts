@@ -54,7 +54,7 @@ function emptySet(type: string, options: readonly string[]): Growing {
 }
 
 /**
- * `ipset restore` stops at the first line that is refused, and what stood before it may be done or not. It is run again
+ * `ipset restore` stops at the first line that is refused, and the lines before it may be applied or not. It is run again
  * without that line: every other line may be repeated.
  */
 export async function applyToSets(
@@ -107,7 +107,7 @@ function refusedLine(end: Finished, lines: number): { readonly line: number; rea
   return { line, text: said![2]! };
 }
 
-/** A set that is full, or that is not there, refuses its entries too that come right behind. */
+/** A set that is full or missing also refuses the entries that directly follow. */
 function hopeless(operations: readonly Numbered<SetOperation>[], line: number, text: string): number[] {
   const { kind, set } = operations[line]!.operation;
   if (!kind.endsWith("entry") || !/is full|does not exist/.test(text)) return [];

@@ -2,7 +2,7 @@
 import { type Bytes, littleEndian } from "./bytes.ts";
 import type { Writer } from "./writer.ts";
 
-/** How one kind of value is written and read. `read` gives undefined for bytes that are not of this kind. */
+/** How one kind of value is written and read. `read` returns undefined for bytes that are not of this kind. */
 export type Codec<T> = {
   readonly nested?: boolean;
   write(out: Writer, value: T): void;

@@ -12,7 +12,7 @@ const many = (count: number): Operation => ({
 });
 
 describe("a batch", () => {
-  it("numbers its messages, stands between two markers, and asks once for an acknowledgement", () => {
+  it("numbers its messages, is enclosed by two markers, and requests one acknowledgement", () => {
     const { bytes } = encode([
       { kind: "addTable", table: { family: "ip", name: "t", flags: 0 } },
       { kind: "deleteTable", table: { family: "ip", name: "t" } },

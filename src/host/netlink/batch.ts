@@ -106,7 +106,7 @@ class BatchEncoder {
     }
   }
 
-  // The last message asks for an acknowledgement, so that silence is never taken for success.
+  // The last message requests an acknowledgement, so that no response is never treated as success.
   finish(): Batch {
     const last = this.#parts.at(-1);
     if (last !== undefined) addFlag(this.#out, last.at, flag.acknowledge);
@@ -213,7 +213,7 @@ function message<T>(
   return { verb, flags, family: object.family, write: (out) => codec.write(out, object as unknown as T) };
 }
 
-// A handle says where an object is in the kernel: one that was read can be added again elsewhere.
+// A handle identifies an object in one kernel: it is left out when an object that was read is added elsewhere.
 function unplaced<T extends { readonly handle?: number; readonly owner?: number }>(
   object: T,
 ): Omit<T, "handle" | "owner"> {

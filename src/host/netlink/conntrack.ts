@@ -11,7 +11,7 @@ import { Writer } from "./writer.ts";
 
 export type { Flow, FlowView } from "./flow.ts";
 
-/** Which flows to look at. */
+/** Which flows to read. */
 export type FlowQuery = {
   readonly family: Family;
   /** IP protocol number; absent is any. */
@@ -22,7 +22,7 @@ export type FlowQuery = {
 export type Cleaning = {
   readonly examined: number;
   readonly deleted: number;
-  /** False when the table kept changing so much that some flows may not have been seen. */
+  /** False when the table kept changing so much that some flows may be missing. */
   readonly complete: boolean;
 };
 
@@ -71,7 +71,7 @@ export async function* readFlows(
   )) {
     const selected: Flow[] = [];
     for (const { type, start, end } of messagesIn(buffer, length)) {
-      if (type <= messageType.overrun || !cursor.look(buffer, start + netfilterHeaderLength, end)) continue;
+      if (type <= messageType.overrun || !cursor.read(buffer, start + netfilterHeaderLength, end)) continue;
       if (query.protocol !== undefined && cursor.protocol !== query.protocol) continue;
       if (query.select(cursor)) selected.push(cursor.flow());
     }
@@ -79,7 +79,7 @@ export async function* readFlows(
   }
 }
 
-/** Gives the number that were deleted: a flow that is gone already does not count. */
+/** Returns the number of deleted flows: a flow that is gone already does not count. */
 export async function deleteFlows(
   socket: NetlinkSocket,
   flows: readonly Flow[],

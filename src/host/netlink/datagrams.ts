@@ -1,7 +1,7 @@
-// Room for the datagrams that one recvmmsg brings, with the headers that tell the kernel where it is.
+// Buffers for the datagrams of one recvmmsg, with the headers that describe them to the kernel.
 import { littleEndian, unmovedBytes } from "./bytes.ts";
 
-/** What native code says of memory; an address or a length takes one word there. */
+/** Memory addresses from native code; an address or a length takes one word. */
 export type Memory = { readonly wordSize: number; readonly addressOf: (bytes: Uint8Array) => bigint };
 
 const MSG_TRUNC = 0x20;
@@ -15,7 +15,7 @@ export class Datagrams {
   readonly headers: Uint8Array;
   readonly #headers: DataView;
   readonly #places: readonly Buffer[];
-  /** Kept, since only the kernel knows that it is needed. */
+  /** Referenced here, since otherwise only the kernel uses it. */
   readonly #parts: Uint8Array;
   readonly #wordSize: number;
 

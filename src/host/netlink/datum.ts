@@ -24,7 +24,7 @@ export type Verdict =
 /** What a map holds, or a rule loads: plain bytes or a verdict. */
 export type Datum = Bytes | Verdict;
 
-// The kernel numbers groups of four registers 1 to 4 and single ones 8 to 23, and always says the former where it can.
+// The kernel numbers groups of four registers 1 to 4 and single ones 8 to 23, and reports the former where possible.
 export const register: Codec<Register> = {
   write: (out, index) => out.u32be(index < 0 ? 0 : index % 4 === 0 ? 1 + index / 4 : 8 + index),
   read: (from, start, end) => {

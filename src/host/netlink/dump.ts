@@ -1,4 +1,4 @@
-// Netlink dumps: streamed or whole. Each has a socket of its own, so that it can be dropped halfway.
+// Netlink dumps: streamed or whole. Each has its own socket, so that it can be abandoned halfway.
 import { closeSync } from "node:fs";
 import { HostError } from "../error.ts";
 import type { Datagrams } from "./datagrams.ts";
@@ -17,12 +17,12 @@ import {
 export type Datagram = { readonly buffer: Buffer; readonly length: number };
 
 const restarts = 10;
-/** Most dumps have no more datagrams than these, which are fetched at once. */
+/** Most dumps have no more datagrams than this; they are fetched in one call. */
 const few = 2;
-/** How many are fetched of a longer one between two turns of the event loop; the kernel goes on meanwhile. */
+/** How many are fetched of a longer one between two turns of the event loop; the kernel continues meanwhile. */
 const many = 64;
 
-/** Streams a dump; buffers are used again. At its end it throws if the kernel says it is inconsistent. */
+/** Streams a dump; buffers are reused. Throws at the end if the kernel marked it as inconsistent. */
 export async function* dump(
   protocol: Protocol,
   what: string,
@@ -84,10 +84,10 @@ export async function collect<T>(
   }
 }
 
-/** Room that no dump uses now. */
+/** Buffers that no dump uses now. */
 const spare = { few: [] as Buffer[], many: [] as Datagrams[] };
 
-/** Without end: who reads knows the last one. Between the start of a dump and its end there is always something to read. */
+/** Without end: the caller detects the last one. Between the start of a dump and its end there is always something to read. */
 async function* datagramsFrom(system: Native, fd: number, what: string): AsyncGenerator<Datagram> {
   const broken = () => new HostError("lost", `Cannot ${what}: the kernel broke off`);
   const tooLarge = () => new HostError("lost", `Cannot ${what}: the answer is too large`);

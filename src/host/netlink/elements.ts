@@ -8,16 +8,16 @@ import type { Writer } from "./writer.ts";
 export type Element = {
   /** Fields padded to four bytes each; empty for the element that catches everything. */
   readonly key: Bytes;
-  /** Written behind the key as four more bytes in the machine's order; when read, part of it. */
+  /** Written after the key as four more bytes in host byte order; when read, part of the key. */
   readonly slot?: number;
   /** Last key of a range, in sets of concatenated ranges. */
   readonly keyEnd?: Bytes;
   readonly data?: Datum;
   /** `elementFlag`; absent is 0. */
   readonly flags?: number;
-  /** How long it lives, in milliseconds; absent is the set's own time. */
+  /** Its timeout in milliseconds; absent: the set's timeout. */
   readonly timeout?: number;
-  /** How long it still lives, in milliseconds. */
+  /** The remaining time in milliseconds. */
   readonly expires?: number;
   /** What `nft` keeps beside it: see `userdata.ts`. */
   readonly userdata?: Bytes;
@@ -59,11 +59,11 @@ export function writeElement(out: Writer, element: Element): void {
   out.end(item);
 }
 
-/** The elements of a set. Throws ToldTwice when it finds that the kernel did not tell each of them once. */
+/** The elements of a set. Throws DuplicateElement when the dump does not contain each of them exactly once. */
 export type Elements = {
   all(): readonly Element[];
-  /** Those that `knows` does not; it is asked only for what has a key and a value of bytes and nothing else. */
-  except(knows: Matches): readonly Element[];
+  /** Those that `matches` does not; it is called only for elements with a key and a value of bytes and nothing else. */
+  except(matches: Matches): readonly Element[];
 };
 
 /** Whether an element is known already, by the bytes of its key and of its value. */
@@ -75,14 +75,14 @@ export type Matches = (
   valueEnd: number,
 ) => boolean;
 
-/** As the kernel told them, in one list after the other: an element that is known need not be read. */
+/** In the order of the dump, in one list after the other: an element that matches need not be read. */
 export function dumpedElements(lists: readonly Buffer[]): Elements {
-  const except = (knows: Matches) => {
+  const except = (matches: Matches) => {
     const others: Element[] = [];
     for (const list of lists) {
       for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
         const end = attributeEnd(list, at);
-        if (!isKnown(list, at + 4, end, knows)) others.push(readElement(list, at + 4, end));
+        if (!isMatched(list, at + 4, end, matches)) others.push(readElement(list, at + 4, end));
       }
     }
     return eachOnce(others);
@@ -90,7 +90,7 @@ export function dumpedElements(lists: readonly Buffer[]): Elements {
   return { all: () => except(() => false), except };
 }
 
-/** Of a set that has just grown, the kernel moves elements to a larger table meanwhile: a dump then tells some twice, and others not at all. */
+/** The kernel may resize a set during the dump: then some elements appear twice, and others are missing. */
 export class DuplicateElement extends HostError {
   constructor() {
     super("interrupted", "Cannot read elements: the kernel rearranged them", { errno: "EINTR" });
@@ -105,15 +105,15 @@ function eachOnce(elements: readonly Element[]): readonly Element[] {
   return elements;
 }
 
-/** The kernel tells the key first. */
-function isKnown(from: Buffer, start: number, end: number, knows: Matches): boolean {
+/** The kernel sends the key first. */
+function isMatched(from: Buffer, start: number, end: number, matches: Matches): boolean {
   if (start + 12 > end || attributeType(from, start) !== KEY) return false;
   const data = nextAttribute(from, start);
   if (data + 12 > end || attributeType(from, data) !== DATA || nextAttribute(from, data) < end) return false;
   const key = start + 4;
   const value = data + 4;
   if (attributeType(from, value) !== VALUE) return false;
-  return knows(from, key + 4, attributeEnd(from, key), value + 4, attributeEnd(from, value));
+  return matches(from, key + 4, attributeEnd(from, key), value + 4, attributeEnd(from, value));
 }
 
 function writeKey(out: Writer, type: number, key: Bytes): void {

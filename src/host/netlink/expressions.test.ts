@@ -41,7 +41,7 @@ describe("expressions", () => {
     expect(again(rule)).toEqual(rule);
   });
 
-  it("keep an instruction with a field we do not know as it is", () => {
+  it("keep an instruction with an unknown field as it is", () => {
     const out = new Writer();
     const item = out.nest(1);
     const name = out.begin(1);

@@ -1,4 +1,4 @@
-// The instructions of an nf_tables rule, as data: one line for each field the kernel knows, read and written alike.
+// The instructions of an nf_tables rule, as data: one line for each field, used for reading and writing.
 import {
   attributes,
   type Codec,

@@ -1,4 +1,4 @@
-// One tracked flow as it lies in a received message: nothing is copied until somebody asks.
+// One tracked flow inside a received message: nothing is copied until it is read.
 import { type Address, addressBytes, type Family, formatAddress } from "../../model/address.ts";
 import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
 import type { Writer } from "./writer.ts";
@@ -17,11 +17,11 @@ export type Flow = {
   readonly original: Tuple;
   readonly reply: Tuple;
   readonly zone: number;
-  /** The kernel's own name for it; see `writeFlow`. */
+  /** The kernel's id; see `writeFlow`. */
   readonly id: number;
 };
 
-/** A view of a flow; valid only while it is being looked at. */
+/** A view of a flow; valid only during the callback. */
 export interface FlowView {
   readonly protocol: number;
   readonly destinationPort: number;
@@ -41,7 +41,7 @@ const PROTO_NUMBER = 1;
 const SOURCE_PORT = 2;
 const DESTINATION_PORT = 3;
 
-// Positions of the parts of a tuple; 0 where there is none, since no attribute stands at the beginning of a message.
+// Positions of the parts of a tuple; 0 where there is none, since no attribute is at the beginning of a message.
 class TupleAt {
   source = 0;
   destination = 0;
@@ -76,7 +76,7 @@ class TupleAt {
   }
 }
 
-/** One object looks at flow after flow. */
+/** One object is reused for every flow. */
 export class FlowCursor implements FlowView {
   readonly #family: Family;
   readonly #addressLength: number;
@@ -92,7 +92,7 @@ export class FlowCursor implements FlowView {
   }
 
   /** False when the message does not hold a flow with addresses in both directions. */
-  look(from: Buffer, start: number, end: number): boolean {
+  read(from: Buffer, start: number, end: number): boolean {
     this.#from = from;
     this.#id = this.#zone = 0;
     this.#original.source = this.#reply.source = 0;

@@ -60,7 +60,7 @@ describe("messages of IPVS", () => {
     expect(readContents(buffer, messages[0]!)).toEqual(everything);
   });
 
-  it("20/46 passes over attributes that it does not know", () => {
+  it("20/46 skips unknown attributes", () => {
     const { buffer, messages } = sent((out) => {
       writeRequest(out, 28, 1, "getService", { service: { family: 10 } });
       const at = out.begin(99);
@@ -71,12 +71,12 @@ describe("messages of IPVS", () => {
     expect(readContents(buffer, messages[0]!)).toEqual({ service: { family: 10 } });
   });
 
-  it("asks for a dump with its own flags", () => {
+  it("requests a dump with its own flags", () => {
     const { messages } = sent((out) => writeRequest(out, 28, 1, "getService", {}, "dump"));
     expect(messages).toMatchObject([{ flags: 0x301 }]);
   });
 
-  it("reads what the kernel says of itself", () => {
+  it("reads the kernel's version and limits", () => {
     const { buffer, messages } = sent((out) => {
       writeRequest(out, 28, 1, "getInfo");
       for (const [type, value] of [

@@ -1,4 +1,4 @@
-// What IPVS says over generic netlink, as tables of fields: virtual servers, real servers, timeouts, statistics.
+// IPVS messages over generic netlink, as tables of fields: virtual servers, real servers, timeouts, statistics.
 import {
   attributes,
   type Codec,
@@ -21,7 +21,7 @@ import type { Writer } from "./writer.ts";
 export const ipvsFamilyName = "IPVS";
 const version = 1;
 
-/** What a request asks for; `dump` wants everything of its kind. */
+/** What a request returns; `dump` returns everything of its kind. */
 export const command = {
   newService: 1,
   setService: 2,
@@ -122,7 +122,7 @@ export type DestinationMessage = Values<typeof destinationFields>;
 export type Contents = typeof contents extends Codec<infer T> ? T : never;
 export type Information = typeof information extends Codec<infer T> ? T : never;
 
-/** Writes a request that wants an acknowledgement, or a dump. */
+/** Writes a request for an acknowledgement or a dump. */
 export function writeRequest(
   out: Writer,
   family: number,

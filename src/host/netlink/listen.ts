@@ -19,13 +19,13 @@ const NETLINK_ADD_MEMBERSHIP = 1;
 
 export type Listener = {
   readonly visit: Visit;
-  /** Some events were dropped: the listener no longer knows. */
+  /** Some events were dropped: the listener's state is outdated. */
   readonly lost: () => void;
 };
 
 export type ListenOptions = Place & {
-  /** Port ids of sockets: what comes of their requests is dropped in the kernel. */
-  readonly deafTo?: readonly number[];
+  /** Port ids of sockets: the kernel drops the events of their requests. */
+  readonly ignore?: readonly number[];
   /** Everything but this type of message is dropped in the kernel. */
   readonly only?: number;
 };
@@ -36,13 +36,13 @@ export async function listen(
   groups: readonly number[],
   listener: Listener,
   signal: AbortSignal,
-  { netns, deafTo = [], only }: ListenOptions = {},
+  { netns, ignore = [], only }: ListenOptions = {},
 ): Promise<void> {
   signal.throwIfAborted();
   const system = await native();
   const { fd } = system.open(protocolNumber[protocol], netns);
   configure(system, fd);
-  if (deafTo.length > 0) system.attachFilter(fd, filterAgainst(deafTo));
+  if (ignore.length > 0) system.attachFilter(fd, filterAgainst(ignore));
   if (only !== undefined) system.attachFilter(fd, filterFor(only));
   for (const group of groups) {
     if (system.setOption(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int(group))) continue;
@@ -78,7 +78,7 @@ function receiveEvents(system: Native, fd: number, buffer: Buffer, listener: Lis
   }
 }
 
-// Classic BPF programs. They see the first message of a datagram, and load its fields as if they were in network order.
+// Classic BPF programs. They read the first message of a datagram, and load its fields as if they were in network order.
 type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number];
 
 const accept: Instruction = [0x06, 0, 0, 0xffffffff];

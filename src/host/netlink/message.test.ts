@@ -6,7 +6,7 @@ const ACKNOWLEDGEMENT_DETAILS = 0x200;
 const CAPPED = 0x100;
 
 describe("an answer", () => {
-  it("carries the kernel's words and where they point", () => {
+  it("contains the kernel's message and its offset", () => {
     expect(answer(ACKNOWLEDGEMENT_DETAILS | CAPPED, -17, "already there", 36, 0)).toEqual({
       sequence: 5,
       errno: 17,
@@ -15,7 +15,7 @@ describe("an answer", () => {
     });
   });
 
-  it("is found behind an echoed request", () => {
+  it("is found after an echoed request", () => {
     expect(answer(ACKNOWLEDGEMENT_DETAILS, -2, "no such thing", 20, 22)).toMatchObject({
       errno: 2,
       text: "no such thing",
@@ -38,7 +38,7 @@ describe("messages", () => {
 });
 
 describe("a list of attributes", () => {
-  it("knows which item an offset points into", () => {
+  it("maps an offset to an item", () => {
     const out = new Writer();
     for (const length of [3, 8, 1]) {
       const at = out.begin(1);

@@ -40,17 +40,17 @@ export type Message = {
   readonly end: number;
 };
 
-/** What the kernel says of one message of ours: errno 0 is an acknowledgement. */
+/** The kernel's response to one message: errno 0 is an acknowledgement. */
 export type Answer = {
   readonly sequence: number;
   readonly errno: number;
   /** The kernel's explanation; empty when it has none. */
   readonly text: string;
-  /** Where in our message the offending attribute stands; null when the kernel does not say. */
+  /** The offset of the offending attribute in our message; null when the kernel does not report it. */
   readonly offset: number | null;
 };
 
-/** Opens a message; give the result to `endMessage`. */
+/** Opens a message; pass the result to `endMessage`. */
 export function beginMessage(out: Writer, type: number, flags: number, sequence: number): number {
   const at = out.length;
   out.u32(0);

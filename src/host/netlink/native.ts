@@ -1,4 +1,4 @@
-// The few system calls Node.js does not offer, through koffi; an own addon could stand behind the same few functions.
+// The few system calls Node.js does not offer, through koffi.
 import { closeSync, openSync } from "node:fs";
 import { constants } from "node:os";
 import { HostError } from "../error.ts";
@@ -10,13 +10,13 @@ export type Watch = { close(): void };
 export type Native = {
   /** A non-blocking netlink socket and its port id. */
   open(protocol: number, netns: string | undefined): { fd: number; portId: number };
-  /** False when the kernel does not know the option or forbids it. */
+  /** False when the kernel does not support the option or forbids it. */
   setOption(fd: number, level: number, name: number, value: Uint8Array): boolean;
   /** Attaches a classic BPF program; false when the kernel forbids it. */
   attachFilter(fd: number, program: Uint8Array): boolean;
   /** The next datagram's true length, 0 when none is waiting. Throws ENOBUFS when the kernel dropped some. */
   receive(fd: number, into: Uint8Array): number;
-  /** Room for so many datagrams, each of at most so many bytes. */
+  /** Buffers for this many datagrams, each of at most this many bytes. */
   datagrams(count: number, size: number): Datagrams;
   /** Off the event loop: how many of the waiting datagrams were put there; 0 when there is none, or it cannot be read. */
   receiveMany(fd: number, into: Datagrams): Promise<number>;

@@ -1,4 +1,4 @@
-// The header that nf_tables and conntrack messages share, and the address families they speak of.
+// The header that nf_tables and conntrack messages share, and their address families.
 import { type Codec, u32be } from "./attributes.ts";
 import { beginMessage } from "./message.ts";
 import type { Writer } from "./writer.ts";
@@ -24,7 +24,7 @@ export const nfFamily: Codec<NfFamily> = {
   read: (from, start, end) => familyNames.get(u32be.read(from, start, end) ?? -1),
 };
 
-/** Opens a message; `family` null asks for all. */
+/** Opens a message; `family` null requests all. */
 export function beginNetfilter(
   out: Writer,
   type: number,
@@ -40,7 +40,7 @@ export function beginNetfilter(
   return at;
 }
 
-/** The family in a received header; undefined for one we do not know. */
+/** The family in a received header; undefined for an unknown one. */
 export function familyAt(buffer: Buffer, start: number): NfFamily | undefined {
   return familyNames.get(buffer.readUInt8(start));
 }

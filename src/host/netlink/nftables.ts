@@ -113,7 +113,7 @@ const counterFields = {
 
 const generationFields = {
   id: field(1, u32be),
-  /** Who made it. */
+  /** The program that created it. */
   pid: defaulted(2, u32be, 0),
   process: defaulted(3, text, ""),
 };

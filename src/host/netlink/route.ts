@@ -157,7 +157,7 @@ export function deleteAddress(
   return ask(socket, `delete address ${unwanted.address}`, out.bytes(), signal);
 }
 
-/** One message; several of them can be sent at once. */
+/** One message; several can be sent in one write. */
 export function writeAddress(
   out: Writer,
   sequence: number,

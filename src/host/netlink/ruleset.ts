@@ -71,7 +71,7 @@ export async function readTable<T>(
   );
 }
 
-/** Undefined when something was deleted between two dumps, as the generation will tell, or was told twice. */
+/** Undefined when something was deleted between two dumps, which changes the generation, or was dumped twice. */
 async function unlessMoved<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

@@ -30,7 +30,7 @@ describe("a declared set", () => {
     );
   });
 
-  it("describes the fields of concatenated ranges, and nothing where nft says nothing", () => {
+  it("describes the fields of concatenated ranges, and nothing where nft sends nothing", () => {
     const ranges = declareSet({
       family: "ip",
       table: "t",
@@ -48,7 +48,7 @@ describe("a declared set", () => {
     );
   });
 
-  it("refuses notes the kernel would not keep", () => {
+  it("refuses user data that the kernel would not store", () => {
     const key = ["ip daddr", "meta l4proto", "th dport", "numgen random mod 65536"] as const;
     expect(() => declareSet({ family: "ip", table: "t", name: "s", key, comment: "x".repeat(200) })).toThrow(
       RangeError,

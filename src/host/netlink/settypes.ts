@@ -48,14 +48,14 @@ export type SetDeclaration = {
   readonly table: string;
   readonly name: string;
   readonly key: readonly Part[];
-  /** What a map gives; absent for a set. */
+  /** The value type of a map; absent for a set. */
   readonly data?: readonly Part[] | "verdict";
   /** Holds ranges. */
   readonly interval?: boolean;
   readonly autoMerge?: boolean;
   /** Rules may add elements. */
   readonly dynamic?: boolean;
-  /** How long an element lives, in milliseconds; 0 lets each element say so itself. */
+  /** The default timeout of elements in milliseconds; 0: each element has its own. */
   readonly timeout?: number;
   readonly size?: number;
   readonly comment?: string;

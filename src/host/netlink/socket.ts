@@ -1,4 +1,4 @@
-// Netlink sockets: created, configured, and asked one request after the other.
+// Netlink sockets: created, configured, and used for one request after the other.
 import { closeSync, write } from "node:fs";
 import { HostError } from "../error.ts";
 import { littleEndian } from "./bytes.ts";
@@ -10,7 +10,7 @@ export type Protocol = "route" | "netfilter" | "generic";
 /** Where to work: the path of a network namespace such as `/run/netns/pod`, or ours when absent. */
 export type Place = { readonly netns?: string };
 
-/** Called for each message; what it wants to keep it must copy, since the buffer is used again. */
+/** Called for each message; it must copy what it keeps, since the buffer is reused. */
 export type Visit = (buffer: Buffer, message: Message) => void;
 
 export const protocolNumber = { route: 0, netfilter: 12, generic: 16 } as const satisfies Record<
@@ -26,13 +26,13 @@ const NETLINK_CAP_ACK = 10;
 const NETLINK_EXT_ACK = 11;
 const NETLINK_GET_STRICT_CHK = 12;
 
-/** The kernel never fills more than 32 KiB of a dump at once; link dumps may ask for a little more. */
+/** The kernel never fills more than 32 KiB of a dump at once; link dumps may need a little more. */
 export const datagramSize = 128 * 1024;
 const receiveBuffer = 4 * 1024 * 1024;
 
 export type Answers = {
   readonly answers: readonly Answer[];
-  /** False when the kernel had more to say than there was room for. */
+  /** False when the response did not fit the buffer. */
   readonly complete: boolean;
 };
 
@@ -52,7 +52,7 @@ export class NetlinkSocket {
     this.portId = portId;
   }
 
-  /** Sends messages in one write and gives the kernel's answers. Replies that are no answers go to `visit`. */
+  /** Sends messages in one write and returns the kernel's acknowledgements. Other replies go to `visit`. */
   exchange(request: Uint8Array, signal?: AbortSignal, visit?: Visit): Promise<Answers> {
     if (this.#closing !== undefined) {
       return Promise.reject(new HostError("unavailable", "Cannot use a netlink socket: it is closed"));
@@ -76,7 +76,7 @@ export class NetlinkSocket {
     return this.#answers(visit);
   }
 
-  // The kernel works a request off while it is written: what it has to say is waiting when the write returns.
+  // The kernel processes a request during the write: the replies are queued when the write returns.
   #answers(visit: Visit | undefined): Answers {
     const answers: Answer[] = [];
     let complete = true;
@@ -119,7 +119,7 @@ export async function openSocket(protocol: Protocol, place: Place = {}): Promise
   return new NetlinkSocket(system, fd, portId);
 }
 
-/** Sends one message that wants an acknowledgement; throws what the kernel objects to. */
+/** Sends one message that requires an acknowledgement; throws the kernel's error. */
 export async function ask(
   socket: NetlinkSocket,
   what: string,
@@ -139,7 +139,7 @@ export function mustKnow(what: string, { answers, complete }: Answers): void {
   throw new HostError("lost", `Cannot ${what}: the kernel's answer is lost`);
 }
 
-/** Does one thing with a socket of its own. */
+/** Opens a socket for one task. */
 export async function withSocket<T>(
   protocol: Protocol,
   place: Place,
@@ -153,7 +153,7 @@ export async function withSocket<T>(
   }
 }
 
-/** What every socket wants; kernels that lack one of these work without. */
+/** Options of every socket; kernels that lack one of these work without. */
 export function configure(system: Native, fd: number): void {
   for (const option of [NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK]) {
     system.setOption(fd, SOL_NETLINK, option, int(1));

@@ -1,4 +1,4 @@
-// Follows changes of nf_tables as they are committed, and tells who made them.
+// Watches committed changes of nf_tables, and reports which socket made them.
 import { attributes, type Codec, field, optional, text } from "./attributes.ts";
 import { listen } from "./listen.ts";
 import type { Message } from "./message.ts";
@@ -12,7 +12,7 @@ export type TableChange = {
   readonly family: NfFamily;
   readonly table: string;
   readonly name: string;
-  /** Port id of the socket that asked for it. */
+  /** Port id of the socket that made the change. */
   readonly portId: number;
 };
 
@@ -47,7 +47,7 @@ export function watchTables(
       if (change !== undefined) listener.changed(change);
     }
   };
-  const options = { ...place, deafTo: own };
+  const options = { ...place, ignore: own };
   return listen("netfilter", [nftablesGroup], { visit, lost: listener.lost }, signal, options);
 }
 

@@ -1,4 +1,4 @@
-// Sends a batch of nf_tables operations, and finds out which of them, down to the element, the kernel refused.
+// Sends a batch of nf_tables operations, and determines which of them, down to the element, the kernel refused.
 import { HostError, type Refusal } from "../error.ts";
 import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
 import { type Batch, encode, type Operation, type TransactionOptions } from "./batch.ts";

@@ -56,7 +56,7 @@ export function setCommentOf(userdata: Bytes | undefined): string | null {
   return noteText(userdata, setTag.comment);
 }
 
-/** One tagged value; may hold others. */
+/** One tagged value; may contain others. */
 export function note(tag: number, value: Bytes): Bytes {
   if (value.length > 255) throw new RangeError(`a note of ${value.length} bytes does not fit`);
   return u8Bytes(tag) + u8Bytes(value.length) + value;

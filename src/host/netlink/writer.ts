@@ -92,7 +92,7 @@ export class Writer {
     this.#bytes.fill(0, at, at + count);
   }
 
-  /** Opens an attribute; give the result to `end`. */
+  /** Opens an attribute; pass the result to `end`. */
   begin(type: number): number {
     const at = this.#advance(4);
     this.#view.setUint16(at + 2, type, littleEndian);

@@ -1,4 +1,4 @@
-// Counts our own transactions, so that the kernel's generation tells whether there were any of others.
+// Counts our own transactions, so that the kernel's generation shows whether another process made any.
 import { readGeneration } from "../netlink/ruleset.ts";
 import type { Place } from "../netlink/socket.ts";
 

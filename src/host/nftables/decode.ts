@@ -1,4 +1,4 @@
-// A dumped table in the Plan's words. Rules are recognised by comparing them with what is wanted, expression by expression.
+// Converts a dumped table to the Plan's types. Rules are recognised by comparing them with what is wanted, expression by expression.
 import {
   type BackendSlots,
   type Chain,
@@ -40,10 +40,10 @@ function decodeTable(
     if (isAnonymous(dumped)) continue;
     const set = recognisedSet(dumped, want);
     sets.set(set.name, set);
-    const told = contents.elements.get(set.name);
-    if (told === undefined || set.timeout !== null || isForeign(set)) continue;
-    if (isSlotMap(set)) putSome(spreads, set.name, slots.get(set.name)!.spreadsIn(told));
-    else putSome(elements, set.name, decodeElements(set, told.all()));
+    const contained = contents.elements.get(set.name);
+    if (contained === undefined || set.timeout !== null || isForeign(set)) continue;
+    if (isSlotMap(set)) putSome(spreads, set.name, slots.get(set.name)!.slotsIn(contained));
+    else putSome(elements, set.name, decodeElements(set, contained.all()));
   }
   return {
     family: want.family,
@@ -59,7 +59,7 @@ function putSome<T>(into: Map<string, Map<string, T>>, name: string, held: Map<s
   if (held.size > 0) into.set(name, held);
 }
 
-/** What the sets that packets fill hold, where we want such a set. */
+/** The contents of dynamic sets that are in the Plan. */
 export function decodeRemembered(
   contents: TableContents,
   want: NftTable,
@@ -73,7 +73,7 @@ export function decodeRemembered(
   return remembered;
 }
 
-/** A set we do not want, or not like this: its elements need not be understood, it will go as a whole. */
+/** A set that is not in the Plan, or differs: its elements need not be decoded, it will be deleted as a whole. */
 function isForeign(set: NftSet): boolean {
   return set.key.length === 0;
 }
@@ -94,7 +94,7 @@ function sameDeclaration(a: KernelSet, b: KernelSet): boolean {
     a.keyType === b.keyType &&
     a.keyLength === b.keyLength &&
     a.dataType === b.dataType &&
-    // The kernel gives a verdict map's data its own length.
+    // The kernel sets the data length of a verdict map.
     (a.dataLength === b.dataLength || b.dataType === 0xffffff00)
   );
 }

@@ -35,7 +35,7 @@ export function* encodeItems(set: NftSet, items: readonly Item[]): Generator<Ker
   }
 }
 
-/** There may be a million: all slots of one key stand together, and the yielded object is always the same one. */
+/** There may be a million: all slots of one key are adjacent, and the yielded object is always the same one. */
 function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElement> {
   const element = { key: "", slot: 0, data: "" };
   let text = "";
@@ -50,13 +50,13 @@ function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElem
   }
 }
 
-/** What to ask for one element by; not for sets of ranges. */
+/** The key for a request of one element; not for sets of ranges. */
 export function encodeQuestion(set: NftSet, key: string, slot: number | null): KernelElement {
   if (slot !== null) return { key: encodeKey(set, key), slot };
   return encodeItem(set, { key, slot, data: null, comment: null });
 }
 
-/** What a dumped set holds, in the Plan's words. */
+/** The contents of a dumped set in the Plan's types. */
 export function decodeElements(set: NftSet, elements: readonly KernelElement[]): Map<string, Element> {
   const decoded =
     set.interval && set.key.length === 1
@@ -65,7 +65,7 @@ export function decodeElements(set: NftSet, elements: readonly KernelElement[]):
   return new Map(decoded.map((element) => [element.key, element]));
 }
 
-/** Nobody is remembered for longer than the set says now. */
+/** No client is kept for longer than the set's current timeout. */
 export function* encodeClients({ timeout }: NftSet, clients: readonly Client[]): Generator<KernelElement> {
   for (const { address, milliseconds } of clients) {
     yield { key: addressText(address), expires: Math.min(milliseconds, timeout! * 1000) };
@@ -174,7 +174,7 @@ const protocolNames = new Map<number, string>(
 );
 
 /** What a dumped slot map holds. */
-export function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): Map<string, BackendSlots> {
+export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Map<string, BackendSlots> {
   const byBytes = new Map<Bytes, { key: string; backends: (Backend | undefined)[] }>();
   const parts = set.key.slice(0, -1);
   for (const { key, data } of elements) {
@@ -194,7 +194,7 @@ export function decodeSpreads(set: NftSet, elements: readonly KernelElement[]): 
   return new Map([...byBytes.values()].map((spread) => [spread.key, spread]));
 }
 
-/** Sets of plain networks hold the first address, and the first behind the last one marked as an end. */
+/** Sets of plain networks contain the first address, and the address after the last one marked as an end. */
 function* encodeRange({ key }: Item): Generator<KernelElement> {
   yield { key: addressText(networkStart(key)) };
   const behind = addressAfter(networkEnd(key));
@@ -220,7 +220,7 @@ function networks(first: readonly string[], last: readonly string[]): string[] {
   return first.map((text, i) => (text === last[i] ? text : rangeText(text, last[i]!)));
 }
 
-/** A network where the range is one, else `first-last`: then it is nobody of ours. */
+/** A network where the range is one, else `first-last`: then it is not ours. */
 function rangeText(first: Address, last: Address): string {
   const [a, b] = [addressBytes(first)!, addressBytes(last)!];
   let bits = 0;

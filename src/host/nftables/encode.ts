@@ -1,4 +1,4 @@
-// A Patch as kernel operations; every kernel operation remembers which operation of the Patch it serves.
+// A Patch as kernel operations; every kernel operation refers to its operation of the Patch.
 import type { Operation } from "../../plan/nftables/diff.ts";
 import {
   type Chain,
@@ -148,7 +148,7 @@ function kernelChain(
   };
 }
 
-/** Rules, each behind the anonymous map it needs. */
+/** Rules, each after the anonymous map it needs. */
 function encodeRules(chain: Chain, ids: SetIds, family: NftFamily): readonly KernelOperation[] {
   const operations: KernelOperation[] = [];
   for (const rule of chain.rules) {

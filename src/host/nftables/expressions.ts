@@ -5,7 +5,7 @@ import { addressText, type Bytes, hostU32Bytes, paddedText, u8Bytes, u16Bytes } 
 import { verdictRegister } from "../netlink/datum.ts";
 import { type Expr, fibFlag, natFlag } from "../netlink/expressions.ts";
 
-/** Gives the name and number of an anonymous map from slots to chains. */
+/** Returns the name and number of an anonymous map from slots to chains. */
 export type Anonymous = (chains: readonly string[]) => { readonly set: string; readonly setId?: number };
 
 export function expressionsOf(
@@ -134,7 +134,7 @@ function hasBits(bits: number): readonly Expr[] {
   ];
 }
 
-/** The kernel knows and-then-xor: `| m` is `& ~m ^ m`. */
+/** The kernel has and-then-xor: `| m` is `& ~m ^ m`. */
 function setMark(how: "or" | "xor", mark: number): readonly Expr[] {
   const mask = how === "or" ? ~mark >>> 0 : 0xffffffff;
   return [
@@ -186,7 +186,7 @@ function maskOf(bits: number, length: number): Bytes {
   return String.fromCharCode(...bytes);
 }
 
-/** The fields of a concatenated key, one behind the other from register 0. */
+/** The fields of a concatenated key, one after the other from register 0. */
 function load(fields: readonly Field[], family: NftFamily): readonly Expr[] {
   let register = 0;
   return fields.map((field) => {

@@ -1,4 +1,4 @@
-// The kernel's table of one family: read in the Plan's words, changed by Patches, each one transaction.
+// The kernel's table of one family: read into the Plan's types, changed by Patches, each one transaction.
 import { quoted } from "../../model/problem.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
 import type { Asked, FoundTable, NftFamily, NftSet, NftTable } from "../../plan/nftables/types.ts";
@@ -19,7 +19,7 @@ import { canOwn, ownedFlags, ownershipOf } from "./ownership.ts";
 /** What one Patch cost. */
 export type Written = { readonly operations: number; readonly bytes: number };
 
-/** A part of a Patch that the kernel refused, by its place in the Patch. */
+/** A part of a Patch that the kernel refused, by its index in the Patch. */
 export type RefusedPart = {
   readonly operation: Operation;
   readonly item: Item | null;
@@ -30,7 +30,7 @@ export type RefusedPart = {
 
 export type NftablesHostOptions = Place & {
   readonly family: NftFamily;
-  /** The table shall belong to this process: nobody else can change or flush it, and it outlives us. */
+  /** Whether this process must own the table: no other can change or flush it, and it persists after exit. */
   readonly owned?: boolean;
 };
 
@@ -38,15 +38,15 @@ export type NftablesHostOptions = Place & {
 export type TableHost = {
   /** Whether tables that are added belong to this process alone. */
   readonly owned: boolean;
-  /** The table as it stands; null when there is none. Rules are recognised by what is wanted. */
+  /** The table as it is; null when there is none. Rules are recognised by comparison with the Plan. */
   find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null>;
-  /** All of a Patch or nothing of it. `plain`: a table that is added belongs to nobody, whatever `owned` says. */
+  /** Applies a whole Patch or nothing. `plain`: a table that is added has no owner, even with `owned`. */
   apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written>;
-  /** Calls back when somebody else changed the table, until the signal aborts. */
+  /** Calls back when another process changed the table, until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
   /** A moment in the history of all tables; null when there is no telling. */
   mark(signal?: AbortSignal): Promise<Mark | null>;
-  /** Whether anybody but this process changed any table since then. */
+  /** Whether another process changed any table since then. */
   changedByOthersSince(mark: Mark | null, signal?: AbortSignal): Promise<boolean>;
   close(): Promise<void>;
 };
@@ -67,7 +67,7 @@ export class NftablesHost implements TableHost {
     this.#commits.portIds.add(socket.portId);
   }
 
-  /** A table that cannot be owned here is a plain one: see `owned`. */
+  /** A table that cannot be owned here is plain: see `owned`. */
   static async open({ family, owned = false, netns }: NftablesHostOptions): Promise<NftablesHost> {
     const place = netns === undefined ? {} : { netns };
     const socket = await openSocket("netfilter", place);
@@ -79,7 +79,7 @@ export class NftablesHost implements TableHost {
     }
   }
 
-  /** Tells our own transactions from others' in events. */
+  /** Distinguishes our own transactions from others in events. */
   get portId(): number {
     return this.#socket.portId;
   }
@@ -96,35 +96,35 @@ export class NftablesHost implements TableHost {
   /** The table alone; null when there is none. It is read while what is wanted is still made. */
   read(wanted: NftTable | Promise<NftTable>, signal?: AbortSignal): Promise<NftTable | null> {
     const decoder = Promise.resolve(wanted).then(decoderOf);
-    // Whoever waits for the table hears of it.
+    // The rejection reaches the caller through readTable.
     decoder.catch(() => {});
     return readTable(this.#which(signal), everySet, async (contents) => (await decoder)(contents));
   }
 
   /**
-   * What `look` makes of the table, of whose large sets it sees what it asks for; null when there is no table. Rules are recognised by
-   * what would be wanted among chains of these names.
+   * The result of `walk` on the table; of large sets, only the elements that it queries are read. null when there is no table.
+   * Rules are recognised by comparison with the table that `wanted` returns for chains of these names.
    */
-  async glance<T>(
+  async walkLive<T>(
     wanted: (chains: readonly string[]) => NftTable,
-    look: (table: NftTable, asked: Asked) => T,
+    walk: (table: NftTable, asked: Asked) => T,
     signal?: AbortSignal,
   ): Promise<T | null> {
     const made = await readTable(this.#which(signal), isOfRanges, async (contents) => {
       const decode = decoderOf(wanted(contents.chains.map(({ name }) => name)));
       const elements = new Map(contents.elements);
-      const told = new Set<string>();
+      const answered = new Set<string>();
       for (;;) {
         const table = decode({ ...contents, elements });
         const questions = new Map<string, Parameters<Asked>>();
-        const seen = look(table, (...question) => {
+        const result = walk(table, (...question) => {
           const text = question.join(" ");
-          if (!told.has(text)) questions.set(text, question);
+          if (!answered.has(text)) questions.set(text, question);
         });
-        if (questions.size === 0) return { seen };
+        if (questions.size === 0) return { result };
         const found = new Map<string, Element[]>();
         for (const [text, [name, key, slot]] of questions) {
-          told.add(text);
+          answered.add(text);
           const element = await this.#element(table.sets.get(name), key, slot, signal);
           if (!found.has(name)) found.set(name, [...(elements.get(name)?.all() ?? [])]);
           if (element !== null) found.get(name)!.push(element);
@@ -132,7 +132,7 @@ export class NftablesHost implements TableHost {
         for (const [name, all] of found) elements.set(name, listed(all));
       }
     });
-    return made?.seen ?? null;
+    return made?.result ?? null;
   }
 
   #which(signal: AbortSignal | undefined) {
@@ -140,7 +140,7 @@ export class NftablesHost implements TableHost {
   }
 
   #element(set: NftSet | undefined, key: string, slot: number | null, signal: AbortSignal | undefined) {
-    // One that is not ours, and is not understood.
+    // Not one of our sets, and not decoded.
     if (set === undefined || set.key.length === 0) return null;
     const element = encodeQuestion(set, key, slot);
     return readOneElement(this.#socket, this.family, { table: tableName, set: set.name, element }, signal);
@@ -227,7 +227,7 @@ function listed(elements: readonly Element[]): Elements {
   return { all: () => elements, except: () => elements };
 }
 
-/** Such sets are asked by range and not by key; so are the maps that rules have for themselves. */
+/** Such sets are queried by range and not by key, like the anonymous maps of rules. */
 function isOfRanges({ flags }: KernelSet): boolean {
   return (flags & (setFlag.interval | setFlag.anonymous)) !== 0;
 }

@@ -1,4 +1,4 @@
-// A table in memory that takes Patches as the kernel does, and refuses what the kernel refuses.
+// A table in memory that accepts and refuses Patches like the kernel.
 import type { Item, Operation } from "../../plan/nftables/diff.ts";
 import type {
   Backend,
@@ -12,7 +12,7 @@ import type {
 } from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
 
-/** What the kernel would have said, and about which operation. */
+/** The kernel's error, and the operation it refers to. */
 export class Refused extends Error {
   readonly errno: string;
   operation = -1;
@@ -44,7 +44,7 @@ export function applyInMemory(
   return table === null ? null : shared(table);
 }
 
-/** From now on nobody writes its slots in place. */
+/** From now on its slots are not changed in place. */
 function shared({ ownSlots: _ownSlots, ...table }: Held): NftTable {
   return table;
 }

@@ -1,4 +1,4 @@
-// A host whose table is in memory: it takes and refuses Patches as a kernel does, an old one if told so.
+// A host whose table is in memory: it accepts and refuses Patches like a kernel, optionally like an old one.
 import { countOperations, type Operation } from "../../plan/nftables/diff.ts";
 import type { FoundTable, NftFamily, NftTable } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
@@ -19,7 +19,7 @@ export class MemoryTableHost implements TableHost {
     this.#beforeLinux62 = beforeLinux62;
   }
 
-  /** From now on every Patch fails with these words; null: no more. */
+  /** From now on every Patch fails with this message; null: Patches work again. */
   breakDown(message: string | null): void {
     this.#broken = message;
   }

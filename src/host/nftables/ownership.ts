@@ -1,4 +1,4 @@
-// Tables that belong to one process: nobody else can change or flush them, and they outlive it.
+// Tables with an owner process: no other can change or flush them, and they persist after it exits.
 import type { FoundTable, NftFamily } from "../../plan/nftables/types.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
@@ -13,7 +13,7 @@ export async function canOwn(socket: NetlinkSocket, family: NftFamily): Promise<
   return (await objection(socket, family, ownedFlags)) === null;
 }
 
-/** Why the kernel would not take a table of this family; null: it would. Nothing is left behind. */
+/** Why the kernel refuses a table of this family; null: it accepts one. Changes nothing. */
 export async function objection(socket: NetlinkSocket, family: NftFamily, flags = 0): Promise<string | null> {
   const name = `${tableName}-probe-${socket.portId}`;
   try {
@@ -29,7 +29,7 @@ export async function objection(socket: NetlinkSocket, family: NftFamily, flags 
   }
 }
 
-/** Whose a table is, seen from the socket that would change it. */
+/** The owner of a table, relative to the socket that would change it. */
 export function ownershipOf(
   { flags, owner }: Pick<Table, "flags" | "owner">,
   portId: number,

@@ -14,7 +14,7 @@ export function nftablesFamilies(): Promise<readonly Family[]> {
   return Promise.resolve(kernelHasIPv6() ? ["ipv4", "ipv6"] : ["ipv4"]);
 }
 
-/** Throws unless the kernel is new enough, lets us speak nf_tables, and takes tables of these families. */
+/** Throws unless the kernel is new enough, allows nf_tables, and accepts tables of these families. */
 export async function requireNftables(
   options: Place & { readonly families: readonly Family[] },
 ): Promise<void> {
@@ -55,7 +55,7 @@ async function mustTakeTables(place: Place, wanted: readonly Family[]): Promise<
   }
 }
 
-/** Kernels from 5.13 on know all that the mode needs. */
+/** Kernels from 5.13 on support everything that the mode needs. */
 export function isRecentKernel(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major > 5 || (major === 5 && minor >= 13);

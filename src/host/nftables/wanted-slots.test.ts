@@ -1,4 +1,4 @@
-// What is recognised by its bytes is what would have been read, and nothing is recognised twice.
+// Slots that are recognised by their bytes are the same as decoded ones, and none is recognised twice.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { slotMap as set } from "../../../test/support/slot-map.ts";
@@ -6,21 +6,21 @@ import type { Family } from "../../model/address.ts";
 import type { Backend, BackendSlots } from "../../plan/nftables/types.ts";
 import { DuplicateElement, dumpedElements, type Elements, writeElement } from "../netlink/elements.ts";
 import { Writer } from "../netlink/writer.ts";
-import { decodeSpreads, encodeItems } from "./elements.ts";
+import { decodeSlots, encodeItems } from "./elements.ts";
 import { WantedSlots } from "./wanted-slots.ts";
 
 type Slot = { readonly key: string; readonly slot: number; readonly data: Backend };
 
 describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
-  it("are the Spreads that they were, whatever is wanted", () => {
+  it("are the same BackendSlots for any wanted ones", () => {
     let recognised = 0;
     let others = 0;
     fc.assert(
       fc.property(spreads(family), spreads(family), fc.boolean(), (wanted, changed, isLike) => {
         const have = new Map(isLike ? [...wanted, ...[...changed].slice(0, 1)] : changed);
         const read = dumped(slotsOf(have));
-        const found = new WantedSlots(set, wanted).spreadsIn(read);
-        expect(plain(found)).toEqual(plain(decodeSpreads(set, read.all())));
+        const found = new WantedSlots(set, wanted).slotsIn(read);
+        expect(plain(found)).toEqual(plain(decodeSlots(set, read.all())));
         for (const [key, spread] of found) {
           if (spread === wanted.get(key)) recognised++;
           else others++;
@@ -32,7 +32,7 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
     expect(others).toBeGreaterThan(200);
   });
 
-  it("are read when they are in other places, too many, too few, or hold something else", () => {
+  it("are decoded when they are at other positions, too many, too few, or different", () => {
     const [a, b, c] = fc.sample(backend(family), { numRuns: 200, seed: 3 }).filter(isNew) as [
       Backend,
       Backend,
@@ -41,7 +41,7 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
     const key = keyOf(family, 1, 80);
     const wanted = new Map([[key, { key, backends: [a, b] }]]);
     const found = (...backends: (Backend | undefined)[]) =>
-      plain(new WantedSlots(set, wanted).spreadsIn(dumped(slotsOf(new Map([[key, { key, backends }]])))));
+      plain(new WantedSlots(set, wanted).slotsIn(dumped(slotsOf(new Map([[key, { key, backends }]])))));
     expect(found(b, a)).toEqual([[key, [b, a]]]);
     expect(found(a, b, c)).toEqual([[key, [a, b, c]]]);
     expect(found(undefined, b)).toEqual([[key, [undefined, b]]]);
@@ -49,24 +49,24 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
     expect(found()).toEqual([]);
   });
 
-  it("that are told twice are refused, whether they are wanted or not", () => {
+  it("that appear twice are refused, whether they are wanted or not", () => {
     const [a, b] = fc.sample(backend(family), { numRuns: 200, seed: 3 }).filter(isNew) as [Backend, Backend];
     const key = keyOf(family, 1, 80);
     const slots = new WantedSlots(set, new Map([[key, { key, backends: [a] }]]));
     const first = { key, slot: 0, data: a };
     const other = { key, slot: 7, data: a };
-    expect(() => slots.spreadsIn(dumped([first, first]))).toThrow(DuplicateElement);
-    expect(() => slots.spreadsIn(dumped([other, other]))).toThrow(DuplicateElement);
-    expect(() => slots.spreadsIn(dumped([first, { ...first, data: b }]))).toThrow(DuplicateElement);
-    expect(slots.spreadsIn(dumped([first, other])).get(key)!.backends).toHaveLength(8);
+    expect(() => slots.slotsIn(dumped([first, first]))).toThrow(DuplicateElement);
+    expect(() => slots.slotsIn(dumped([other, other]))).toThrow(DuplicateElement);
+    expect(() => slots.slotsIn(dumped([first, { ...first, data: b }]))).toThrow(DuplicateElement);
+    expect(slots.slotsIn(dumped([first, other])).get(key)!.backends).toHaveLength(8);
   });
 });
 
-it("knows no element that has more than a key and a value", () => {
+it("does not match an element with more than a key and a value", () => {
   const asked: number[] = [];
   const elements = listOf((out) => {
     writeElement(out, { key: "\0\0\0\u0001", data: "\0\0\0\u0002" });
-    writeElement(out, { key: "\0\0\0\u0003", data: "\0\0\0\u0004", userdata: "of somebody else" });
+    writeElement(out, { key: "\0\0\0\u0003", data: "\0\0\0\u0004", userdata: "of another program" });
     writeElement(out, { key: "\0\0\0\u0005", data: "\0\0\0\u0006", flags: 1 });
     writeElement(out, { key: "\0\0\0\u0007" });
     writeElement(out, { key: "\0\0\0\u0007", keyEnd: "\0\0\0\u0008" });
@@ -108,7 +108,7 @@ function slotsOf(all: ReadonlyMap<string, BackendSlots>): Slot[] {
   );
 }
 
-/** As the kernel tells them, in two lists. */
+/** As the kernel sends them, in two lists. */
 function dumped(slots: readonly Slot[]): Elements {
   const half = slots.length >> 1;
   const list = (some: readonly Slot[]) =>

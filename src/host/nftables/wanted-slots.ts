@@ -1,9 +1,9 @@
-// Recognises the slots that are wanted in what the kernel tells, by their bytes: of a hundred thousand hardly any need be read.
+// Recognises wanted slots in a dump by their bytes: of a hundred thousand only a few have to be decoded.
 import { hashOf } from "../../model/hash.ts";
 import type { BackendSlots, NftSet } from "../../plan/nftables/types.ts";
 import { hostU32 } from "../netlink/attributes.ts";
 import { DuplicateElement, type Elements, type Matches } from "../netlink/elements.ts";
-import { backendBytes, decodeSpreads, encodeKey } from "./elements.ts";
+import { backendBytes, decodeSlots, encodeKey } from "./elements.ts";
 
 const slotBytes = 4;
 
@@ -11,14 +11,14 @@ const slotBytes = 4;
 export class WantedSlots {
   readonly #set: NftSet;
   readonly #spreads: readonly BackendSlots[];
-  /** The keys of the Spreads, without slots, one behind the other. */
+  /** The keys of all BackendSlots, without slot numbers, concatenated. */
   readonly #keys: Uint8Array;
   readonly #keyLength: number;
-  /** Numbers of Spreads, from 1 on, where the hashes of their keys put them; at least half of these are 0. */
+  /** A hash table with the numbers of BackendSlots, from 1 on; at least half of its entries are 0. */
   readonly #index: Int32Array;
-  /** Which slot, of all, is the first of each Spread; behind the last one: how many there are. */
+  /** The overall index of the first slot of each BackendSlots; then the total number of slots. */
   readonly #firsts: Int32Array;
-  /** What the slots hold, one behind the other. */
+  /** The contents of all slots, concatenated. */
   readonly #values: Buffer;
   readonly #valueLength: number;
 
@@ -45,20 +45,20 @@ export class WantedSlots {
     }
   }
 
-  /** The Spreads that these elements make; those that are as wanted are the very ones that are. */
-  spreadsIn(elements: Elements): Map<string, BackendSlots> {
+  /** The BackendSlots of these elements; those that are as wanted are the same objects as the wanted ones. */
+  slotsIn(elements: Elements): Map<string, BackendSlots> {
     const seen = new Uint8Array(this.#firsts[this.#spreads.length]!);
-    const knows: Matches = (bytes, key, keyEnd, value, valueEnd) => {
+    const matches: Matches = (bytes, key, keyEnd, value, valueEnd) => {
       const slot = this.#slotOf(bytes, key, keyEnd, value, valueEnd);
       if (slot === -1) return false;
       if (seen[slot] === 1) throw new DuplicateElement();
       seen[slot] = 1;
       return true;
     };
-    return this.#withOthers(seen, decodeSpreads(this.#set, elements.except(knows)));
+    return this.#withOthers(seen, decodeSlots(this.#set, elements.except(matches)));
   }
 
-  /** Which slot, of all, is like this; -1 when none is. */
+  /** The overall index of the equal slot; -1 when there is none. */
   #slotOf(bytes: Buffer, key: number, keyEnd: number, value: number, valueEnd: number): number {
     if (keyEnd - key !== this.#keyLength + slotBytes || valueEnd - value !== this.#valueLength) return -1;
     const spread = this.#index[this.#placeOf(bytes, key)]! - 1;
@@ -82,7 +82,7 @@ export class WantedSlots {
     return found;
   }
 
-  /** Where the number of the Spread with this key stands, or would stand, in the index. */
+  /** The position in the hash table of the BackendSlots with this key, or where it would be. */
   #placeOf(bytes: Uint8Array, from: number): number {
     const mask = this.#index.length - 1;
     const hash = hashOf(bytes, from, from + this.#keyLength);
@@ -96,7 +96,7 @@ export class WantedSlots {
   }
 }
 
-/** The slots of a Spread that are known, and others. */
+/** The slots of one BackendSlots that are as wanted, and others. */
 function both(
   { key, backends: wanted }: BackendSlots,
   known: Uint8Array,

@@ -39,7 +39,7 @@ export class Balancer {
     for (const [client, { backend }] of this.#pins) if (!keys.has(keyOf(backend))) this.#pins.delete(client);
   }
 
-  /** Who can be chosen, in the order of turns. */
+  /** The backends to choose from, in round-robin order. */
   get backends(): readonly RelayBackend[] {
     return this.#backends;
   }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 /** Shared by all relays of a family. */
 export class FdBudget {
-  /** The most that one relay may have, so that those who storm one Service do not shut out the others. */
+  /** The maximum of one relay, so that a flood on one Service does not starve the others. */
   readonly share: number;
   #free: number;
 

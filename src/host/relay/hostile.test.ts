@@ -1,4 +1,4 @@
-// Relays among clients and backends that mean no good: floods, resets, silence, forged sources, and a loop that is late.
+// Relays with hostile clients and backends: floods, resets, no responses, forged sources, and a blocked event loop.
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { tcpRelay, to, udpRelay } from "../../../test/support/relays.ts";
@@ -18,13 +18,13 @@ import { Balancer } from "./balancer.ts";
 import { FdBudget } from "./fd-budget.ts";
 
 describe("TCP relay", () => {
-  it("does not take a late look for a dead backend", async () => {
+  it("does not treat a late event loop as a dead backend", async () => {
     const backend = await serveTcp((socket) => socket.end("here"));
     const attempts: number[] = [];
     const relay = await tcpRelay({
       choose: (_, attempt) => {
         attempts.push(attempt);
-        // Whatever else the process has to do: the kernel connects meanwhile, and then the time is up.
+        // Blocks the event loop: the kernel connects meanwhile, and then the timeout expires.
         setImmediate(() => burn(120));
         return { address: host, port: backend };
       },
@@ -34,7 +34,7 @@ describe("TCP relay", () => {
     expect(attempts).toEqual([0]);
   });
 
-  it("passes a break on as a break: half an answer is not taken for a whole one", async () => {
+  it("forwards a reset as a reset: a truncated response does not look complete", async () => {
     const backend = await serveTcp((socket) => {
       socket.write("half of it", () => setTimeout(() => socket.resetAndDestroy(), 20));
     });
@@ -43,7 +43,7 @@ describe("TCP relay", () => {
     await expect.poll(() => relay.open()).toBe(0);
   });
 
-  it("tells a backend of a client that broke off", async () => {
+  it("resets the backend's connection when the client resets its own", async () => {
     let seen = "nothing";
     const backend = await serveTcp((socket) => {
       socket.resume();
@@ -60,7 +60,7 @@ describe("TCP relay", () => {
     await expect.poll(() => relay.open()).toBe(0);
   });
 
-  it("survives a storm of resets, and has nothing open behind it", async () => {
+  it("survives a flood of resets, and leaves nothing open", async () => {
     const backend = await tcpEcho();
     const room = new FdBudget(4000);
     const relay = await tcpRelay({ choose: to(backend), room });
@@ -76,7 +76,7 @@ describe("TCP relay", () => {
     expect(String(await answer(relay.port, "still"))).toBe("still");
   });
 
-  it("keeps no more than a window of what nobody reads", async () => {
+  it("buffers no more than a window of unread data", async () => {
     let sent = 0;
     const chunk = Buffer.alloc(1 << 16);
     const backend = await serveTcp((socket) => {
@@ -90,14 +90,14 @@ describe("TCP relay", () => {
     const relay = await tcpRelay({ choose: to(backend) });
     const client = await connected(relay.port);
     client.pause();
-    // Send and receive buffers of the kernel on both sides of the relay: nothing piles up in between.
+    // Send and receive buffers of the kernel on both sides of the relay: the relay itself buffers nothing.
     const most = 32e6;
     await expect.poll(() => sent).toBeGreaterThan(0);
     for (let before = -1; sent !== before && sent < most; await sleep(300)) before = sent;
     expect(sent).toBeLessThan(most);
   });
 
-  it("gives a Service under a flood half of the room, and the others the rest", async () => {
+  it("gives a flooded Service half of the budget, and the others the rest", async () => {
     const backend = await tcpEcho();
     const options = { choose: to(backend), room: new FdBudget(40) };
     const [flooded, other] = [await tcpRelay(options), await tcpRelay(options)];
@@ -112,7 +112,7 @@ describe("TCP relay", () => {
 });
 
 describe("UDP relay", () => {
-  it("forgets clients that nobody ever answered, when many come, and keeps the others", async () => {
+  it("drops clients without a response when there are many, and keeps the others", async () => {
     const answering = await serveUdp((data, reply) => {
       if (String(data) !== "forged") reply(data);
     });
@@ -125,7 +125,7 @@ describe("UDP relay", () => {
     expect(String(await datagram(client, relay.port, "same flow"))).toBe("same flow");
   });
 
-  it("turns away newcomers when everybody is answered, and gives all room back at its end", async () => {
+  it("refuses new clients when all have responses, and releases the budget at its end", async () => {
     const answering = await udpEcho();
     const room = new FdBudget(8);
     const relay = await udpRelay({ choose: to(answering), room });
@@ -152,7 +152,7 @@ describe("UDP relay", () => {
 });
 
 describe("balancer", () => {
-  it("forgets pins whose time is over, so that passers-by do not fill it", () => {
+  it("drops expired pins, so that they do not accumulate", () => {
     let now = 0;
     const balancer = new Balancer({ order: "turn", random: () => 0, now: () => now });
     balancer.set([{ address: host, port: 1 }], 10);

@@ -1,4 +1,4 @@
-// The kernel's list of listening sockets, with connections behind them.
+// The kernel's list of listening sockets, with connections after them.
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { connected, serveTcp } from "../../../test/support/sockets.ts";

@@ -1,4 +1,4 @@
-// Which TCP ports are listened on here: a socket that somebody had the kernel abort (`ss -K`) never says so itself.
+// Which TCP ports have a listener: a socket that the kernel aborted (`ss -K`) reports no error.
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Family } from "../../model/address.ts";
 
@@ -8,7 +8,7 @@ const listings = { ipv4: "/proc/self/net/tcp", ipv6: "/proc/self/net/tcp6" } as 
 >;
 
 /**
- * null: the kernel does not tell. Sockets that come and go while it lists them may hide others: two looks hardly ever miss
+ * null: the kernel does not provide them. Sockets that open and close during the dump may hide others: two dumps hardly ever miss
  * the same one.
  */
 export function listeningPorts(family: Family): ReadonlySet<number> | null {
@@ -34,7 +34,7 @@ function listed(family: Family): readonly number[] | null {
 const socketLine = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ ([0-9A-F]{2}) /;
 const isListening = "0A";
 
-/** They stand first: what comes behind them, thousands of connections perhaps, is not read. */
+/** Listeners are first: the rest, perhaps thousands of connections, is not read. */
 function* portsIn(lines: Iterable<string>): Generator<number> {
   for (const line of lines) {
     const [, port, state] = socketLine.exec(line) ?? [];

@@ -1,12 +1,12 @@
-// Places held for Frontends, and what cannot shake them.
+// Ports reserved for Frontends, and errors that do not release them.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:net";
 import { describe, expect, it } from "vitest";
 import { closeAfterTest, connected, host, serveTcp, unusedPort } from "../../../test/support/sockets.ts";
 import { hold } from "./port-reservation.ts";
 
-describe("a place held for TCP", () => {
-  it("stays held when a client cannot be accepted, and until it is released", async () => {
+describe("a reserved TCP port", () => {
+  it("stays reserved when a client cannot be accepted, and until it is released", async () => {
     const port = await unusedPort();
     const [server, place] = await listeningWhile(() => hold("tcp", host, port));
     // As when there are no descriptors left: an error without a listener would end the process.
@@ -19,7 +19,7 @@ describe("a place held for TCP", () => {
     await (await hold("tcp", host, port)).release();
   });
 
-  it("sends clients away", async () => {
+  it("closes connections of clients", async () => {
     const port = await unusedPort();
     const place = await hold("tcp", host, port);
     closeAfterTest(() => place.release());
@@ -29,8 +29,8 @@ describe("a place held for TCP", () => {
   });
 });
 
-describe("a place held for UDP", () => {
-  it("is held until it is released, and TCP is no concern of it", async () => {
+describe("a reserved UDP port", () => {
+  it("is reserved until it is released, independent of TCP", async () => {
     const port = await serveTcp(() => {});
     const place = await hold("udp", host, port);
     expect(place.isLost(new Set())).toBe(false);

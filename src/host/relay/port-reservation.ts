@@ -4,23 +4,23 @@ import { createServer } from "node:net";
 import { cannotListen } from "./relay.ts";
 
 export type PortReservation = {
-  /** Whether the place is no longer held, as somebody had the kernel abort its socket. `tcp`: ports that are listened on. */
+  /** Whether the port is no longer reserved because the kernel aborted its socket. `tcp`: ports with a listener. */
   readonly isLost: (tcp: ReadonlySet<number>) => boolean;
-  /** Gives the place back. */
+  /** Releases the port. */
   readonly release: () => Promise<void>;
 };
 
-/** Rejects with HostError when somebody else listens there. */
+/** Rejects with HostError when another process listens there. */
 export function hold(protocol: "tcp" | "udp", host: string, port: number): Promise<PortReservation> {
   return protocol === "tcp" ? holdTcp(host, port) : holdUdp(host, port);
 }
 
-/** Who gets here all the same, past the rules, is sent away. */
+/** Connections that bypass the rules are closed. */
 function holdTcp(host: string, port: number): Promise<PortReservation> {
   return new Promise((resolve, reject) => {
     const server = createServer((client) => client.destroy());
     server.once("error", (cause) => reject(cannotListen("TCP", { host, port }, cause)));
-    // What goes wrong later, such as running out of descriptors, concerns nobody: the place is held all the same.
+    // Later errors, such as running out of descriptors, are ignored: the port stays reserved.
     server.on("error", () => {});
     server.listen({ host, port, ipv6Only: host.includes(":") }, () =>
       resolve({
@@ -39,7 +39,7 @@ function holdUdp(host: string, port: number): Promise<PortReservation> {
     socket.on("error", () => {});
     socket.bind({ address: host, port }, () =>
       resolve({
-        // An aborted UDP socket keeps the port that it asked for.
+        // An aborted UDP socket keeps an explicitly bound port.
         isLost: () => false,
         release: () => new Promise((done) => socket.close(() => done())),
       }),

@@ -1,4 +1,4 @@
-// Hands out the host ports that relays may use: any the kernel likes, or those of a range, each once.
+// Allocates host ports for relays: chosen by the kernel, or from a range, each once.
 import { HostError } from "../error.ts";
 
 /** Both ends belong to it. */
@@ -15,7 +15,7 @@ export class RelayPorts {
     this.#random = random;
   }
 
-  /** Opens with a free port, or 0 for any; goes on to the next where another program sits already. */
+  /** Opens with a free port, or 0 for any; tries the next when another program uses the port. */
   async open<T>(openAt: (port: number) => Promise<T>): Promise<T> {
     if (this.#range === null) return openAt(0);
     for (const port of this.#candidates(this.#range)) {
@@ -45,6 +45,6 @@ export class RelayPorts {
   }
 }
 
-/** In the words of kube-proxy v1.25. */
+/** The same message as kube-proxy v1.25. */
 const exhausted =
   "port allocation failed; there are no remaining ports left to allocate in the accepted range";

@@ -59,7 +59,7 @@ describe("TCP relay", () => {
     expect(outcomes).toEqual(["forwarded", "failed"]);
   });
 
-  it("21/14 goes on to another backend when one does not answer in time, and closes the client when none does", async () => {
+  it("21/14 tries another backend when one does not respond in time, and closes the client when none does", async () => {
     const backend = await serveTcp((socket) => socket.end("here"));
     const hole = await blackHole();
     const attempts: number[] = [];
@@ -78,7 +78,7 @@ describe("TCP relay", () => {
     expect(attempts).toEqual([0, 1]);
   });
 
-  it("21/26 cuts open connections on both sides when told, and lets them live when not", async () => {
+  it("21/26 closes open connections on both sides with `cut`, and keeps them without", async () => {
     const closed: string[] = [];
     const backend = await serveTcp((socket) => {
       socket.write("hello");
@@ -98,7 +98,7 @@ describe("TCP relay", () => {
     await expect.poll(() => closed).toEqual(["backend"]);
   });
 
-  it("21/27 says who cannot listen and why", async () => {
+  it("21/27 reports which address cannot be bound and why", async () => {
     const relay = await tcpRelay({ choose: () => null });
     const again = tcpRelay({ choose: () => null, port: relay.port });
     await expect(again).rejects.toThrow(HostError);
@@ -118,7 +118,7 @@ describe("UDP relay", () => {
     expect((await ask(relay.port, Buffer.alloc(65_507, 1))).length).toBe(65_507);
   });
 
-  it("21/17 forgets a client that is silent, and no more than the limit are served", async () => {
+  it("21/17 drops an idle client, and serves no more than the limit", async () => {
     const backend = await udpEcho();
     const relay = await udpRelay({ choose: to(backend), limit: 1, idleMs: 2000 });
     await ask(relay.port, Buffer.from("a"));
@@ -128,11 +128,11 @@ describe("UDP relay", () => {
   });
 });
 
-describe("a UDP client that is silent", () => {
+describe("an idle UDP client", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
   afterEach(() => void vi.useRealTimers());
 
-  it("21/17 is forgotten, unless its backend or itself says something; then it gets a fresh socket", async () => {
+  it("21/17 is dropped unless it or its backend sends something; then it gets a new socket", async () => {
     const sockets: number[] = [];
     let say: (text: string) => void = () => {};
     const backend = await serveUdp((data, reply, from) => {
@@ -147,9 +147,9 @@ describe("a UDP client that is silent", () => {
     client.send("unanswered", relay.port, host);
     await until(() => sockets.length === 2);
     vi.advanceTimersByTime(200);
-    const heard = new Promise((resolve) => client.once("message", resolve));
+    const received = new Promise((resolve) => client.once("message", resolve));
     say("from the backend");
-    await heard;
+    await received;
     vi.advanceTimersByTime(200);
     expect(relay.open()).toBe(1);
     vi.advanceTimersByTime(50);
@@ -212,7 +212,7 @@ describe("balancer", () => {
     expect(balancer.choose("x")).toBeNull();
   });
 
-  it.each([20, null])("21/28 lets go of a client when the time-out becomes %s", (seconds) => {
+  it.each([20, null])("21/28 unpins a client when the time-out becomes %s", (seconds) => {
     const balancer = new Balancer({ order: "turn", random: () => 0, now: () => 0 });
     balancer.set(backends, 10);
     const pinned = balancer.choose("x");

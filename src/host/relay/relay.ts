@@ -7,11 +7,11 @@ export type RelayOptions = {
   readonly host: string;
   /** 0: the kernel chooses. */
   readonly port: number;
-  /** null: nobody can answer. `attempt` counts from 0 within one connection. */
+  /** null: there is no endpoint. `attempt` counts from 0 within one connection. */
   readonly choose: (client: string, attempt: number) => RelayBackend | null;
   /** Connections, or clients of a UDP relay, at the same time; more are turned away. */
   readonly limit: number;
-  /** What this relay and its siblings may use. */
+  /** The file descriptors shared by all relays. */
   readonly room: FdBudget;
   readonly onOutcome?: (outcome: "forwarded" | "failed") => void;
 };
@@ -20,11 +20,11 @@ export type Relay = {
   readonly port: number;
   /** How many connections, or clients, are open. */
   readonly open: () => number;
-  /** Whether traffic no longer reaches it, as somebody had the kernel abort its socket. `tcp`: ports that are listened on. */
+  /** Whether traffic no longer reaches it because the kernel aborted its socket. `tcp`: ports with a listener. */
   readonly hasLostListener: (tcp: ReadonlySet<number>) => boolean;
-  /** Clients of a UDP relay whose backend has left are forgotten: their next datagram goes to another. TCP runs on. */
+  /** Drops clients of a UDP relay whose backend is gone: their next datagram goes to another. TCP connections continue. */
   readonly retain: (isStill: (backend: RelayBackend) => boolean) => void;
-  /** Stops listening; with `cut` what is open is closed as well. UDP clients are forgotten in any case. */
+  /** Stops listening; with `cut`, open connections are closed as well. UDP clients are always dropped. */
   readonly close: (cut: boolean) => Promise<void>;
 };
 

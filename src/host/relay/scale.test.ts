@@ -1,11 +1,11 @@
-// Relays with many clients at once: everybody is served, nobody beyond the limit, and memory stays in bounds.
+// Relays with many clients: all are served up to the limit, none beyond it, and memory stays bounded.
 import { createSocket } from "node:dgram";
 import { describe, expect, it } from "vitest";
 import { tcpRelay, to, udpRelay } from "../../../test/support/relays.ts";
 import { connected, exchange, host, serveUdp, tcpEcho } from "../../../test/support/sockets.ts";
 
 describe("relays at scale", () => {
-  it("carry 1,000 TCP connections at once, and turn away those beyond the limit", async () => {
+  it("carry 1,000 concurrent TCP connections, and refuse those beyond the limit", async () => {
     const relay = await tcpRelay({ choose: to(await tcpEcho()), limit: 1000, dialMs: [5000] });
     const before = process.memoryUsage().rss;
     const clients = await Promise.all(Array.from({ length: 1000 }, () => connected(relay.port)));
@@ -21,7 +21,7 @@ describe("relays at scale", () => {
     expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(150);
   }, 60_000);
 
-  it("remember 10,000 UDP clients at once, each with a socket of its own", async () => {
+  it("keep 10,000 concurrent UDP clients, each with its own socket", async () => {
     const sources = new Set<number>();
     const backend = await serveUdp((data, reply, from) => {
       sources.add(from.port);

@@ -33,7 +33,7 @@ export async function openTcpRelay(options: TcpRelayOptions): Promise<Relay> {
   };
 }
 
-/** Both ends: a peer that vanished without a word is found out, one that is merely silent may stay so. */
+/** On both sides: detects a peer that disappeared; an idle one may stay connected. */
 const habits = {
   allowHalfOpen: true,
   noDelay: true,
@@ -50,7 +50,7 @@ function listening(server: Server, options: TcpRelayOptions): Promise<void> {
     const { host, port } = options;
     server.listen({ host, port, backlog, ipv6Only: host.includes(":") }, () => {
       server.removeAllListeners("error");
-      // Running out of descriptors is no reason to end: the kernel keeps the queue, and we go on accepting.
+      // Running out of descriptors is not fatal: the kernel keeps the queue, and we continue to accept.
       server.on("error", () => {});
       resolve();
     });
@@ -80,7 +80,7 @@ async function forward(client: Socket, options: TcpRelayOptions, open: Set<Socke
   carry(backend, client);
 }
 
-/** An end is passed on as an end and a break as a break: nobody must take half an answer for a whole one. */
+/** Forwards a FIN as a FIN and a reset as a reset: a truncated response must not look complete. */
 function carry(from: Socket, to: Socket): void {
   from.on("error", () => to.resetAndDestroy());
   from.once("close", () => {
@@ -91,7 +91,7 @@ function carry(from: Socket, to: Socket): void {
 
 async function dial(client: Socket, { choose, dialMs }: TcpRelayOptions): Promise<Socket | null> {
   const from = client.remoteAddress;
-  // Gone before it was looked at.
+  // Closed before it was handled.
   if (from === undefined) return null;
   for (const [attempt, ms] of dialMs.entries()) {
     const backend = choose(from, attempt);
@@ -106,7 +106,7 @@ async function dial(client: Socket, { choose, dialMs }: TcpRelayOptions): Promis
 function connect({ address, port }: RelayBackend, ms: number): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = new Socket(habits);
-    // A busy loop looks at its timers before its sockets: whether there is a connection is asked once more after these.
+    // A busy event loop runs timers before sockets: check again for a connection after the sockets.
     const timer = setTimeout(() => setImmediate(() => give(null)), ms);
     let isGiven = false;
     const give = (result: Socket | null) => {

@@ -1,10 +1,10 @@
-// Forwards UDP datagrams whole: a socket of its own for each client, forgotten when it has been silent for a while.
+// Forwards UDP datagrams: one socket per client, closed after an idle timeout.
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import type { RelayBackend } from "./balancer.ts";
 import { cannotListen, type Relay, type RelayOptions } from "./relay.ts";
 
 export type UdpRelayOptions = RelayOptions & {
-  /** A client without datagrams in either direction for so long is forgotten. */
+  /** A client without datagrams in either direction for this long is dropped. */
   readonly idleMs: number;
 };
 
@@ -79,7 +79,7 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   return {
     port,
     open: () => flows.size,
-    // A port that the kernel chose is taken away with the abort; one that was asked for stays.
+    // The kernel releases a port that it chose with the abort; an explicitly bound one stays.
     hasLostListener: () => server.address().port !== port,
     retain: (isStill) => {
       for (const [key, flow] of flows) if (!isStill(flow.backend)) forget(key, flow);

@@ -1,4 +1,4 @@
-// From whatever a host holds to a Plan: what is already right stays untouched, whoever wrote it.
+// From the current state of a host to a Plan: correct rules stay untouched, no matter which program wrote them.
 import type { Family } from "../../model/address.ts";
 import { type Draft, emptyStep, isEmpty } from "./diff.ts";
 import { parseRule } from "./parse-rule.ts";
@@ -18,7 +18,7 @@ import {
   tableNames,
 } from "./types.ts";
 
-/** What is missing, different, or left over from an earlier run. Chains of others are never touched. */
+/** What is missing, different, or left over from an earlier run. Chains of other programs are never touched. */
 export function adopt(have: HostTables, want: IptablesPlan): IptablesPatch {
   const fragments = sortedFragments(want);
   const steps = tableNames.map((table) => {
@@ -65,7 +65,7 @@ function ofTable(chains: readonly Chain[], table: TableName): Chain[] {
   return chains.filter((chain) => chain.table === table);
 }
 
-/** A jump that exists stays where it is, even if somebody moved it. */
+/** A jump that exists stays where it is, even if another program moved it. */
 function placeJumps(held: Held, { foundation, family }: IptablesPlan, step: Draft): void {
   const isMissing = ({ table, chain, rule }: PlacedRule) => {
     const text = savedRule(rule, family);
@@ -76,7 +76,7 @@ function placeJumps(held: Held, { foundation, family }: IptablesPlan, step: Draf
   step.append.push(...(foundation.lastJumps ?? []).filter(isMissing).map(asOurs));
 }
 
-/** Chains of Services that are no more; one that a foreign rule still refers to cannot be deleted, and would fail everything. */
+/** Chains of deleted Services; one that a foreign rule still refers to cannot be deleted, and would fail the whole restore. */
 function doomLeftovers(held: Held, fragments: readonly Fragment[], step: Draft): void {
   const wanted = new Set(fragments.flatMap(({ chains }) => chains.map(({ name }) => name)));
   const leftovers = [...held.keys()].filter((name) => isServiceChain(name) && !wanted.has(name));
@@ -102,7 +102,7 @@ function holdsExactly(lines: readonly string[] | undefined, rules: readonly Rule
   );
 }
 
-/** Fragments may stand in any order; the rules of one keep theirs, and the chain's own rules are last. */
+/** Fragments may be in any order; the rules of one keep theirs, and the chain's own rules are last. */
 function holdsInAnyOrder(
   lines: readonly string[] | undefined,
   chain: Chain,

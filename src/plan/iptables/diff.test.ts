@@ -1,4 +1,4 @@
-// What a change of the cluster writes: its own chains, its own rules, and nothing else.
+// What a change of the cluster writes: only the chains and rules that it affects.
 import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
@@ -86,7 +86,7 @@ describe("a change", () => {
     expect(lines.filter((line) => line.startsWith(":"))).toEqual([":KUBE-SVC-67NZLRHBNDSAWJRO - [0:0]"]);
   });
 
-  it("10/42 that deletes a Service deletes all its chains at once", () => {
+  it("10/42 that deletes a Service deletes all its chains in one restore", () => {
     const everything = servicePort("shop/all", {
       clusterIP: "172.30.0.77",
       nodePort: 30077,
@@ -144,7 +144,7 @@ describe("adopting what a host holds", () => {
     expect(patch.steps[0]!.write).toEqual([]);
   });
 
-  it("keeps a left-over chain that a foreign rule leads to: deleting it would fail everything else", () => {
+  it("keeps a left-over chain that a foreign rule refers to: deleting it would fail the whole restore", () => {
     const text = `${print(planOf([]))}`.replace(
       "*nat\n",
       "*nat\n:MINE - [0:0]\n:KUBE-SVC-AAAA - [0:0]\n-A MINE -p tcp -j KUBE-SVC-AAAA\n",
@@ -163,7 +163,7 @@ describe("adopting what a host holds", () => {
     );
   });
 
-  it("rewrites a chain that somebody changed", () => {
+  it("rewrites a chain that another program changed", () => {
     const text = print(planOf([web, ...others]));
     const line = /^-A KUBE-SEP-ZZ5QQVSVEYRRQLTX.*DNAT.*\n/m.exec(text)![0];
     const patch = adopt(host(text.replace(line, "")), planOf([web, ...others]));
@@ -184,7 +184,7 @@ describe("adopting what a host holds", () => {
     expect(adopt(host(withServices(swapped)), plan).steps).toHaveLength(1);
   });
 
-  it("knows a rule again that another version prints differently", () => {
+  it("recognises a rule that another version prints differently", () => {
     const plan = compile(
       null,
       routed([servicePort("shop/web:http", { affinity: { seconds: 5 }, endpoints: [one, two] })]),

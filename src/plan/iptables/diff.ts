@@ -1,4 +1,4 @@
-// The least operations from one Plan to another, looking only at ServicePorts that may differ between them.
+// The minimal operations from one Plan to another; reads only ServicePorts that may differ between them.
 import type { Family } from "../../model/address.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import { filledChain, sortedFragments } from "./plan.ts";
@@ -16,7 +16,7 @@ import type {
 
 /**
  * From one Plan to another when they differ in nothing but the given keys and the foundation. Refusals (filter) come before nat
- * stops forwarding, and go after it has begun: no packet meets neither.
+ * stops forwarding, and are removed after it has begun: every packet is either forwarded or rejected.
  */
 export function diff(have: IptablesPlan, want: IptablesPlan, keys: Iterable<PortKey>): IptablesPatch {
   const steps = { filter: emptyStep("filter"), nat: emptyStep("nat"), refusalsGone: emptyStep("filter") };
@@ -132,7 +132,7 @@ function comparePlaced(
   }
 }
 
-/** To delete a rule the tool looks through the whole chain: beyond some dozens a chain is better written anew. */
+/** To delete a rule the tool scans the whole chain: beyond some dozens it is faster to rewrite the chain. */
 const manyRemovals = 40;
 
 function renewCrowded(step: Draft, want: IptablesPlan): void {

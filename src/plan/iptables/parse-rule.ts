@@ -4,7 +4,7 @@ import { type Protocol, protocols } from "../../model/snapshot.ts";
 import { protocolNumbers } from "./text.ts";
 import type { Match, Rule, Target } from "./types.ts";
 
-/** A rule without its chain; null: it says something that our rules never say. */
+/** A rule without its chain; null: it contains something that our rules never do. */
 export function parseRule(text: string): Rule | null {
   const words = new Words(text);
   const match: Match[] = [];
@@ -28,7 +28,7 @@ export function parseRule(text: string): Rule | null {
   return { match: withProtocol(match, protocol), target: { kind: "none" } };
 }
 
-/** A protocol that no module looked into stands for itself. */
+/** A protocol without a match of its module is a match of its own. */
 function withProtocol(match: readonly Match[], protocol: Protocol | null): readonly Match[] {
   if (protocol === null || match.some(({ kind }) => kind === "protocol")) return match;
   return [{ kind: "bareProtocol", protocol }, ...match];
@@ -39,7 +39,7 @@ function protocolOf(text: string): Protocol | null {
   return protocols.find((name) => name === text || protocolNumbers[name] === Number(text)) ?? null;
 }
 
-/** The words of a rule, read from left to right. */
+/** The arguments of a rule, read from left to right. */
 class Words {
   readonly #words: readonly string[];
   #at = 0;
@@ -64,7 +64,7 @@ class Words {
     return true;
   }
 
-  /** Reads `option value`; null if something else stands there. */
+  /** Reads `option value`; null if something else is there. */
   value(option: string): string | null {
     return this.skip(option) ? this.next() : null;
   }

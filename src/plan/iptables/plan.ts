@@ -53,7 +53,7 @@ export function filledChain(shared: Chain, fragments: readonly Fragment[]): Chai
   return { ...shared, rules: [...rules, ...shared.rules] };
 }
 
-/** How many rules a Plan holds in a table, jumps from built-in chains left out: what metrics tell. */
+/** How many rules a Plan has in a table, without jumps from built-in chains: the number in metrics. */
 export function ruleCount({ foundation, totals }: IptablesPlan, table: "filter" | "nat"): number {
   const constant = [...foundation.fixed, ...foundation.shared].filter((chain) => chain.table === table);
   const own = constant.reduce((sum, { rules }) => sum + rules.length, 0);

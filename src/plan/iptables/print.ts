@@ -23,7 +23,7 @@ export function printPatch(patch: IptablesPatch): string {
   return [...patchTexts(patch)].join("");
 }
 
-/** The same in pieces, each made when it is asked for: a huge load need not be in memory as a whole. */
+/** The same in pieces, generated on demand: a huge load need not be in memory as a whole. */
 export function* patchTexts(patch: IptablesPatch): Generator<string> {
   for (const step of patch.steps) {
     let text = "";
@@ -37,7 +37,7 @@ export function* patchTexts(patch: IptablesPatch): Generator<string> {
 /** One line of such an input, and the ServicePort it is for; null: for all. */
 export type InputLine = { readonly text: string; readonly owner: PortKey | null };
 
-/** The same, line by line with its owners: for those who must explain why a line was refused. */
+/** The same, line by line with its owners, to explain why a line was refused. */
 export function inputLines(patch: IptablesPatch): InputLine[] {
   const lines: InputLine[] = [];
   for (const step of patch.steps) writeStep(step, (text, owner) => lines.push({ text, owner }));
@@ -78,7 +78,7 @@ function writeStep({ table, write, doom, remove, prepend, append }: Step, emit: 
     declare(chain);
     if (oneByOne) fill(chain);
   }
-  // From the last name to the first: what `stage` says of the tool holds for these too.
+  // From the last name to the first: see `stage` for the reason.
   const doomed = doom.toSorted().reverse();
   for (const name of doomed) declare({ name, owner: null });
   if (!oneByOne) for (const chain of chains) fill(chain);

@@ -1,4 +1,4 @@
-// What clean-up of every mode that writes rules has in common: which jumps go, and which chains nobody else needs.
+// Clean-up shared by all modes that write rules: which jumps and which otherwise unused chains to delete.
 import { savedRule } from "./text.ts";
 import type { ChainName, HostTables, Owned, PlacedRule } from "./types.ts";
 

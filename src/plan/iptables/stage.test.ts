@@ -1,4 +1,4 @@
-// A huge load in layers: small transactions, deepest first, and everything that one big one would write.
+// A huge load in layers: small transactions, deepest first, that write the same as one big one.
 import { describe, expect, it } from "vitest";
 import { endpoint, routed, servicePort } from "../../../test/support/routed.ts";
 import { applyInMemory, freshTables } from "../../host/iptables/memory.ts";
@@ -27,7 +27,7 @@ describe("staging", () => {
     expect(stage(patch).steps).toEqual(patch.steps);
   });
 
-  it("cuts a huge load into portions, none of which leads to a chain that is not there", () => {
+  it("splits a huge load into batches, none of which refers to a missing chain", () => {
     const patch = load(1000);
     const staged = stage(patch);
     expect(staged.steps.length).toBeGreaterThan(5);
@@ -41,7 +41,7 @@ describe("staging", () => {
     }
   });
 
-  it("writes the entrances last", () => {
+  it("writes the entry points last", () => {
     const tables = stage(load(1000)).steps.filter(({ table }) => table === "nat");
     const at = (name: string) => tables.findIndex(({ write }) => write.some((chain) => chain.name === name));
     expect(at("KUBE-SERVICES")).toBe(tables.length - 1);

@@ -5,35 +5,35 @@ import type { Chain, ChainName, IptablesPatch, Step } from "./types.ts";
  * `iptables-nft-restore` keeps the chains of a transaction in a sorted list that it walks from the front for each line, so
  * that a load of many thousand chains and jumps in one go takes quadratic time. In layers, each written from the last name to the first, the
  * walk is always short. A layer leads only into layers before it, and the entrances are the last of all: no packet ever
- * meets a half-built Service. Small changes, and other tables, stay whole.
+ * reaches a half-built Service. Small changes, and other tables, stay whole.
  */
 export function stage(patch: IptablesPatch): IptablesPatch {
   return { ...patch, steps: patch.steps.flatMap(layersOf) };
 }
 
 /** Rules in one transaction: few enough for short walks, many enough for few commits. */
-const portion = 2000;
+const batchLines = 2000;
 
 function layersOf(step: Step): readonly Step[] {
-  if (step.table !== "nat" || portions(step.write).length === 1) return [step];
+  if (step.table !== "nat" || batches(step.write).length === 1) return [step];
   const byLayer = layers.map((prefixes) =>
     step.write.filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix))),
   );
   const staged = new Set(byLayer.flat());
   const entrances = step.write.filter((chain) => !staged.has(chain));
   const early = byLayer
-    .flatMap(portions)
+    .flatMap(batches)
     .map((write): Step => ({ table: "nat", write, remove: [], prepend: [], append: [], doom: [] }));
   return [...early, { ...step, write: entrances }];
 }
 
-function portions<T extends Chain>(chains: readonly T[]): T[][] {
+function batches<T extends Chain>(chains: readonly T[]): T[][] {
   const all: T[][] = [];
   let room = 0;
   for (const chain of chains) {
     if (all.length === 0 || chain.rules.length > room) {
       all.push([]);
-      room = portion;
+      room = batchLines;
     }
     all.at(-1)!.push(chain);
     room -= chain.rules.length;

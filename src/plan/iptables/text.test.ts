@@ -1,4 +1,4 @@
-// Rules as text: what goes in, what the kernel gives back, and that both mean the same rule.
+// Rules as text: the input, the kernel's listing, and that both are the same rule.
 import { describe, expect, it } from "vitest";
 import type { Family } from "../../model/address.ts";
 import { parseRule } from "./parse-rule.ts";

@@ -1,11 +1,11 @@
-// Packet-filter tables as data: rules, chains, and the Plan of what this proxy wants in them.
+// Packet-filter tables as data: rules, chains, and the Plan of this proxy's part of them.
 import type { Address, Family } from "../../model/address.ts";
 import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
 
 export type TableName = "filter" | "nat" | "mangle";
 
-/** In the order in which they are written: a refusal stands before nat stops forwarding to it. */
+/** In the order in which they are written: a reject rule is in place before nat stops forwarding. */
 export const tableNames: readonly TableName[] = ["filter", "nat", "mangle"];
 
 export type ChainName = string;
@@ -17,7 +17,7 @@ export type Place = string;
 export type Match =
   | { readonly kind: "comment"; readonly text: string }
   | { readonly kind: "protocol"; readonly protocol: Protocol }
-  /** The same without the protocol's own module, for rules that look at a set instead of a port. */
+  /** The same without the protocol's own module, for rules that match a set instead of a port. */
   | { readonly kind: "bareProtocol"; readonly protocol: Protocol }
   | { readonly kind: "source"; readonly cidr: Place; readonly not: boolean }
   | { readonly kind: "destination"; readonly cidr: Place; readonly not: boolean }
@@ -55,7 +55,7 @@ export type Target =
   | { readonly kind: "return" }
   | { readonly kind: "setMark"; readonly mark: number }
   | { readonly kind: "flipMark"; readonly mark: number }
-  /** `randomPorts`: so that flows of many clients rarely meet at one source port. */
+  /** `randomPorts`: so that flows of many clients rarely get the same source port. */
   | { readonly kind: "masquerade"; readonly randomPorts: boolean }
   | { readonly kind: "dnat"; readonly address: Address; readonly port: number }
   /** To a port of the node itself, at the address of the interface it came in through. */
@@ -100,7 +100,7 @@ export type Foundation = {
 /** What one ServicePort adds. */
 export type Fragment = {
   readonly key: PortKey;
-  /** Rules in shared chains. Rules of one Fragment keep their order; Fragments stand in any order. */
+  /** Rules in shared chains. Rules of one Fragment keep their order; Fragments are in any order. */
   readonly placed: readonly PlacedRule[];
   /** Its own chains. */
   readonly chains: readonly Chain[];
@@ -123,7 +123,7 @@ export type Step = {
   readonly table: TableName;
   /** Chains to create, or to empty, and then to fill. */
   readonly write: readonly Owned<Chain>[];
-  /** Rules to take out of chains that hold others too. */
+  /** Rules to delete from chains that contain others too. */
   readonly remove: readonly Owned<PlacedRule>[];
   /** Rules to put on top of such chains, one after the other: the last ends up first. */
   readonly prepend: readonly Owned<PlacedRule>[];

@@ -1,12 +1,12 @@
-// From whatever a host holds to a Plan: what is already right stays untouched, whoever made it.
+// From the current state of a host to a Plan: correct objects stay untouched, no matter which program made them.
 import type { PortKey } from "../../model/snapshot.ts";
 import { type Change, Draft } from "./diff.ts";
 import { entryKey, serverKey } from "./names.ts";
 import type { Claim, HeldServer, HeldSet, IpSet, IpvsPlan, IpvsState, SetName } from "./types.ts";
 
 /**
- * What is missing, different, or left over. Virtual servers of others are left over too, unless their network is
- * excluded: that is how kube-proxy has it. Real servers that were draining, or should, go on doing so.
+ * What is missing, different, or left over. Other programs' virtual servers are left over too, unless their network is
+ * excluded, as in kube-proxy. Real servers that were draining, or should, continue to drain.
  */
 export function adopt(have: IpvsState, want: IpvsPlan): Change {
   const draft = new Draft(want, new Map());
@@ -28,7 +28,7 @@ type Owners = {
   readonly entries: ReadonlyMap<SetName, ReadonlyMap<string, PortKey>>;
 };
 
-/** Who asks for each address and entry; of several, one. */
+/** A ServicePort that needs each address and entry; of several, one. */
 function ownersOf({ fragments, sets }: IpvsPlan): Owners {
   const addresses = new Map<string, PortKey>();
   const entries = new Map<SetName, Map<string, PortKey>>(sets.map(({ name }) => [name, new Map()]));

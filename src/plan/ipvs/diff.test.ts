@@ -1,4 +1,4 @@
-// The operations between two states of IPVS: which, in which order, and what becomes of real servers that leave.
+// The operations between two states of IPVS: which, in which order, and how removed real servers drain.
 import { describe, expect, it } from "vitest";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import type { FamilySettings } from "../../config/resolve/settings.ts";
@@ -88,7 +88,7 @@ describe("from Plan to Plan", () => {
     });
   });
 
-  it("20/24 a Service that goes: entries, then the address, then the server, and all of it behind the rules", () => {
+  it("20/24 a Service that goes: entries, then the address, then the server, and all of it after the rules", () => {
     expect(change(planOf([web(one)]), planOf([]))).toEqual({
       grow: [],
       shrink: [
@@ -120,7 +120,7 @@ describe("from Plan to Plan", () => {
     expect(change(planOf([sticky]), planOf([web(one)])).grow).toEqual(["set server 172.30.0.10:80/TCP"]);
   });
 
-  it("20/28 the same Plan asks for nothing, not even for ranges of one address", () => {
+  it("20/28 the same Plan needs no operations, not even for ranges of one address", () => {
     const guarded = servicePort("shop/lb", {
       loadBalancerIPs: ["198.51.100.7"],
       sourceRanges: ["203.0.113.9/32"],
@@ -131,7 +131,7 @@ describe("from Plan to Plan", () => {
     expect([...patch.grow, ...patch.shrink]).toEqual([]);
   });
 
-  it("allowed sources are known before the guard stands, and until it is gone", () => {
+  it("allowed sources are in place before the guard, and until it is gone", () => {
     const open = servicePort("shop/lb", { loadBalancerIPs: ["198.51.100.7"] });
     const guarded = { ...open, sourceRanges: ["203.0.113.0/24"] };
     expect(change(planOf([open]), planOf([guarded])).grow).toEqual([
@@ -156,7 +156,7 @@ describe("from Plan to Plan", () => {
 });
 
 describe("real servers that leave", () => {
-  it("20/19 a TCP endpoint gets weight 0 after its successor came, and drains", () => {
+  it("20/19 a TCP endpoint gets weight 0 after its successor was added, and drains", () => {
     const { grow, draining } = change(planOf([web(one)]), planOf([web(two)]));
     expect(grow).toEqual([
       "add destination 172.30.0.10:80/TCP 10.180.1.2:8080 weight 1",
@@ -202,7 +202,7 @@ describe("real servers that leave", () => {
     expect(done.draining.size).toBe(0);
   });
 
-  it("20/23 one whose virtual server is gone is forgotten", () => {
+  it("20/23 one whose virtual server is gone is dropped", () => {
     const { draining } = change(planOf([web(one, two)]), planOf([web(one)]));
     for (const seen of [new Map(), new Map([["172.30.0.10:80/TCP", new Map()]])])
       expect(settle(draining, seen)).toEqual({ draining: none, ended: none });
@@ -229,7 +229,7 @@ describe("from a host to a Plan", () => {
     }
   });
 
-  it("20/43 weight 0: whoever is wanted gets 1, whoever is not drains on", () => {
+  it("20/43 weight 0: a wanted server gets 1, another continues to drain", () => {
     const held = heldBy(planOf([web(one, two)]));
     const server = held.servers.get("172.30.0.10:80/TCP")!;
     const resting = new Map([...server.destinations].map(([key, each]) => [key, { ...each, weight: 0 }]));
@@ -245,7 +245,7 @@ describe("from a host to a Plan", () => {
     ]);
   });
 
-  it("20/25 servers of others are deleted, unless their network is excluded", () => {
+  it("20/25 servers of other programs are deleted, unless their network is excluded", () => {
     const foreign = (address: string): [string, HeldServer] => [
       `${address}:99/TCP`,
       {
@@ -268,7 +268,7 @@ describe("from a host to a Plan", () => {
     expect(texts(adopt(held, planOf([web(one)])).patch.grow)).toEqual(["set server 172.30.0.10:80/TCP"]);
   });
 
-  it("20/26 a set of another type, family or size is made anew with its entries", () => {
+  it("20/26 a set of another type, family or size is recreated with its entries", () => {
     const want = planOf([web(one)]);
     const held = heldBy(want);
     const name = "KUBE-CLUSTER-IP";

@@ -1,4 +1,4 @@
-// The least operations from one Plan to another, looking only at ServicePorts that may differ between them.
+// The minimal operations from one Plan to another; reads only ServicePorts that may differ between them.
 import { contains } from "../../model/address.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import { type Drain, type Draining, drainKey, isDrained } from "./drain.ts";
@@ -22,7 +22,7 @@ import type {
 export type Change = { readonly patch: IpvsPatch; readonly draining: Draining };
 
 /**
- * From one Plan to another when they differ in nothing but the given keys. A set knows of an address before it answers:
+ * From one Plan to another when they differ in nothing but the given keys. A set contains an address before it is reachable:
  * entries come first, then servers with their destinations, then addresses; everything goes the other way round.
  */
 export function diff(have: IpvsPlan, want: IpvsPlan, keys: Iterable<PortKey>, draining: Draining): Change {
@@ -81,7 +81,7 @@ export class Draft {
     this.#draining = new Map(draining);
   }
 
-  /** What everything else stands on. */
+  /** What everything else depends on. */
   foundation(operation: OwnedOperation): void {
     this.#foundation.push(operation);
   }
@@ -123,7 +123,7 @@ export class Draft {
     this.#deleted.add(serverKey(server));
   }
 
-  /** New ones first, so that there is always somebody to answer. One that returns while it drains keeps its connections. */
+  /** New ones first, so that there is always a real server. One that returns while it drains keeps its connections. */
   destinations({ server, owner }: Claim, held: ReadonlyMap<DestinationKey, DestinationId>): void {
     for (const [key, destination] of server.destinations) {
       const isHeld = held.has(key);

@@ -11,14 +11,14 @@ export function drainKey(server: ServerId, destination: DestinationId): string {
   return `${serverKey(server)}/${destinationKey(destination)}`;
 }
 
-/** Datagrams have no end that one could wait for: such a server is deleted at once, and its clients move on. */
+/** UDP has no end of a connection to wait for: such a server is deleted immediately, and its clients move to another. */
 export function isDrained({ protocol }: ServerId): boolean {
   return protocol === "tcp";
 }
 
 /**
- * After a look at what the kernel counts: a server without connections has ended, and one that somebody else deleted,
- * or whose virtual server is gone, is forgotten.
+ * From the kernel's connection counts: a server without connections is drained, and one that another program deleted,
+ * or whose virtual server is gone, is dropped.
  */
 export function settle(
   draining: Draining,

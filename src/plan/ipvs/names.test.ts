@@ -4,7 +4,7 @@ import { destinationKey, entryKey, serverKey } from "./names.ts";
 import { linkName, serverFlag } from "./types.ts";
 
 describe("names", () => {
-  it("say who a server and a destination are, in both families", () => {
+  it("identify servers and destinations, in both families", () => {
     expect(serverKey({ address: "172.30.0.1", port: 443, protocol: "tcp" })).toBe("172.30.0.1:443/TCP");
     expect(serverKey({ address: "fd00::1", port: 80, protocol: "udp" })).toBe("[fd00::1]:80/UDP");
     expect(destinationKey({ address: "10.0.1.1", port: 8080 })).toBe("10.0.1.1:8080");

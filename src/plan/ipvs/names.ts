@@ -1,4 +1,4 @@
-// The names of servers, destinations and entries, as text that says who they are.
+// The names of servers, destinations and entries as text.
 import { joinHostPort } from "../../model/address.ts";
 import type { DestinationId, DestinationKey, Entry, ServerId, ServerKey, SetName } from "./types.ts";
 

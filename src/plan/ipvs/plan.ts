@@ -1,4 +1,4 @@
-// Putting Fragments together: a Plan changes one Fragment at a time, and counts who asks for what several may share.
+// Combines Fragments: a Plan changes one Fragment at a time, and counts references to shared objects.
 import type { Address, Family } from "../../model/address.ts";
 import { type Keyed, keyed } from "../../model/keyed.ts";
 import type { PortKey } from "../../model/snapshot.ts";
@@ -71,7 +71,7 @@ function claimsOf(
   return touched.get(id) ?? plan.servers.get(id) ?? [];
 }
 
-/** Where a NodePort meets an address that a Service asks for by name, the name wins; among equals the key decides. */
+/** Where a NodePort conflicts with an explicit address of a Service, the explicit one wins; otherwise the key decides. */
 function byRightToHold(a: Claim, b: Claim): number {
   const rank = ({ server }: Claim) => (server.kind === "address" ? 0 : 1);
   return rank(a) - rank(b) || (a.owner < b.owner ? -1 : 1);

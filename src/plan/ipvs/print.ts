@@ -1,4 +1,4 @@
-// A Plan in the words of the tools that show it: `ipvsadm`, `ip`, `ipset` and `iptables-save`.
+// A Plan in the syntax of the tools that show it: `ipvsadm`, `ip`, `ipset` and `iptables-save`.
 import { hostCidr, joinHostPort } from "../../model/address.ts";
 import type { Protocol } from "../../model/snapshot.ts";
 import { print as printTables } from "../iptables/print.ts";

@@ -2,7 +2,7 @@
 import type { Family } from "../../model/address.ts";
 import type { IpvsState } from "./types.ts";
 
-/** What a host holds that nobody has touched. */
+/** The state of an unmodified host. */
 export function freshState(family: Family): IpvsState {
   return { family, servers: new Map(), link: "absent", addresses: new Set(), sets: new Map() };
 }

@@ -4,7 +4,7 @@ import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
 import type { IptablesPlan } from "../iptables/types.ts";
 
-/** The link that carries the addresses of Services, so that their packets are taken for our own. It stays down. */
+/** The link that carries the addresses of Services, so that their packets count as local. It stays down. */
 export const linkName = "kube-ipvs0";
 
 /** Where a virtual server answers. */
@@ -50,7 +50,7 @@ export type IpSet = { readonly name: SetName; readonly type: SetType; readonly f
 /** As `ipset save` prints it: `10.0.0.1,tcp:80`, `10.0.0.1,tcp:80,10.9.0.0/16`, `30080`; one address has no prefix length. */
 export type Entry = string;
 
-/** A set as a host holds it, made by whomever. */
+/** A set as it is on a host, made by any program. */
 export type HeldSet = {
   readonly type: string;
   /** null: the type has none. */
@@ -74,8 +74,8 @@ export type IpvsState = {
 };
 
 /**
- * One change of a host. They are carried out in order, and each on its own: one that is refused does not stop the
- * others. To add an address or entry that is there, or to take out one that is not, is no failure; neither is it to
+ * One change of a host. Operations are applied in order, each on its own: one that is refused does not stop the
+ * others. Adding an address or entry that exists, or deleting one that does not, is no failure; neither is it to
  * delete a server or destination that is gone, nor to make the link or a set that exists. A server or destination
  * that exists is set when it is added.
  */
@@ -110,14 +110,14 @@ export type IpvsPlan = {
   readonly family: Family;
   /** In the order in which entries are added; they are taken out in the opposite one. */
   readonly sets: readonly IpSet[];
-  /** Networks whose virtual servers are never deleted, whoever made them. */
+  /** Networks whose virtual servers are never deleted, no matter which program made them. */
   readonly excluded: readonly Cidr[];
   readonly fragments: Keyed<Fragment>;
-  /** Who asks for each virtual server, the holder first. */
+  /** The ServicePorts that need each virtual server, the holder first. */
   readonly servers: Keyed<readonly Claim[]>;
-  /** How many Fragments ask for each address of the link. */
+  /** How many Fragments need each address of the link. */
   readonly addresses: Keyed<number>;
-  /** How many Fragments ask for each entry; by `entryKey`. */
+  /** How many Fragments need each entry; by `entryKey`. */
   readonly entries: Keyed<number>;
   /** How many entries each set holds: rules about an empty set are left out. */
   readonly sizes: ReadonlyMap<SetName, number>;

@@ -1,58 +1,58 @@
-// Cuts a huge change into portions of whole ServicePorts, so that neither the kernel nor we are busy with it for long.
+// Splits a huge change into batches of whole ServicePorts, so that neither the kernel nor the event loop is blocked for long.
 import type { PortKey } from "../../model/snapshot.ts";
 import { fillings } from "./fillings.ts";
 import { emptyPlan, withFragments } from "./plan.ts";
 import type { Element, Fragment, NftPlan } from "./types.ts";
 
-export type PortionLimits = {
+export type BatchLimits = {
   /** Changes up to this many elements are made in one go. */
   readonly whole: number;
-  /** How many elements a portion holds, about. */
-  readonly portion: number;
+  /** The approximate number of elements in a batch. */
+  readonly batch: number;
 };
 
 /** About 3 MB and 1.5 MB. */
-export const portionSize = 32_768;
-const ordinary: PortionLimits = { whole: 2 * portionSize, portion: portionSize };
+export const batchSize = 32_768;
+const ordinary: BatchLimits = { whole: 2 * batchSize, batch: batchSize };
 
-/** Some ServicePorts to bring a step further. */
-export type Portion = {
+/** Some ServicePorts to bring one step further. */
+export type Batch = {
   readonly keys: readonly PortKey[];
   /** About how many elements it writes. */
   readonly size: number;
-  /** What a ServicePort has after this portion, given what it has now. */
+  /** What a ServicePort has after this batch, given what it has now. */
   readonly fragmentOf: (key: PortKey, now: Fragment | undefined) => Fragment | undefined;
 };
 
 /**
  * Steps from one Plan to another. After each of them every ServicePort is complete, as it was before or as wanted; at
- * most it has sets besides that nothing leads to yet. Small Services come before large ones. Everything is one portion
+ * most it has sets besides that nothing leads to yet. Small Services come before large ones. Everything is one batch
  * where the constant part changes as well. `before` null: there is no table yet.
  */
 export function batches(
   before: NftPlan | null,
   want: NftPlan,
   keys: Iterable<PortKey>,
-  limits: PortionLimits = ordinary,
-): readonly Portion[] {
+  limits: BatchLimits = ordinary,
+): readonly Batch[] {
   const list = [...keys];
   const size = (key: PortKey) => sizeOf(want.fragments.get(key)) + sizeOf(before?.fragments.get(key));
   const total = list.reduce((sum, key) => sum + size(key), 0);
-  const wanted = (some: readonly PortKey[]): Portion => ({
+  const wanted = (some: readonly PortKey[]): Batch => ({
     keys: some,
     size: some.reduce((sum, key) => sum + size(key), 0),
     fragmentOf: (key) => want.fragments.get(key),
   });
   if (total <= limits.whole || (before !== null && before.foundation !== want.foundation))
     return [wanted(list)];
-  return cut(list, before, want, size, limits.portion).flatMap((some) => [
-    ...fillings(some, before, want, limits.portion),
+  return cut(list, before, want, size, limits.batch).flatMap((some) => [
+    ...fillings(some, before, want, limits.batch),
     wanted(some),
   ]);
 }
 
-/** The Plan after a portion; `applied` null: there is no table yet. */
-export function after(applied: NftPlan | null, want: NftPlan, { keys, fragmentOf }: Portion): NftPlan {
+/** The Plan after a batch; `applied` null: there is no table yet. */
+export function after(applied: NftPlan | null, want: NftPlan, { keys, fragmentOf }: Batch): NftPlan {
   const changes = keys.map((key) => [key, fragmentOf(key, applied?.fragments.get(key))] as const);
   const isAll = applied === null && keys.length === want.fragments.size;
   if (isAll && changes.every(([key, fragment]) => fragment === want.fragments.get(key))) return want;
@@ -77,7 +77,7 @@ function cut(
   });
   for (const group of groups.sort((a, b) => a.size - b.size)) {
     const { rest } = group;
-    // One that takes several steps does not make others wait.
+    // One that takes several steps does not delay others.
     if (room <= 0 || (group.size > limit && result.at(-1)!.length > 0)) {
       result.push([]);
       room = limit;
@@ -88,7 +88,7 @@ function cut(
   return result;
 }
 
-/** An active cluster IP rejects every port that it does not know: all its ServicePorts come together. */
+/** An active cluster IP rejects every other port: all its ServicePorts are in one batch. */
 function byClusterIP(
   keys: readonly PortKey[],
   before: NftPlan | null,

@@ -1,4 +1,4 @@
-// The least operations that lead from one table to another, ordered so that no packet meets a half-built Service.
+// The minimal operations from one table to another, ordered so that no packet reaches a half-built Service.
 import { endpointKey } from "../../model/snapshot.ts";
 import {
   type Backend,
@@ -37,7 +37,7 @@ export type Operation =
 
 /**
  * Operations from one table to the other; in this order any prefix that ends between two operations is safe, except
- * that a delete and the add of the same key behind it belong together. `have` null: there is no table.
+ * that a delete and a following add of the same key belong together. `have` null: there is no table.
  */
 export function diff(have: NftTable | null, want: NftTable): readonly Operation[] {
   if (have === null) return [{ kind: "add table" }, ...between(emptyTable(want), want)];
@@ -104,7 +104,7 @@ function between(have: NftTable, want: NftTable): readonly Operation[] {
       .map((name): Operation => ({ kind: "add counter", name })),
     ...chains.grow,
     ...slots.grow,
-    // A pool's own chain picks among more slots only when they are there.
+    // A pool's own chain uses more slots only when they exist.
     ...chains.rewrite,
     ...elements.grow,
     ...elements.shrink,
@@ -221,7 +221,7 @@ function collect(
     if (!concerns(set)) continue;
     const into: ItemChanges = { replaced: [], added: [], removed: [] };
     change(set, into);
-    // An interval set refuses what overlaps an element that is still there.
+    // An interval set refuses an element that overlaps an existing one.
     if (set.interval) {
       into.replaced = [...into.replaced, ...into.removed];
       into.removed = [];

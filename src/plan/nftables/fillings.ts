@@ -1,10 +1,10 @@
 // Fills the slot maps of large ServicePorts in several steps, before any rule uses them.
 import type { PortKey } from "../../model/snapshot.ts";
-import type { Portion } from "./batches.ts";
+import type { Batch } from "./batches.ts";
 import { type BackendSlots, type Fragment, isSlotMap, type NftPlan, type NftSet } from "./types.ts";
 
 /**
- * Portions that fill new slot maps of these ServicePorts, up to the last step, which belongs to the ServicePort itself.
+ * Batches that fill new slot maps of these ServicePorts, up to the last step, which belongs to the ServicePort itself.
  * None where a map takes one step. What an unfinished Sync has filled already is not filled again.
  */
 export function fillings(
@@ -12,7 +12,7 @@ export function fillings(
   before: NftPlan | null,
   want: NftPlan,
   most: number,
-): readonly Portion[] {
+): readonly Batch[] {
   return keys.flatMap((key) => {
     const [old, now] = [before?.fragments.get(key), want.fragments.get(key)];
     const added = now?.sets.filter((set) => isSlotMap(set) && !isUsed(old, set.name)) ?? [];
@@ -20,7 +20,7 @@ export function fillings(
       const spread = now!.spreads.find(({ map }) => map === set.name)!;
       const filled = old?.spreads.find(({ map }) => map === set.name)?.backends.length ?? 0;
       return steps(filled, spread.backends.length, most).map(
-        (end): Portion => ({
+        (end): Batch => ({
           keys: [key],
           size: most,
           fragmentOf: (_, fragment = nothing) => withSlots(fragment, set, spread, end),

@@ -77,7 +77,7 @@ export function onto(before: NftPlan, want: NftPlan, keys: Iterable<PortKey>): N
 }
 
 /**
- * What stands on a host that has taken the Patch from `table` to a Plan: the slots of the given Fragments lie as `diff`
+ * The state of a host after the Patch from `table` to a Plan: the slots of the given Fragments are as `diff`
  * arranged them. `table` null: the Patch built everything.
  */
 export function settled(plan: NftPlan, keys: Iterable<PortKey>, table: NftTable | null): NftPlan {
@@ -92,11 +92,11 @@ export function settled(plan: NftPlan, keys: Iterable<PortKey>, table: NftTable 
 }
 
 function settledFragment(fragment: Fragment, table: NftTable): Fragment {
-  const spreads = fragment.spreads.map((spread) => settledSpread(spread, table));
+  const spreads = fragment.spreads.map((spread) => settledSlots(spread, table));
   return spreads.every((spread, i) => spread === fragment.spreads[i]) ? fragment : { ...fragment, spreads };
 }
 
-function settledSpread(spread: Fragment["spreads"][number], have: NftTable): Fragment["spreads"][number] {
+function settledSlots(spread: Fragment["spreads"][number], have: NftTable): Fragment["spreads"][number] {
   const old = have.spreads.get(spread.map)?.get(spread.key);
   if (old === undefined) return spread;
   const backends = arrange(old.backends, spread.backends);
@@ -136,7 +136,7 @@ export function tableOf(foundation: Foundation, fragments: Iterable<Fragment>): 
   return table;
 }
 
-/** Adds to a partial table what the other side's Fragments share with Fragments that are not looked at. */
+/** Adds to a partial table what the other side's Fragments share with Fragments that are not read. */
 function keepShared(plan: NftPlan, others: readonly Fragment[], table: MutableTable): void {
   for (const fragment of others) {
     for (const chain of fragment.shared) {

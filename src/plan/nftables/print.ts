@@ -47,7 +47,7 @@ export function printStatements(statements: readonly Statement[], family: NftFam
 /** Elements of a set, slots included, sorted, as nft writes each. */
 export function printElements(set: NftSet, table: NftTable): string[] {
   if (!isSlotMap(set)) return [...(table.elements.get(set.name)?.values() ?? [])].map(printElement).sort();
-  // First by key: sorting all slots at once takes longer than everything else here.
+  // First by key: sorting all slots together takes longer than everything else here.
   const spreads = byName(table.spreads.get(set.name)?.values() ?? [], ({ key }) => key);
   return spreads.flatMap(printSlots);
 }
@@ -129,7 +129,7 @@ function printHook({ type, hook, priority }: Hook): string {
   return `type ${type} hook ${hook} priority ${printPriority(hook, priority)}; policy accept;`;
 }
 
-/** Older tools know the names of the NAT priorities on their own hooks only. */
+/** Older tools accept the names of the NAT priorities on their own hooks only. */
 function printPriority(hook: Hook["hook"], priority: number): string {
   if (priority === 0) return "filter";
   if (hook === "prerouting" && priority === -100) return "dstnat";
@@ -230,7 +230,7 @@ function hex(mark: number): string {
   return `0x${mark.toString(16).padStart(8, "0")}`;
 }
 
-/** Callers give only text that cannot hold a quote: names of Services, interfaces and our own words. */
+/** Callers pass only text that cannot contain a quote: names of Services, interfaces and our own text. */
 function quote(text: string): string {
   return `"${text.replaceAll('"', "")}"`;
 }

@@ -1,17 +1,17 @@
-// From a table as it was found to the one that is wanted, whoever made it: in place where possible, else in one stroke.
+// From an existing table, also of another program, to the wanted one: in place where possible, else by one replacement.
 import { canBeChangedInto, diff, type Operation, replacement } from "./diff.ts";
 import type { FoundTable, NftTable } from "./types.ts";
 
 export type Takeover = {
   readonly patch: readonly Operation[];
-  /** What the Patch starts from; null when it builds the whole table anew. */
+  /** What the Patch starts from; null when it builds the whole table from scratch. */
   readonly from: NftTable | null;
 };
 
 /**
- * `owned`: the table shall be ours alone. The kernel turns no plain table into an owned one or back (it says
- * EOPNOTSUPP), so these are replaced; clients that sticky Services remember are carried over. An orphan is adopted
- * as it stands.
+ * `owned`: this process must own the table. The kernel does not turn a plain table into an owned one or back (it returns
+ * EOPNOTSUPP), so these are replaced; session affinity entries are kept. An orphan is adopted
+ * as it is.
  */
 export function takeOver(found: FoundTable | null, want: NftTable, owned: boolean): Takeover {
   if (found === null) return { patch: diff(null, want), from: null };

@@ -1,4 +1,4 @@
-// An nf_tables table as plain data: sets, chains, rules and elements, as the nftables mode wants them.
+// An nf_tables table as plain data: sets, chains, rules and elements, as the nftables mode needs them.
 import type { Address, Cidr, Family } from "../../model/address.ts";
 import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
@@ -20,7 +20,7 @@ export type NftSet = {
   readonly data: readonly Part[] | "verdict" | null;
   /** Elements are networks (in their last part). */
   readonly interval: boolean;
-  /** Filled by packets; elements expire after so many seconds. */
+  /** Filled by packets; elements expire after this many seconds. */
   readonly timeout: number | null;
   readonly comment: string | null;
 };
@@ -93,7 +93,7 @@ export type Backend = { readonly address: Address; readonly port: number };
 /** All slots of one key of a slot map: slot i holds backends[i]. Which Backend has which slot does not matter. */
 export type BackendSlots = { readonly key: string; readonly backends: readonly (Backend | undefined)[] };
 
-/** The whole of one table as it stands on a host, or should. */
+/** One complete table, current or wanted. */
 export type NftTable = {
   readonly family: NftFamily;
   readonly sets: ReadonlyMap<string, NftSet>;
@@ -105,18 +105,18 @@ export type NftTable = {
   readonly spreads: ReadonlyMap<string, ReadonlyMap<string, BackendSlots>>;
 };
 
-/** Hears which element of a set, or which slot of a slot map, an answer depends on, whether it is there or not. */
+/** Receives which element of a set, or which slot of a slot map, a result depends on, whether it exists or not. */
 export type Asked = (set: string, key: string, slot: number | null) => void;
 
-/** A client that a sticky ServicePort remembers in a set that packets fill, and for how long still. */
+/** A session affinity entry of a ServicePort in a set that packets fill, and its remaining time. */
 export type Client = { readonly address: Address; readonly milliseconds: number };
 
 /** A table as it was found on a host, with what counts only when it is replaced as a whole. */
 export type FoundTable = {
   readonly table: NftTable;
-  /** Whose it is: nobody's in particular, ours, another living process's, or that of one that is gone. */
+  /** The owner: none, this process, another running process, or one that has exited. */
   readonly ownership: "plain" | "ours" | "theirs" | "orphan";
-  /** By the name of the set that remembers them. */
+  /** By the name of their set. */
   readonly remembered: ReadonlyMap<string, readonly Client[]>;
 };
 
@@ -154,13 +154,13 @@ export type NftPlan = {
   readonly changed: ReadonlySet<PortKey>;
 };
 
-/** How many clients a set that packets fill remembers; nft's own default. */
+/** The size of a set that packets fill; nft's default. */
 export const dynamicSetSize = 65535;
 
 export const tableName = "kube-proxy";
 export const tableComment = "rules for kube-proxy";
 
-/** A slot map's key ends in the slot; such maps hold Spreads, all others Elements. */
+/** A slot map's key ends in the slot; such maps contain BackendSlots, all others Elements. */
 export function isSlotMap(set: NftSet): boolean {
   return set.key.at(-1) === "slot";
 }

@@ -9,7 +9,7 @@ import {
 import type { Clock } from "../../../model/clock.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
-import { after, batches, type Portion, portionSize } from "../../../plan/nftables/batches.ts";
+import { after, type Batch, batches, batchSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
 import { takeOver } from "../../../plan/nftables/takeover.ts";
@@ -160,7 +160,7 @@ export class NftablesDriver implements Driver {
       bytes += written.bytes;
       size += part.size;
       // Asked every time: a newer Snapshot is made only when it is asked for. A full portion is progress enough.
-      if (hasNews() && size >= portionSize && i < parts.length - 1) {
+      if (hasNews() && size >= batchSize && i < parts.length - 1) {
         const left = new Set(parts.slice(i + 1).flatMap((rest) => rest.keys));
         return { operations, bytes, left: [...left] };
       }
@@ -168,7 +168,7 @@ export class NftablesDriver implements Driver {
     return { operations, bytes, left: [] };
   }
 
-  async #step(want: NftPlan, part: Portion, signal: AbortSignal): Promise<Written> {
+  async #step(want: NftPlan, part: Batch, signal: AbortSignal): Promise<Written> {
     const before = this.#applied;
     const plan = after(before, want, part);
     const tables: { have: NftTable | null; want: NftTable } =

@@ -24,7 +24,7 @@ export async function walkNftablesHost(query: HostQuery, packet: Packet): Promis
       );
     // A kernel that is not up to date chooses among the previous number of endpoints.
     const known = (names: readonly string[]) => withChainsNamed(table, names, routes.settings);
-    return { wanted: walk(table), found: (await host.glance(known, walk, query.signal)) ?? [] };
+    return { wanted: walk(table), found: (await host.walkLive(known, walk, query.signal)) ?? [] };
   } finally {
     await host.close();
   }
