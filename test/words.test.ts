@@ -57,6 +57,7 @@ describe("the word lint", () => {
     ["other words that contain it", "src/a.ts", "recommended lawful foretold cranky trays"],
     ["an identifier in lower case", "src/a.ts", "a tray, a bell, a door"],
     ["the alias --anew", "src/a.ts", 'const alias = "anew"; // --anew'],
+    ["a key of JSON output", "src/a.ts", "readonly heardAt: number;"],
     ["the specification", "docs/spec/a.md", "told"],
     ["other folders", "deploy/a.yaml", "told"],
   ])("accepts %s", (_, path, text) => {

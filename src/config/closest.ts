@@ -16,7 +16,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/[-_\s]/g, "");
 }
 
-/** How many letters are wrong, missing, too many, or have changed places with their neighbour. */
+/** How many letters are wrong, missing, extra, or swapped with the next. */
 function distanceOf(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -18,11 +18,11 @@ describe("defaults and precedence", () => {
     oomScoreAdj: -999,
   };
 
-  it("01/1 no flags give the built-in defaults", () => {
+  it("01/1 no flags result in the built-in defaults", () => {
     expect(configOf([])).toMatchObject(builtIn);
   });
 
-  it("01/2 a file with only its header gives the same", () => {
+  it("01/2 a file with only its header has the same result", () => {
     expect(fromFile("")).toEqual(configOf([]));
   });
 
@@ -152,7 +152,7 @@ describe("modes", () => {
     );
   });
 
-  it("takes the settings of the selected mode", () => {
+  it("uses the settings of the selected mode", () => {
     const body = [
       "iptables: {syncPeriod: 5s, minSyncPeriod: 2s, masqueradeAll: true}",
       "ipvs: {syncPeriod: 6s, minSyncPeriod: 3s}",

@@ -26,9 +26,9 @@ export type Completed =
     }
   | {
       readonly ok: false;
-      /** The error in kube-proxy's words. */
+      /** The same error message as kube-proxy. */
       readonly error: string;
-      /** Where each offending value stands: file and line, or flag. */
+      /** The position of each offending value: file and line, or flag. */
       readonly places: readonly string[];
       readonly notices: readonly string[];
     };

@@ -35,10 +35,10 @@ export type ProxyConfig = Nested<Omit<FileConfig, FoldedPath>> &
     readonly modeDefaulted: boolean;
   };
 
-/** A configuration that passed validation; `mode` and `detectLocalMode` are known words. */
+/** A configuration that passed validation; `mode` and `detectLocalMode` are known values. */
 export type ValidConfig = ProxyConfig & { readonly mode: ModeName; readonly detectLocalMode: LocalMode };
 
-/** What a file says for its own mode. */
+/** The settings of a file for its own mode. */
 export function fold(file: FileConfig): Folded {
   const { periods, masquerade } = meaningIn(file.mode);
   return {
@@ -49,7 +49,7 @@ export function fold(file: FileConfig): Folded {
   };
 }
 
-/** The effective configuration, with what the platform adds to what was said. */
+/** The effective configuration, with the defaults of the platform. */
 export function effective(file: FileConfig, folded: Folded): ProxyConfig {
   const mode = file.mode === "" ? "iptables" : file.mode;
   const { nodePortAddresses: assumed } = meaningIn(mode);
@@ -64,7 +64,7 @@ export function effective(file: FileConfig, folded: Folded): ProxyConfig {
   return { ...nested(kept), ...folded, modeDefaulted: file.mode === "" } as unknown as ProxyConfig;
 }
 
-/** The file that says the same; periods of the other modes are zero, as kube-proxy writes them. */
+/** The equivalent file; periods of the other modes are zero, as kube-proxy writes them. */
 export function unfold(config: ProxyConfig): FileConfig {
   const { periods, masquerade, portRange } = meaningIn(config.mode);
   const folded = new Map<Path, unknown>([
@@ -81,7 +81,7 @@ export function unfold(config: ProxyConfig): FileConfig {
   return Object.fromEntries(values) as FileConfig;
 }
 
-/** The same settings in another mode; what an empty list of addresses stood for is not taken along. */
+/** The same settings in another mode; the meaning of an empty list of addresses is not kept. */
 export function inMode(config: ValidConfig, mode: ModeName): ValidConfig {
   if (config.mode === mode) return config;
   const { nodePortAddresses: addresses } = config;

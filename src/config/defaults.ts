@@ -1,4 +1,4 @@
-// What a configuration means where it says nothing: defaults of the fields, and what the platform adds.
+// Defaults of the fields, and of the platform.
 import { parseAddress } from "../model/address.ts";
 import { type FileConfig, fieldAt, type Path, paths } from "./file/fields.ts";
 import { kinds } from "./file/kinds.ts";

@@ -1,4 +1,4 @@
-// What a running daemon takes over from a changed file.
+// What a running daemon applies from a changed file.
 import { describe, expect, it } from "vitest";
 import { completeConfig } from "./complete.ts";
 import type { ValidConfig } from "./config.ts";
@@ -6,7 +6,7 @@ import { compareConfigs } from "./live.ts";
 import { milliseconds } from "./units/duration.ts";
 
 describe("a changed configuration", () => {
-  it("gives way in what settings, pace and log go by", () => {
+  it("applies changes of settings, sync periods and logging", () => {
     const { live, later, next } = compareConfigs(
       config("nftables: {minSyncPeriod: 1s, syncPeriod: 30s}"),
       config(`
@@ -35,7 +35,7 @@ logging: {verbosity: 4}
     });
   });
 
-  it("keeps what needs a restart, and says so", () => {
+  it("keeps what needs a restart, and reports it", () => {
     const running = config("healthzBindAddress: 127.0.0.1:10256");
     const { live, later, next } = compareConfigs(
       running,

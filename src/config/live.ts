@@ -31,7 +31,7 @@ export function compareConfigs(running: ValidConfig, wanted: ValidConfig): Compa
   return { live, later: changes.filter((change) => !isLive(change)), next: merged(running, wanted, live) };
 }
 
-/** Pod networks of the Node are waited for, and watched, only by who starts with them. */
+/** Only a proxy that starts with the Node's pod networks waits for them and watches them. */
 function needsNode({ field, from, to }: ConfigChange): boolean {
   return field === "detectLocalMode" && (from === "NodeCIDR" || to === "NodeCIDR");
 }

@@ -1,4 +1,4 @@
-// What the configuration means in each mode: which blocks of the file count, and what is assumed where nothing is said.
+// What the configuration means in each mode: which blocks of the file count, and the defaults of each mode.
 import type { Gates } from "./gates/gates.ts";
 
 export type ModeName = "iptables" | "ipvs" | "nftables" | "userspace";
@@ -9,7 +9,7 @@ type Meaning = {
   readonly periodFlags: "iptables" | "ipvs";
   /** The block with `masqueradeAll` and `masqueradeBit`. */
   readonly masquerade: "iptables" | "nftables";
-  /** What an empty `nodePortAddresses` stands for; null: every address. */
+  /** What an empty `nodePortAddresses` means; null: every address. */
   readonly nodePortAddresses: readonly string[] | null;
   /** Whether `portRange` counts. */
   readonly portRange: boolean;
@@ -33,7 +33,7 @@ export const modes: Readonly<Record<ModeName, Meaning>> = {
   userspace: { ...usual, portRange: true },
 };
 
-/** Of whatever a file says; what is not known is told by validation. */
+/** For any text in a file; an unknown mode is reported by validation. */
 export function meaningIn(mode: string): Meaning {
   return isMode(mode) ? modes[mode] : usual;
 }

@@ -1,9 +1,9 @@
-// The release of Kubernetes that this program stands in for, and how `--version` may change what it reports.
+// The release of Kubernetes whose kube-proxy this program replaces, and how `--version` may change what it reports.
 import { type Parsed, parsed, refused } from "./units/parsed.ts";
 
 export const release = { major: 1, minor: 37, patch: 1 };
 
-/** As vendors mark their builds: the release, then who built it. */
+/** The format of vendor builds: the release, then the vendor. */
 export function gitVersion(turnoutVersion: string): string {
   return `v${release.major}.${release.minor}.${release.patch}+turnout.${turnoutVersion}`;
 }

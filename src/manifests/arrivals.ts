@@ -1,4 +1,4 @@
-// Counts events, and keeps when the changes they bring were triggered, until the next Snapshot takes them along.
+// Counts events, and keeps the trigger times of their changes until the next Snapshot.
 import { type Family, families } from "../model/address.ts";
 import { noTriggers, type ServiceName, type Triggers } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
@@ -39,7 +39,7 @@ export class ArrivalLog {
     this.#triggers[family].add(owner, at);
   }
 
-  /** With a slice goes what was waiting for its Service: there is nothing left whose delay would mean anything. */
+  /** A deleted slice drops the pending triggers of its Service: their delay would be meaningless. */
   removed({ family, owner }: Slice): void {
     this.#triggers[family].forget(owner);
   }
@@ -51,11 +51,11 @@ export class ArrivalLog {
   }
 }
 
-/** In the order of arrival: a list is written faster than a map, and hardly anything is forgotten. */
+/** In the order of arrival: a list is faster to write than a map, and entries are rarely dropped. */
 class TriggerLog {
   #owners: ServiceName[] = [];
   #times: number[] = [];
-  /** How many of the triggers were there when those of a Service were forgotten. */
+  /** How many triggers there were when those of a Service were dropped. */
   readonly #forgotten = new Map<ServiceName, number>();
 
   get isEmpty(): boolean {

@@ -22,7 +22,7 @@ function addresses(snapshot: Snapshot, key = http): string[] {
 }
 
 describe("Services", () => {
-  it("04/1 headless, ExternalName and address-less Services give no ports and nothing pending", () => {
+  it("04/1 headless, ExternalName and address-less Services have no ports and nothing pending", () => {
     for (const spec of [
       { clusterIP: "None" },
       { type: "ExternalName" },
@@ -42,7 +42,7 @@ describe("Services", () => {
     ]);
   });
 
-  it("02/20 a Service of another proxy is unknown until its label goes, and again when it comes back", () => {
+  it("02/20 a Service of another proxy is ignored until its label is removed, and again when it is set", () => {
     const followed = cluster(["Service", service()]);
     followed.take();
     const labelled = service(
@@ -62,7 +62,7 @@ describe("Services", () => {
     expect(followed.take().ipv4.changed.size).toBe(0);
   });
 
-  it("04/11 what is pending for one Service is pending when another one comes unchanged", () => {
+  it("04/11 what is pending for one Service is pending when another one is received unchanged", () => {
     const other = service({}, { metadata: { name: "other" } });
     const followed = cluster(["Service", other]);
     followed.take();
@@ -140,7 +140,7 @@ describe("EndpointSlices", () => {
     expect(snapshot.ipv4.changed.size).toBe(0);
   });
 
-  it("04/17 removing a slice that nobody knows changes nothing", () => {
+  it("04/17 removing an unknown slice changes nothing", () => {
     const followed = cluster(["Service", service()]);
     followed.take();
     expect(followed.remove("EndpointSlice", "shop", "web-1")).toBe(false);
@@ -277,7 +277,7 @@ describe("EndpointSlices", () => {
 });
 
 describe("the node, the ServiceCIDRs, relists", () => {
-  it("knows its own Node only, and keeps it while it does not change", () => {
+  it("keeps its own Node only, and the same object while it does not change", () => {
     const followed = cluster(["Node", node("node-b")], ["Node", node("node-a")]);
     const known = followed.take().node;
     expect(known?.name).toBe("node-a");
@@ -322,7 +322,7 @@ describe("the node, the ServiceCIDRs, relists", () => {
   });
 });
 
-describe("what metrics want to know", () => {
+describe("values for metrics", () => {
   const at = (time: string) => ({
     metadata: { annotations: { "endpoints.kubernetes.io/last-change-trigger-time": time } },
   });
@@ -345,13 +345,13 @@ describe("what metrics want to know", () => {
     expect(followed.take().triggeredAt).toEqual({ ipv4: [], ipv6: [] });
   });
 
-  it("forgets the trigger times of a Service when one of its slices goes", () => {
+  it("drops the trigger times of a Service when one of its slices is deleted", () => {
     const followed = cluster(["EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:05Z"))]);
     followed.remove("EndpointSlice", "shop", "web-1");
     expect(followed.take().triggeredAt.ipv4).toEqual([]);
   });
 
-  it("keeps those of other Services, and those that come later", () => {
+  it("keeps those of other Services, and later ones", () => {
     const followed = cluster(["EndpointSlice", slice([endpoint("10.0.1.1")], at("2026-01-02T03:04:05Z"))]);
     const other = at("2026-01-02T03:04:06Z").metadata;
     const named = { name: "api-1", labels: { "kubernetes.io/service-name": "api" } };

@@ -1,4 +1,4 @@
-// Follows the objects of a cluster event by event and gives Snapshots, with work in proportion to the change.
+// Tracks the objects of a cluster event by event and returns Snapshots, with work in proportion to the change.
 import { type Cidr, type Family, families } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { same } from "../model/same.ts";
@@ -19,7 +19,7 @@ import type { Kind } from "./objects.ts";
 import { type Reading, readObject } from "./reading.ts";
 import type { Service } from "./service.ts";
 
-/** Events of Services and EndpointSlices, whether or not they changed anything; metrics tell them. */
+/** Events of Services and EndpointSlices, whether or not they changed anything; for metrics. */
 export type ClusterEvents = {
   readonly services: number;
   readonly slices: ByFamily<number>;
@@ -32,7 +32,7 @@ export type ClusterEvents = {
 export class Cluster {
   readonly #nodeName: string;
   readonly #known = new Known();
-  #last: Snapshot = nothingYet;
+  #last: Snapshot = emptySnapshot;
   #visits = 0;
 
   constructor(nodeName: string) {
@@ -73,7 +73,7 @@ export class Cluster {
     return this.#known.dirty;
   }
 
-  /** What came in so far, and what of it the next Snapshot will bring. */
+  /** What was received so far, and what of it the next Snapshot will contain. */
   get events(): ClusterEvents {
     const { arrivals, services } = this.#known;
     return {
@@ -84,7 +84,7 @@ export class Cluster {
     };
   }
 
-  /** Services looked at by all calls of `take` so far: what tests hold against the size of a change. */
+  /** Services read by all calls of `take` so far: tests compare it with the size of a change. */
   get visits(): number {
     return this.#visits;
   }
@@ -155,7 +155,7 @@ type Changes = ByFamily<Map<PortKey, ServicePort | undefined>>;
 
 const emptyFamily: FamilySnapshot = { ports: keyed(), changed: new Set(), serviceCIDRs: [] };
 
-const nothingYet: Snapshot = {
+const emptySnapshot: Snapshot = {
   ipv4: emptyFamily,
   ipv6: emptyFamily,
   node: null,

@@ -5,7 +5,7 @@ import type { ByFamily } from "./addresses.ts";
 import type { Raw } from "./objects.ts";
 import { complain, type Report, texts } from "./read.ts";
 
-/** Without `ipFamilies` the singular field counts in its own family; else the index of the family selects. */
+/** Without `ipFamilies` the singular field counts in its own family; otherwise the index of the family selects. */
 export function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamily<Address | null> {
   const families = texts(report, spec.ipFamilies, "spec", "ipFamilies");
   const listed = texts(report, spec.clusterIPs, "spec", "clusterIPs");

@@ -19,7 +19,7 @@ function fieldsOf(object: unknown): string[] {
 }
 
 describe("ports", () => {
-  it("04/18 a port without number, or number 0, brings nothing; the others do", () => {
+  it("04/18 a port without number, or number 0, is ignored; the others are used", () => {
     const ports = [{ name: "a" }, { name: "b", port: null }, { name: "c", port: 0 }, { name: "d", port: 80 }];
     const object = slice([endpoint("10.0.1.1")], { ports });
     expect(parse(object).value!.ports).toEqual([{ portName: "d", protocol: "tcp", port: 80 }]);
@@ -59,7 +59,7 @@ describe("endpoints", () => {
     expect(conditions({ ready: true, serving: false, terminating: true })).toBe("ready false");
   });
 
-  it("04/20 the node's name is kept to the letter; local is who bears this node's", () => {
+  it("04/20 the node's name is kept exactly; an endpoint with this node's name is local", () => {
     expect(only({ nodeName: "node-a" }).nodeName).toBe("node-a");
     expect(only({ nodeName: "NODE-A" }).nodeName).toBe("NODE-A");
     expect(only({ nodeName: null }).nodeName).toBe("");
@@ -85,7 +85,7 @@ describe("endpoints", () => {
     expect(only({ hints: { forZones: [{ name: "a b" }] } }).zoneHints).toEqual([]);
   });
 
-  it("an address that is none, or of the other family, drops the endpoint with a Problem", () => {
+  it("an invalid address, or one of the other family, drops the endpoint with a Problem", () => {
     const addresses = ["10.0.1.1", "x", "fd00::1", "", "::ffff:10.0.1.2", "010.0.1.3"];
     const object = slice(addresses.map((address) => endpoint(address)).concat({ addresses: [] }, {}));
     const { endpoints } = parse(object).value!;
@@ -104,7 +104,7 @@ describe("endpoints", () => {
     expect(parse(object).value!.endpoints.map(({ address }) => address)).toEqual(["fd00::1"]);
   });
 
-  it("loopback, link-local and multicast addresses are not ours to judge", () => {
+  it("loopback, link-local and multicast addresses are accepted", () => {
     const object = slice(["127.0.0.1", "169.254.1.1", "224.0.0.1"].map((address) => endpoint(address)));
     expect(parse(object).value!.endpoints).toHaveLength(3);
     expect(parse(object).problems).toEqual([]);
@@ -124,7 +124,7 @@ describe("the slice", () => {
     expect(fieldsOf(illegal)).toEqual(['invalid-name metadata.labels["kubernetes.io/service-name"]']);
   });
 
-  it("of an address type we do not know is not ours, whatever the type is called", () => {
+  it("of an unknown address type is ignored, for any name of the type", () => {
     for (const addressType of ["FQDN", "ipv4", "", "__proto__", "constructor"]) {
       expect(parse(slice([endpoint("10.0.1.1")], { addressType }))).toMatchObject({
         value: null,
@@ -152,7 +152,7 @@ describe("the slice", () => {
     }
   });
 
-  it("says when its change was triggered", () => {
+  it("contains when its change was triggered", () => {
     const at = (time: unknown) =>
       slice([], { metadata: { annotations: { "endpoints.kubernetes.io/last-change-trigger-time": time } } });
     expect(parse(at("2026-01-02T03:04:05.123456789Z")).triggeredAt).toBe(Date.UTC(2026, 0, 2, 3, 4, 5, 123));

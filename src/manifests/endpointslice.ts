@@ -1,4 +1,4 @@
-// An EndpointSlice becomes the ports and endpoints it brings to its Service.
+// Reads the ports and endpoints of an EndpointSlice.
 import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { Endpoint, ServiceName } from "../model/snapshot.ts";
@@ -33,7 +33,7 @@ export type Slice = {
   readonly terminating: readonly number[];
 };
 
-/** A slice, and when the change that it brings was triggered (ms since 1970, null when it does not say). */
+/** A slice, and its last change trigger time (ms since 1970, null when absent). */
 export type ParsedSlice = { readonly slice: Parsed<Slice>; readonly triggeredAt: number | null };
 
 /** Value null: not for this proxy (headless, FQDN, no Service named), or refused. */
@@ -122,7 +122,7 @@ function addEndpoint(
   found.endpoints.push({ address, port, state, serving, nodeName, zoneHints, nodeHints });
 }
 
-/** Only the first address counts; the others are the same pod's, and nobody ever defined what to do with them. */
+/** Only the first address counts; the others belong to the same pod, and their meaning is not defined. */
 function addressOf(report: Report, value: unknown, at: string, family: Family): Address | null {
   const first = list(report, value, at, "addresses")[0];
   if (first === undefined) {
@@ -154,7 +154,7 @@ function hintsOf(report: Report, value: unknown, at: string, field: string): rea
 function onlyHint(report: Report, item: unknown, at: string, field: string): readonly string[] {
   const name = (item as Raw | null)?.name;
   const known = typeof name === "string" ? sharedLists.get(name) : undefined;
-  // What looks like several names with blanks between is none.
+  // A value with blanks, like several names, is not a name.
   return known?.length === 1 ? known : sharedList(hintOf(report, item, at, field, 0));
 }
 

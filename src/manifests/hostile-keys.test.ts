@@ -8,7 +8,7 @@ const hostile = ["__proto__", "constructor", "prototype", "toString", "hasOwnPro
 /** As long as the longest, and sorted as they are: in one place of an order. */
 const neutral = "neutral";
 
-/** Every place of the four kinds where a name, key or free text may stand. */
+/** Every place of the four kinds that may contain a name, key or free text. */
 function clusterWith(word: string): Readonly<Record<Kind, readonly string[]>> {
   const json = (value: unknown) => JSON.stringify(value);
   // Written as text, because `{ __proto__: … }` in a program is something else than in JSON.

@@ -1,4 +1,4 @@
-// Who an object is: kind, namespace and name, as key in our maps and as text in Problems.
+// The identity of an object: kind, namespace and name, as key in our maps and as text in Problems.
 import { quoted } from "../model/problem.ts";
 import { intern, type Kind, type Raw } from "./objects.ts";
 
@@ -30,7 +30,7 @@ export function describe(who: Identity): string {
   return isNamespaced(who.kind) ? `${who.kind} ${shown(who.namespace)}/${name}` : `${who.kind} ${name}`;
 }
 
-/** A superset of every name Kubernetes allows; what gets past it can stand in rules, logs and terminals as it is. */
+/** A superset of every name Kubernetes allows; what passes is safe in rules, logs and terminals. */
 export function isName(name: string): boolean {
   const last = name.length - 1;
   if (last < 0 || last > 252) return false;

@@ -1,11 +1,11 @@
-// Brings the ports of a Service together with the endpoints its slices hold for them.
+// Joins the ports of a Service with the endpoints in its slices.
 import { compareEndpoints, type Endpoint, type ServicePort } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
 import type { SlicePort } from "./ports.ts";
 
 /**
  * The ports of one Service in one family with their Endpoints. Ports are joined by name and protocol alone.
- * `slices` stand in the order of their names, so that the outcome does not depend on arrival; other families' are ignored.
+ * `slices` are in the order of their names, so that the result does not depend on arrival; other families' are ignored.
  */
 export function joinEndpoints(
   ports: readonly ServicePort[],
@@ -20,7 +20,7 @@ export function joinEndpoints(
   );
 }
 
-/** What one slice says of one of its ports. */
+/** One port of one slice. */
 type Claim = { readonly slice: Slice; readonly port: SlicePort };
 
 function claimsOn(wanted: ServicePort, slices: readonly Slice[]): readonly Claim[] {

@@ -1,4 +1,4 @@
-// The objects of a cluster in the words of the model, each parsed once, and which of them changed since the last Snapshot.
+// The objects of a cluster in the model's types, each parsed once, and which of them changed since the last Snapshot.
 import type { Problem } from "../model/problem.ts";
 import type { ClusterNode, Protocol, ServiceName, UdpChanges } from "../model/snapshot.ts";
 import { ArrivalLog } from "./arrivals.ts";
@@ -77,12 +77,12 @@ export class Known {
     return this.#all.some((tracked) => tracked.dirty);
   }
 
-  /** From here on, changes count anew. */
+  /** Resets the changes. */
   settle(): void {
     for (const tracked of this.#all) tracked.settle();
   }
 
-  /** Services whose slices changed: those that are the same themselves, and those with UDP ports, for stale flows. */
+  /** Services whose slices changed: those that are unchanged themselves, and those with UDP ports, for stale flows. */
   ownersOfChangedSlices(): { readonly same: ReadonlySet<ServiceName>; readonly udp: UdpChanges } {
     const changed = this.services.changes();
     const same = new Set<ServiceName>();

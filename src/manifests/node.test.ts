@@ -36,7 +36,7 @@ describe("Node", () => {
     expect(parse({}).value).toMatchObject({ name: "node-a", zone: "", podCIDRs: [] });
   });
 
-  it("takes load-balancer traffic until it is being deleted", () => {
+  it("accepts load-balancer traffic until it is being deleted", () => {
     const eligible = (rest: Parameters<typeof node>[1]) => parse(rest).value!.eligibleForLoadBalancers;
     expect(eligible({})).toBe(true);
     expect(eligible({ spec: { unschedulable: true, taints: [{ key: "other" }] } })).toBe(true);

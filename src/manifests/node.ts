@@ -1,4 +1,4 @@
-// A Node object becomes what we need to know of the machine we run on.
+// Reads what we need of the Node object of this machine.
 import { type Address, type Cidr, familyOf, parseAddress } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
@@ -58,7 +58,7 @@ function addressesOf(report: Report, status: Raw): Pick<ClusterNode, "addresses"
   return otherAddresses.length === 0 ? { addresses } : { addresses, otherAddresses };
 }
 
-/** In the order of the Node, which says what its primary family is. */
+/** In the order of the Node, which determines its primary family. */
 function podCIDRsOf(report: Report, spec: Raw): readonly Cidr[] {
   return texts(report, spec.podCIDRs, "spec", "podCIDRs")
     .map((written, i) => cidrOf(report, written, `spec.podCIDRs[${i}]`))

@@ -6,7 +6,7 @@ import { Cluster } from "./cluster.ts";
 import { kinds, slim } from "./objects.ts";
 
 describe("slim", { timeout: 300_000 }, () => {
-  it("drops what nobody reads", () => {
+  it("drops unused fields", () => {
     const full = service(
       { selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: 8080, appProtocol: "x" }] },
       { metadata: { managedFields: [{}], labels: { app: "web" }, uid: "1" }, status: { conditions: [] } },
@@ -61,7 +61,7 @@ describe("any JSON as any object", { timeout: 300_000 }, () => {
     }),
   );
 
-  it("never throws and never disturbs the others", () => {
+  it("never throws and never affects other objects", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.constantFrom(...kinds), anything), { maxLength: 10 }), (hostile) => {
         const cluster = new Cluster(thisNode);

@@ -92,7 +92,7 @@ function isList(shape: Shape): shape is readonly [Shape] {
 const interned = new Map<string, string>();
 const internedAtMost = 50_000;
 
-/** The first copy seen of equal text. Forgetting costs memory, never correctness. */
+/** The first copy of equal text. Dropping an entry costs memory, never correctness. */
 export function intern(text: string): string {
   const known = interned.get(text);
   if (known !== undefined) return known;

@@ -79,7 +79,7 @@ function portNameOf(report: Report, value: unknown, at: string): string | null {
 
 const protocolNames: Readonly<Record<string, Protocol>> = { TCP: "tcp", UDP: "udp", SCTP: "sctp" };
 
-/** Absent means TCP, as the API server fills in; null, with a Problem, when it is none we know. */
+/** Absent means TCP, the API server's default; null, with a Problem, when it is unknown. */
 function protocolOf(report: Report, value: unknown, at: string): Protocol | null {
   const written = text(report, value, at, "protocol") || "TCP";
   const protocol = Object.hasOwn(protocolNames, written) ? protocolNames[written]! : null;

@@ -11,7 +11,7 @@ export type Report = {
   refused: boolean;
 };
 
-/** An object in the words of the model; null when it does not concern us or was refused. */
+/** An object in the model's types; null when it is not for this proxy or was refused. */
 export type Parsed<T> = { readonly value: T | null; readonly problems: readonly Problem[] };
 
 /** More than this of one object would not be read by anyone, and a hostile one could fill the memory. */
@@ -25,7 +25,7 @@ export function reportOn(who: Identity): Report {
 const noProblems: readonly Problem[] = [];
 
 export function complain(report: Report, kind: ProblemKind, field: string, message: string): void {
-  // Of an object that is refused, only the reasons for that are worth telling.
+  // For a refused object, report only the reasons.
   if (report.refused && kind !== "wrong-type") return;
   if (report.problems.length >= listedAtMost) report.unlisted++;
   else report.problems = [...report.problems, { kind, object: describe(report.who), field, message }];

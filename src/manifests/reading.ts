@@ -1,4 +1,4 @@
-// One object in the words of the model, on its way into a Cluster.
+// One object in the model's types, before it is added to a Cluster.
 import type { ClusterNode } from "../model/snapshot.ts";
 import { type ParsedSlice, parseEndpointSlice } from "./endpointslice.ts";
 import type { Identity } from "./identity.ts";

@@ -48,7 +48,7 @@ describe("families", () => {
     expect(port({ clusterIP: "172.30.0.10", ipFamilies: ["IPv4"] }).clusterIP).toBe("172.30.0.10");
   });
 
-  it("a cluster IP that is none, or not of its family, gives no ports and a Problem", () => {
+  it("an invalid cluster IP, or one of another family, results in no ports and a Problem", () => {
     expect(parse({ clusterIP: "nonsense" }).value).toEqual({ ipv4: [], ipv6: [] });
     expect(fieldsOf({ clusterIP: "nonsense" })).toEqual(["invalid-address spec.clusterIP"]);
     const crossed = { clusterIP: "172.30.0.10", clusterIPs: ["fd00::1"], ipFamilies: ["IPv4"] };
@@ -56,7 +56,7 @@ describe("families", () => {
     expect(fieldsOf(crossed)).toEqual(["invalid-address spec.clusterIPs[0]"]);
   });
 
-  it("04/4 each family sees only its own external IPs, load-balancer addresses and source ranges", () => {
+  it("04/4 each family has only its own external IPs, load-balancer addresses and source ranges", () => {
     const spec = {
       ...{
         ipFamilies: ["IPv4", "IPv6"],
@@ -94,7 +94,7 @@ describe("addresses from outside", () => {
     expect(fieldsOf({}, status)).toEqual([]);
   });
 
-  it("04/6 source ranges are trimmed; a range for everybody, or only of the other family, restricts nobody", () => {
+  it("04/6 source ranges are trimmed; a range of all addresses, or only of the other family, restricts no client", () => {
     const ranges = (...loadBalancerSourceRanges: string[]) => port({ loadBalancerSourceRanges }).sourceRanges;
     expect(ranges(" 10.1.2.0/28")).toEqual(["10.1.2.0/28"]);
     expect(ranges("10.1.2.3/8", "10.9.9.9/8")).toEqual(["10.0.0.0/8"]);
@@ -186,7 +186,7 @@ describe("policies", () => {
 });
 
 describe("ports", () => {
-  it("protocol TCP is meant when none is written; others than TCP, UDP, SCTP are dropped", () => {
+  it("the default protocol is TCP; protocols other than TCP, UDP, SCTP are dropped", () => {
     const ports = ["TCP", undefined, "UDP", "SCTP", "ICMP", "tcp", "__proto__"].map((protocol, i) => ({
       name: `p${i}`,
       protocol,
@@ -248,7 +248,7 @@ describe("bad objects", () => {
     expect(parse(nothing)).toEqual(parse({ type: undefined }));
   });
 
-  it("names that Kubernetes would not give are refused, and cannot break a line", () => {
+  it("names that Kubernetes does not allow are refused, and cannot break a line", () => {
     for (const name of ["a b", "a\nb", 'a"', "a/b", "-a", "\u001b[31m", "x".repeat(254)]) {
       const { value, problems } = parse({}, { metadata: { name } });
       expect(value).toBeNull();

@@ -21,10 +21,10 @@ import {
   texts,
 } from "./read.ts";
 
-/** The ServicePorts of one Service with empty `endpoints`; the slices bring those. */
+/** The ServicePorts of one Service with empty `endpoints`; those come from the slices. */
 export type Service = ByFamily<readonly ServicePort[]>;
 
-/** Value null: not for this proxy (another one's, headless, ExternalName), or refused. */
+/** Value null: not for this proxy (another proxy's, headless, ExternalName), or refused. */
 export function parseService(who: Identity, object: unknown): Parsed<Service> {
   const report = reportOn(who);
   const raw = fields(report, object, "", "");
@@ -147,7 +147,7 @@ function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
   if (written.length > mostSourceRanges) {
     const message = `has ${written.length} entries, more than ${mostSourceRanges}; the load-balancer addresses drop all traffic`;
     complain(report, "invalid-range", `spec.${field}`, message);
-    return nobody;
+    return noClient;
   }
   const ranges = cidrsOf(report, written, `spec.${field}`);
   return { ipv4: unlessAll(ranges.ipv4), ipv6: unlessAll(ranges.ipv6) };
@@ -156,8 +156,8 @@ function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
 /** One Service must not keep a node busy for seconds. */
 export const mostSourceRanges = 100_000;
 
-/** No packet to a load balancer comes from these addresses: the ranges let nobody in, in every mode. */
-const nobody: ByFamily<readonly Cidr[]> = { ipv4: ["0.0.0.0/32"], ipv6: ["::/128"] };
+/** No packet to a load balancer comes from these addresses: the ranges match no client, in every mode. */
+const noClient: ByFamily<readonly Cidr[]> = { ipv4: ["0.0.0.0/32"], ipv6: ["::/128"] };
 
 function unlessAll(ranges: readonly Cidr[]): readonly Cidr[] {
   return ranges.some((range) => prefixLength(range) === 0) ? [] : ranges;

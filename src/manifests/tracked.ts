@@ -1,9 +1,9 @@
-// A map that knows what changed since it was last looked at; what is changed back never counted as a change.
+// A map that tracks changes since it was last settled; a change that was reverted does not count.
 import { same } from "../model/same.ts";
 
 export class Tracked<V> {
   readonly #now = new Map<string, V>();
-  /** What stood at each changed key when it was last settled. */
+  /** The value of each changed key when it was last settled. */
   readonly #before = new Map<string, V | undefined>();
 
   get(key: string): V | undefined {
@@ -33,7 +33,7 @@ export class Tracked<V> {
     return next;
   }
 
-  /** Keys that differ from when it was last settled, with what stood there then. */
+  /** Keys that differ from when it was last settled, with their values then. */
   changes(): ReadonlyMap<string, V | undefined> {
     return this.#before;
   }

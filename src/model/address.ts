@@ -106,7 +106,7 @@ export function joinHostPort(address: Address, port: number): string {
   return familyOf(address) === "ipv6" ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** The 4 or 16 bytes of an address; null if the text is none. IPv4-mapped IPv6 gives 4 bytes. */
+/** The 4 or 16 bytes of an address; null if the text is none. IPv4-mapped IPv6 returns 4 bytes. */
 export function addressBytes(text: string): Uint8Array | null {
   if (!text.includes(":")) return ipv4Bytes(text);
   const bytes = ipv6Bytes(text);

@@ -1,7 +1,7 @@
 // Time as an argument: the wall clock that may jump, a steady one that only grows, and a timer.
 
 export type Clock = {
-  /** Milliseconds since 1970; jumps when somebody sets the clock. */
+  /** Milliseconds since 1970; jumps when the clock is set. */
   wall(): number;
   /** Milliseconds since some moment; never goes back, so ages are measured with it. */
   steady(): number;

@@ -18,7 +18,7 @@ describe("security/1: environment of child processes", () => {
     ]);
   });
 
-  it("takes nothing from a polluted prototype, which a plain object would pass on", () => {
+  it("reads nothing from a polluted prototype, which a plain object would pass on", () => {
     const started = (env: NodeJS.ProcessEnv) =>
       execFileSync("/usr/bin/env", [], { env, encoding: "utf8" }).includes("TURNOUT_POLLUTED");
     Object.defineProperty(Object.prototype, "TURNOUT_POLLUTED", {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Keyed, keyed } from "./keyed.ts";
 
-// Few keys, so that writes meet; in all forms a key may have.
+// Few keys, so that writes collide; in all forms a key may have.
 const keys = fc.constantFrom("a", "b", "c", "shop/web/tcp/http", "shop/web/udp/dns", "__proto__", "");
 const changes = fc.array(fc.tuple(keys, fc.option(fc.nat(3), { nil: undefined })), { maxLength: 6 });
 

@@ -1,7 +1,7 @@
 // An immutable map by string key whose copies share what did not change: a base, and what was written since in a layer.
 
 /**
- * Immutable. `with` gives a new map; the old one stays valid. In no particular order.
+ * Immutable. `with` returns a new map; the old one stays valid. In no particular order.
  * A Map handed to `with` must not be written any more: an empty map becomes that one instead of copying it.
  */
 export type Keyed<V> = {
@@ -42,7 +42,7 @@ class Layered<V> implements Keyed<V> {
     return this.get(key) !== undefined;
   }
 
-  /** `undefined` as a value removes the key. Changes that change nothing give the very same map. */
+  /** `undefined` as a value removes the key. Changes without an effect return the same map. */
   with(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
     if (this.size === 0) return this.#filled(changes);
     let layer: Map<string, V | undefined> | null = null;

@@ -1,4 +1,4 @@
-// Wakes one who waits for something new; rings while nobody listens are remembered as one.
+// Wakes one consumer that waits for something new; notifications without a waiting consumer are merged into one.
 
 export class Notifier {
   #rung = false;
@@ -9,7 +9,7 @@ export class Notifier {
     this.#wake();
   }
 
-  /** Resolves at the next ring, or at once if it has rung since the last time. Rejects on abort. */
+  /** Resolves at the next notification, or immediately if there was one since the last time. Rejects on abort. */
   notified(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = () => {

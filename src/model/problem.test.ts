@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { quoted } from "./problem.ts";
 
-it("quoted text stands on one line and moves no terminal", () => {
+it("quoted text is on one line and has no terminal escapes", () => {
   const nasty = fc.string({
     unit: fc.oneof(
       fc.constantFrom("\u001b", "\n", "\r", "\u0085", "\u2028", "\u202e", '"', "\\"),

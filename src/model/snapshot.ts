@@ -62,14 +62,14 @@ export type ServicePort = {
   readonly endpoints: readonly Endpoint[];
 };
 
-/** The Node this proxy runs on, as the cluster describes it; null when the cluster does not know it (yet). */
+/** The Node this proxy runs on, as the cluster describes it; null when the cluster does not have it (yet). */
 export type ClusterNode = {
   readonly name: string;
   /** Label `topology.kubernetes.io/zone`; empty when absent. */
   readonly zone: string;
   /** InternalIPs, then ExternalIPs: the first, and the first of the other family. */
   readonly addresses: readonly Address[];
-  /** All the others, if there are any. */
+  /** All others, if any. */
   readonly otherAddresses?: readonly Address[];
   readonly podCIDRs: readonly Cidr[];
   readonly eligibleForLoadBalancers: boolean;
@@ -98,15 +98,15 @@ export type Snapshot = {
   readonly ipv4: FamilySnapshot;
   readonly ipv6: FamilySnapshot;
   readonly node: ClusterNode | null;
-  /** Services with a UDP port whose endpoints changed: their stale flows want a look. */
+  /** Services with a UDP port whose endpoints changed: they may have stale flows. */
   readonly udpEndpointsChanged: UdpChanges;
-  /** Of the slices that changed since the Snapshot before; metrics tell how long they took. */
+  /** Of the slices that changed since the Snapshot before; for metrics of their delay. */
   readonly triggeredAt: Triggers;
   /** Everything wrong with the objects known now. */
   readonly problems: readonly Problem[];
 };
 
-/** `namespace/name` or `namespace/name:portName`, as users and logs know a ServicePort. */
+/** `namespace/name` or `namespace/name:portName`, the name of a ServicePort for users and in logs. */
 export function portLabel(port: Pick<ServicePort, "service" | "portName">): string {
   return port.portName === "" ? port.service : `${port.service}:${port.portName}`;
 }
@@ -130,7 +130,7 @@ export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   return a.address < b.address ? -1 : 1;
 }
 
-/** Where one address begins the other, the longer one goes on where the shorter has its `:` or `]`. */
+/** Where one address is a prefix of the other, the longer one continues where the shorter has its `:` or `]`. */
 function compareAfter(short: Endpoint, long: Endpoint): number {
   const end = short.address.includes(":") ? "]" : ":";
   return long.address[short.address.length]! < end ? -1 : 1;

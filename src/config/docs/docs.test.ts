@@ -1,4 +1,4 @@
-// The manual page and the JSON Schema in docs/ are what the tables say.
+// The manual page and the JSON Schema in docs/ match the tables.
 import { describe, expect, it } from "vitest";
 import { paths } from "../file/fields.ts";
 import { flagNames } from "../flags/table.ts";

@@ -53,7 +53,7 @@ describe("decoding", () => {
     );
   });
 
-  it("reads JSON, aliases, merges and YAML 1.1 words, and only the first document", () => {
+  it("reads JSON, aliases, merges and YAML 1.1 scalars, and only the first document", () => {
     const json = `{"apiVersion": "kubeproxy.config.k8s.io/v1alpha1",\t"kind": "KubeProxyConfiguration", "mode": "ipvs"}`;
     expect(completeConfig({}, { name: "f", text: json })).toMatchObject({
       ok: true,

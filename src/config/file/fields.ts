@@ -6,13 +6,13 @@ import { kinds } from "./kinds.ts";
 
 type FieldOf<K extends Kind> = {
   readonly kind: K;
-  /** The value of a field that the file does not give. */
+  /** The value of a field that is not in the file. */
   readonly default: KindValues[K];
-  /** A zero or empty value in the file also means the default, so that zero cannot be said. */
+  /** A zero or empty value in the file also means the default, so that zero cannot be set. */
   readonly zeroIsDefault?: true;
   /** Written out only when it is not zero. */
   readonly omitEmpty?: true;
-  /** What the docs say instead of the plain default. */
+  /** The text in the docs instead of the plain default. */
   readonly defaultText?: string;
   readonly values?: readonly string[];
   readonly about: string;

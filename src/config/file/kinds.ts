@@ -49,7 +49,7 @@ type KindOf<T> = {
   /** The value of a field that is absent and has no default of its own. */
   readonly zero: T;
   readonly isZero: (value: T) => boolean;
-  /** `raw` is never null or undefined; `notice` takes what strictness would refuse but leniency lets pass. */
+  /** `raw` is never null or undefined; `notice` receives what strict decoding refuses and lenient decoding accepts. */
   readonly decode: (raw: unknown, notice: (message: string) => void) => Parsed<T>;
   readonly plain: (value: T) => Plain;
   /** JSON Schema. */

@@ -1,4 +1,4 @@
-// Values of the file, as the YAML reader gives them, to the values of fields; a refusal says what to write instead.
+// Converts YAML values of the file to the values of fields; an error contains what to write instead.
 import { type Duration, parseDuration } from "../units/duration.ts";
 import { uint32 } from "../units/numbers.ts";
 import { type Parsed, parsed, refused } from "../units/parsed.ts";

@@ -107,7 +107,7 @@ describe("the written file", () => {
   });
 });
 
-describe("laws", () => {
+describe("properties", () => {
   const duration = fc.bigInt({ min: 1n, max: 2n ** 62n });
   const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }));
   const config = fc

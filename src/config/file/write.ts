@@ -47,7 +47,7 @@ function scalar(value: string | number | bigint | boolean | null): string {
   return typeof value === "number" && !Number.isInteger(value) ? formatNumber(value) : String(value);
 }
 
-/** Plain where a reader sees a string and nothing else; single quotes where only the punctuation is in the way. */
+/** Plain where YAML reads it as a string; single quotes where only punctuation prevents that. */
 function text(value: string): string {
   if (unprintable.test(value) || readsAsSomethingElse(value)) return doubleQuoted(value);
   return blockIndicators.test(value) ? `'${value.replaceAll("'", "''")}'` : value;
@@ -57,7 +57,7 @@ function text(value: string): string {
 const unprintable = /[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
 const blockIndicators = /^\s|\s$|^---|^\.\.\.|^[#,[\]{}&*!|>'"%@`]|^[-?]$|^[-?]\s|:\s|:$|\s#/;
 
-/** Null, boolean, number or time in YAML 1.1; the reader of the file would not give a string back. */
+/** Null, boolean, number or time in YAML 1.1; it would not be read as a string. */
 function readsAsSomethingElse(value: string): boolean {
   const isNumber = /^[-+.0-9]/.test(value) && numbers.test(value.replaceAll("_", ""));
   return isNumber || words.test(value) || base60.test(value) || time.test(value);

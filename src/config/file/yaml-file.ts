@@ -11,7 +11,7 @@ import {
   type ScalarTag,
 } from "yaml";
 
-/** Where a field stands in the file, by its dotted path: `proxy.yaml:12:3`; null when it does not stand there itself. */
+/** The position of a field in the file, by its dotted path: `proxy.yaml:12:3`; null when it is not in the file. */
 export type Locate = (path: string) => string | null;
 
 export type YamlFile =
@@ -63,7 +63,7 @@ export function readYamlFile(text: string, fileName: string): YamlFile {
   }
 }
 
-/** What Go's reader refuses; U+FFFD stands where the bytes of the file were no character. */
+/** What Go's reader refuses; U+FFFD replaces bytes that are not valid UTF-8. */
 const unreadable = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffc\u{10000}-\u{10ffff}]/u;
 
 /** To YAML a comment in JSON, for one, would be part of the next name. */

@@ -1,4 +1,4 @@
-// Flags by pflag's rules, their help, and laws on generated arguments.
+// Flags by pflag's rules, their help, and properties on generated arguments.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { helpText, printedFlags, usageText } from "./help.ts";
@@ -17,7 +17,7 @@ function refusal(...argv: string[]): string {
 }
 
 describe("reading", () => {
-  it("takes values after = or as the next argument", () => {
+  it("accepts values after = or as the next argument", () => {
     expect(read("--proxy-mode=ipvs", "--conntrack-min", "7").given).toEqual({
       "proxy-mode": "ipvs",
       "conntrack-min": 7,
@@ -26,14 +26,14 @@ describe("reading", () => {
     expect(read("--kubeconfig", "--config").given).toEqual({ kubeconfig: "--config" });
   });
 
-  it("takes short flags in all forms", () => {
+  it("accepts short flags in all forms", () => {
     for (const argv of [["-v=2"], ["-v2"], ["-v", "2"], ["--v=2"], ["--v", "2"]]) {
       expect(read(...argv).given).toEqual({ v: 2 });
     }
     expect(read("-h").given).toEqual({ help: true });
   });
 
-  it("sets a bool without a value, and takes one only after =", () => {
+  it("sets a bool without a value, and accepts one only after =", () => {
     expect(read("--cleanup").given).toEqual({ cleanup: true });
     expect(read("--cleanup=F").given).toEqual({ cleanup: false });
     expect(read("--cleanup", "false")).toMatchObject({ given: { cleanup: true }, positional: ["false"] });
@@ -82,11 +82,11 @@ describe("reading", () => {
     });
   });
 
-  it("gives all other flags their last value", () => {
+  it("uses the last value of all other flags", () => {
     expect(read("--proxy-mode=a", "--proxy-mode=b").given).toEqual({ "proxy-mode": "b" });
   });
 
-  it("leaves what is no flag, and everything behind --", () => {
+  it("returns arguments that are no flags, and everything after --", () => {
     expect(read("a", "-", "--cleanup", "", "--", "--cleanup", "-x").positional).toEqual([
       "a",
       "-",
@@ -139,7 +139,7 @@ describe("reading", () => {
     expect(refusal(argument)).toMatch(/^invalid argument ".*" for "--.*" flag: ./s);
   });
 
-  it("reads or refuses whatever comes, and never throws", () => {
+  it("reads or refuses any arguments, and never throws", () => {
     const name = fc.constantFrom(...flagNames, "x", "v_module");
     const value = fc.oneof(fc.string(), fc.constantFrom("true", "1s", "a=1", "1.2.3.4", "::1", "5", "raw"));
     const argument = fc.oneof(

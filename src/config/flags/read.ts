@@ -11,7 +11,7 @@ export type ReadFlags = {
   readonly notices: readonly string[];
 };
 
-/** Stops at the first error, and at `--help`: nothing behind it matters. `others`: flags that may have been meant too. */
+/** Stops at the first error, and at `--help`: the rest is ignored. `others`: more flags to suggest. */
 export function readFlags(argv: readonly string[], others: readonly string[] = []): Parsed<ReadFlags> {
   const given: Record<string, unknown> = {};
   const positional: string[] = [];

@@ -24,7 +24,7 @@ export type Flag<T extends FlagType = FlagType> = {
   readonly about: string;
   /** The value without the flag; undefined: none is shown. */
   readonly default?: FlagValues[T];
-  /** The field of the file that says the same. */
+  /** The equivalent field of the file. */
   readonly config?: Path;
   readonly short?: string;
   /** Instead of it. */

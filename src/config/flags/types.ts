@@ -38,7 +38,7 @@ type FlagTypeOf<T> = {
   /** `before` is the value of an earlier use of the same flag. */
   readonly parse: (text: string, before: T | undefined) => Parsed<T>;
   readonly print: (value: T) => string;
-  /** What stands behind the flag in the help. */
+  /** The text after the flag in the help. */
   readonly label: string;
   /** The value of a flag without one; such a flag takes its value only after `=`. */
   readonly alone?: string;

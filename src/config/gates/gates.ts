@@ -1,4 +1,4 @@
-// Feature gates: what was asked for, checked against the table, gives the state of every gate.
+// Feature gates: checks the requested ones against the table, and returns the state of every gate.
 import { closest } from "../closest.ts";
 import { removedGates } from "./removed.ts";
 import { type GateName, gates } from "./table.ts";

@@ -1,4 +1,4 @@
-// Which kernel settings the conntrack section asks for.
+// Which kernel settings the conntrack section requires.
 import { describe, expect, it } from "vitest";
 import { type ConntrackSettings, conntrackTargets, countCpus } from "./conntrack.ts";
 
@@ -28,7 +28,7 @@ describe("nf_conntrack_max", () => {
     [512, 1_048_576],
   ])("02/15 defaults with %i CPUs give %i", (cpus, max) => expect(maxOf({}, cpus)).toBe(max));
 
-  it("02/16 maxPerCore 0 leaves it alone, whatever min says", () => {
+  it("02/16 maxPerCore 0 leaves it alone, for any min", () => {
     expect(maxOf({ maxPerCore: 0, min: 123_456 }, 4)).toBeUndefined();
     expect(maxOf({ maxPerCore: null, min: 123_456 }, 4)).toBeUndefined();
   });

@@ -20,7 +20,7 @@ const hashSizeFile = "/sys/module/nf_conntrack/parameters/hashsize";
 /** Beyond this the hash table alone would take a great part of the memory. */
 const largestProduct = 1_048_576;
 
-/** In the order in which they are to be applied. */
+/** In the order in which they must be applied. */
 export function conntrackTargets(settings: ConntrackSettings, cpus: number): readonly SysctlTarget[] {
   return [
     ...maxTargets(conntrackMax(settings, cpus)),

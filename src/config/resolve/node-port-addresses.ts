@@ -33,7 +33,7 @@ export function nodePortAddressesOf(cidrs: readonly Cidr[], family: Family): Nod
   return all ? { kind: "all" } : { kind: "some", cidrs: own };
 }
 
-/** Whether 127.0.0.0/8 or a part of it is among the networks; networks behind a zero network are not looked at. */
+/** Whether 127.0.0.0/8 or a part of it is among the networks; networks after a zero network are ignored. */
 export function includesIPv4Loopback(addresses: NodePortAddresses): boolean {
   if (addresses.kind === "all") return true;
   return addresses.cidrs.some(
@@ -41,7 +41,7 @@ export function includesIPv4Loopback(addresses: NodePortAddresses): boolean {
   );
 }
 
-/** Whether the family's networks name a loopback address; a zero network does not count, wherever it stands. */
+/** Whether the family's networks name a loopback address; a zero network does not count, at any position. */
 export function namesLoopback(cidrs: readonly Cidr[], family: Family): boolean {
   return cidrs.some((cidr) => familyOf(cidr) === family && isLoopback(networkAddress(cidr)));
 }

@@ -49,7 +49,7 @@ describe("node addresses", () => {
     expect(chooseNodeIPs(raw, bind)).toEqual({ primary, addresses: { ipv4, ipv6 } });
   });
 
-  it("knows when the primary address is unknown", () => {
+  it("reports when the primary address is unknown", () => {
     expect(isNodeIPUnknown(chooseNodeIPs([], "0.0.0.0"))).toBe(true);
     expect(isNodeIPUnknown(chooseNodeIPs(["192.168.0.2"], "0.0.0.0"))).toBe(false);
   });
@@ -193,7 +193,7 @@ describe("doubts", () => {
     expect(families(true, ["10.0.0.0/24", "fd00::/64"], "--detect-local-mode=NodeCIDR")).toEqual([]);
   });
 
-  it("looks at server addresses and excluded networks when single-stack", () => {
+  it("checks server addresses and excluded networks when single-stack", () => {
     const argv = [
       "--healthz-bind-address=[fd00::1]:1",
       "--metrics-bind-address=[::]:2",

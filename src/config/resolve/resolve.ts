@@ -1,4 +1,4 @@
-// The configuration and what is known of this node give the settings of each family.
+// Computes the settings of each family from the configuration and this node.
 import type { Address, Cidr, Family } from "../../model/address.ts";
 import type { ValidConfig } from "../config.ts";
 import { type Gates, resolveGates } from "../gates/gates.ts";
@@ -13,7 +13,7 @@ import {
 } from "./node-port-addresses.ts";
 import type { FamilySettings } from "./settings.ts";
 
-/** What the cluster and the host say of this node. */
+/** What the cluster and the host report about this node. */
 export type NodeFacts = {
   readonly nodeName: string;
   /** Addresses of the Node object: the first, and the first of the other family. */

@@ -8,7 +8,7 @@ export type ConfigWarning = { readonly message: string; readonly fatal: boolean 
 
 const names: Readonly<Record<Family, string>> = { ipv4: "IPv4", ipv6: "IPv6" };
 
-/** Whether NodePorts answer where nobody meant them to; null: no doubt. */
+/** A warning when NodePorts answer on unintended addresses; null: none. */
 export function doubtNodePorts(
   config: ValidConfig,
   podCIDRs: readonly Cidr[],

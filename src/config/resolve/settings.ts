@@ -1,4 +1,4 @@
-// What the pure core needs to know of the configuration and of this node, resolved for one family.
+// What the pure core needs of the configuration and of this node, resolved for one family.
 import type { Address, Cidr, Family } from "../../model/address.ts";
 
 /** How traffic of pods on this node is recognised. `none`: it is not. */

@@ -15,7 +15,7 @@ export function splitHostPort(text: string): { readonly host: string; readonly p
   return /[:[\]]/.test(host) || /[[\]]/.test(port) ? null : { host, port };
 }
 
-/** Adds the port to a bare address; anything else stays as it is, for validation to judge. */
+/** Adds the port to a bare address; anything else stays as it is and is checked by validation. */
 export function appendPort(text: string, port: number): string {
   if (splitHostPort(text) !== null || parseAddress(text) === null) return text;
   return text.includes(":") ? `[${text}]:${port}` : `${text}:${port}`;

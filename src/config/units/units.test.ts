@@ -177,7 +177,7 @@ describe("lists and addresses with ports", () => {
     for (const text of ['a"b', '"a', '"a"b', 'a,"b']) expect(isRefused(parseCsv(text))).toBe(true);
   });
 
-  it("takes host:port apart", () => {
+  it("splits host:port", () => {
     expect(splitHostPort("1.2.3.4:80")).toEqual({ host: "1.2.3.4", port: "80" });
     expect(splitHostPort("[fd00::1]:80")).toEqual({ host: "fd00::1", port: "80" });
     expect(splitHostPort(":80")).toEqual({ host: "", port: "80" });

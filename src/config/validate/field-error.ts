@@ -1,4 +1,4 @@
-// Validation errors in the words of the Kubernetes API: path, kind of error, the value, what it must be.
+// Validation errors in the format of the Kubernetes API: path, kind of error, the value, what it must be.
 import type { Path } from "../file/fields.ts";
 import { type Duration, formatDuration } from "../units/duration.ts";
 
@@ -11,7 +11,7 @@ export type FieldError = {
   /** JSON of the offending value; null where the kind of error does not show it. */
   readonly value: string | null;
   readonly detail: string;
-  /** The field of the file behind it, to find its line and its flag. */
+  /** The field of the file, to find its line and its flag. */
   readonly setting: Path;
 };
 

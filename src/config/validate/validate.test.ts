@@ -1,4 +1,4 @@
-// Which configurations are refused, in which words, and where they stand.
+// Which configurations are refused, with which message and position.
 import { describe, expect, it } from "vitest";
 import { complete, errorOf, fileError } from "../../../test/support/completed.ts";
 
@@ -18,7 +18,7 @@ describe("validation", () => {
     );
   });
 
-  it("01/23 a negative syncPeriod gives exactly two errors on SyncPeriod", () => {
+  it("01/23 a negative syncPeriod causes exactly two errors on SyncPeriod", () => {
     const error = fileError("iptables: {syncPeriod: -5s, minSyncPeriod: 2s}");
     expect(error.match(/KubeProxyConfiguration\.SyncPeriod: Invalid value/g)).toHaveLength(2);
     expect(error).toMatch(/^failed validate: \[.*\]$/);
@@ -156,7 +156,7 @@ describe("validation", () => {
     expect(fileError(body)).toBe("no error");
   });
 
-  it("a flag can say zero where a file cannot", () => {
+  it("a flag can set zero where a file cannot", () => {
     expect(errorOf(["--iptables-sync-period=0"])).toContain(
       'SyncPeriod: Invalid value: "0s": must be greater than 0',
     );
@@ -171,7 +171,7 @@ describe("validation", () => {
     expect(errorOf([`--proxy-mode=${mode}`])).toContain(expected);
   });
 
-  it("names the line or the flag behind each error", () => {
+  it("names the line or the flag of each error", () => {
     expect(complete([], "conntrack:\n  min: -1\noomScoreAdj: 2000")).toMatchObject({
       places: ["proxy.yaml:4:3: conntrack.min", "proxy.yaml:5:1: oomScoreAdj"],
     });

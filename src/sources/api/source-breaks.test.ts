@@ -234,7 +234,7 @@ it("22/14 a quiet watch with bookmarks keeps its connection, one without a byte 
   }
   expect(status().reconnects).toBe(0);
   for (const watch of rig.server.watches()) watch.wire.arm({ kind: "silent" });
-  rig.server.put(service("unheard", "172.30.0.8"));
+  rig.server.put(service("missed", "172.30.0.8"));
   clock.advance(150_000);
   await failed(1);
   await catchesUp();
@@ -247,7 +247,7 @@ it("behaviour/2: a server without bookmarks may be quiet for the whole time of a
   await settle();
   expect(status()).toMatchObject({ reconnects: 0, failures: 0 });
   for (const watch of rig.server.watches()) watch.wire.arm({ kind: "silent" });
-  rig.server.put(service("unheard", "172.30.0.8"));
+  rig.server.put(service("missed", "172.30.0.8"));
   clock.advance(29_999);
   await settle();
   expect(status()).toMatchObject({ reconnects: 0, failures: 0 });

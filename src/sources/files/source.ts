@@ -34,7 +34,7 @@ export async function filesSource(
   const follower = new FileFollower(paths, clock, disk);
   let status: ResourceStatus = initialStatus;
   let bug: unknown;
-  let untold = true;
+  let unreported = true;
   /** Non-empty while this Node is no longer in any of the files. */
   let nodeProblems: readonly Problem[] = [];
   follow().catch((error: unknown) => {
@@ -46,9 +46,9 @@ export async function filesSource(
   return {
     async *snapshots(signal) {
       for (let first = true; ; ) {
-        if (status.synced && (first || untold || cluster.pending)) {
+        if (status.synced && (first || unreported || cluster.pending)) {
           first = false;
-          untold = false;
+          unreported = false;
           yield take(cluster, [...follower.problems, ...nodeProblems]);
         }
         await news.notified(signal).catch(() => {});
@@ -73,7 +73,7 @@ export async function filesSource(
       apply({ ...change, gone: change.gone.filter((found) => !isOurNode(found)) }, cluster);
       seeNode(change);
       status = statusAfter(status, [...follower.problems, ...nodeProblems], clock.wall());
-      untold = true;
+      unreported = true;
       news.notify();
     }
   }
