@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { servicePort, settings, snapshotOf } from "../../test/clusters.ts";
-import { change, generatedHistory } from "../../test/laws/common.ts";
+import { change, generatedHistory } from "../../test/properties/common.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { keyed } from "../model/keyed.ts";
 import type { PortKey, ServicePort } from "../model/snapshot.ts";

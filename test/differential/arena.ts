@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiServer } from "../../playground/api/server.ts";
 import { families } from "../../src/model/address.ts";
-import { tryOnce } from "../kernel/tries.ts";
+import { tryOnce } from "../kernel/send-packet.ts";
 import { createWorld, type World } from "../kernel/world.ts";
 import { nodeName } from "../places.ts";
 import { enter, type Foothold } from "../reference/foothold.ts";

@@ -11,8 +11,8 @@ import { seeded } from "../reference/random.ts";
 import { type Arena, createArena, type Sides } from "./arena.ts";
 import type { Cell } from "./cells.ts";
 import { compareHeld, type Held, hold, release } from "./held.ts";
-import { type Difference, judge, type Verdict } from "./judge.ts";
 import { hasLeft, outlivesStart } from "./known.ts";
+import { type Difference, judge, type Verdict } from "./oracle.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
 
 const number = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise);

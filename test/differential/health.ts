@@ -6,7 +6,7 @@ import type { World } from "../kernel/world.ts";
 import { inFamily, type Place, places, secondNodeAddress } from "../places.ts";
 import { healthCheckPorts } from "../reference/case-services.ts";
 import type { Sides } from "./arena.ts";
-import type { Difference } from "./judge.ts";
+import type { Difference } from "./oracle.ts";
 
 type Question = { readonly from: Place; readonly to: string };
 

@@ -7,7 +7,7 @@ import { inFamily } from "../places.ts";
 import type { Random } from "../reference/random.ts";
 import type { Sides } from "./arena.ts";
 import { type Cell, cellText } from "./cells.ts";
-import type { Difference } from "./judge.ts";
+import type { Difference } from "./oracle.ts";
 
 /** One conversation in each world, with the same endpoint. */
 export type Held = {

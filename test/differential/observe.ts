@@ -1,6 +1,6 @@
 // What packets met in one cell: each distinct outcome of several tries, as text that two worlds can be compared by.
 import { familyOf } from "../../src/model/address.ts";
-import { type Fate, tryOnce } from "../kernel/tries.ts";
+import { type Fate, tryOnce } from "../kernel/send-packet.ts";
 import type { World } from "../kernel/world.ts";
 import { inFamily, outsideAddresses, placeOf } from "../places.ts";
 import { type Cell, hasManyAddresses } from "./cells.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { openConversation } from "../kernel/conversation.ts";
 import { reasonToSkip } from "../kernel/netns.ts";
-import { fateText, tryOnce } from "../kernel/tries.ts";
+import { fateText, tryOnce } from "../kernel/send-packet.ts";
 import { createWorld, type World } from "../kernel/world.ts";
 import { nodeName } from "../places.ts";
 import { generateState } from "../reference/cases.ts";

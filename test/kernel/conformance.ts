@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ModeName, type PacketCase, readScenario, type Scenario, scenarioNames } from "../scenarios.ts";
 import { readStories, type Story } from "../stories.ts";
-import { type Group, groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./judge.ts";
+import { type Group, groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./oracle.ts";
 import { type ProgramUnderTest, play } from "./story.ts";
 import { type BackEnd, createWorld, type World } from "./world.ts";
 

@@ -14,8 +14,8 @@ import {
   send,
   socket,
 } from "./libc.ts";
+import type { Sender } from "./send-packet.ts";
 import { parseGreeting } from "./servers.ts";
-import type { Sender } from "./tries.ts";
 
 /** What came of one exchange: the endpoint that answered, `reject`, or `silence`. */
 export type Reply = string;

@@ -2,7 +2,7 @@
 import { type Address, formatAddress } from "../../src/model/address.ts";
 import { AF_PACKET, close, type Endpoint, POLLIN, receive, SOCK_RAW, sendTo, socket } from "./libc.ts";
 import { tcpSynFrame } from "./packets.ts";
-import type { Fate, Sender } from "./tries.ts";
+import type { Fate, Sender } from "./send-packet.ts";
 import { macs } from "./world.ts";
 
 const ethernetIPv4 = 0x0800;

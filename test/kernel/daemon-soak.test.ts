@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { BadHours } from "./bad-hour.ts";
-import { Bustle } from "./bustle.ts";
+import { Bustle } from "./cluster-changes.ts";
+import { BadHours } from "./fault-schedule.ts";
 import type { Namespace } from "./netns.ts";
 import { reasonNotToShift, shiftedClock } from "./shifted-clock.ts";
 import { type Daemon, eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";

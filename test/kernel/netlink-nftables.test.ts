@@ -12,7 +12,7 @@ import { openSocket } from "../../src/host/netlink/socket.ts";
 import { transact } from "../../src/host/netlink/transaction.ts";
 import { commentOf, commentUserdata } from "../../src/host/netlink/userdata.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
-import { readElementsOf, readWhole, type WholeTable } from "./whole-table.ts";
+import { readElementsOf, readWhole, type WholeTable } from "./read-table.ts";
 
 const layout = readFileSync(new URL("netlink-layout.nft", import.meta.url), "utf8");
 

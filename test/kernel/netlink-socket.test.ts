@@ -19,7 +19,7 @@ import { openSocket, protocolNumber } from "../../src/host/netlink/socket.ts";
 import { transact } from "../../src/host/netlink/transaction.ts";
 import { Writer } from "../../src/host/netlink/writer.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
-import { readElementsOf } from "./whole-table.ts";
+import { readElementsOf } from "./read-table.ts";
 
 const at = { family: "ip", table: "t" } as const;
 

@@ -29,8 +29,8 @@ describe("kill -9 at random points of random syncs", () => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
     await build({
       absWorkingDir: root,
-      entryPoints: ["test/kernel/churning.ts"],
-      outfile: join(folder, "churning.cjs"),
+      entryPoints: ["test/kernel/churn-process.ts"],
+      outfile: join(folder, "churn-process.cjs"),
       bundle: true,
       platform: "node",
       target: "node26",
@@ -79,7 +79,7 @@ describe("kill -9 at random points of random syncs", () => {
 
   /** Starts the process, lets it sync for a while, kills it, and gives what it complained about before. */
   async function killSoon(order: ChurnOrder, afterMs: number): Promise<string[]> {
-    const child = spawn(process.execPath, [join(folder, "churning.cjs"), JSON.stringify(order)], {
+    const child = spawn(process.execPath, [join(folder, "churn-process.cjs"), JSON.stringify(order)], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     const complaints: string[] = [];

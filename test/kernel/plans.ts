@@ -8,8 +8,8 @@ import { diff } from "../../src/plan/nftables/diff.ts";
 import { unfold } from "../../src/plan/nftables/plan.ts";
 import { tableName } from "../../src/plan/nftables/types.ts";
 import { routesFor } from "../scenario-routes.ts";
-import type { ModeUnderTest } from "./judge.ts";
 import { createNamespace, type Namespace } from "./netns.ts";
+import type { ModeUnderTest } from "./oracle.ts";
 
 export const nftablesPlan: ModeUnderTest = {
   name: "nftables",

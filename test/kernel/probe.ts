@@ -6,7 +6,7 @@ import { caseText, type ExpectedOutcome, type PacketCase } from "../scenarios.ts
 import { tryCraftedSyn } from "./crafted.ts";
 import { readFlows } from "./flows.ts";
 import type { Endpoint } from "./libc.ts";
-import { type Fate, fateText, type Sender, tryOnce } from "./tries.ts";
+import { type Fate, fateText, type Sender, tryOnce } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 /** What is sent: who to whom. */

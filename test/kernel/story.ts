@@ -8,9 +8,9 @@ import { type Change, changedObjects, clients, type Send, type Step, type Story 
 import { type Conversation, openConversation, type Reply } from "./conversation.ts";
 import { httpGet } from "./http.ts";
 import { injectInvalid } from "./inject.ts";
-import type { ModeUnderTest } from "./judge.ts";
+import type { ModeUnderTest } from "./oracle.ts";
 import { fateOf, senderAt } from "./probe.ts";
-import { fateText, longPatienceMs } from "./tries.ts";
+import { fateText, longPatienceMs } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 /** A running proxy that follows its cluster. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { caseText } from "../scenarios.ts";
 import { fateOf, type Probe } from "./probe.ts";
-import { fateText, longPatienceMs } from "./tries.ts";
+import { fateText, longPatienceMs } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 export type Traffic = {

@@ -9,7 +9,7 @@ import { inFamily, type Place, places } from "../places.ts";
 import { type ExpectedOutcome, parsePackets } from "../scenarios.ts";
 import { createNamespace, ownNamespaceNames, reasonToSkip, sweepNamespaces } from "./netns.ts";
 import { judge } from "./probe.ts";
-import { fateText, tryOnce } from "./tries.ts";
+import { fateText, tryOnce } from "./send-packet.ts";
 import { createWorld, type World } from "./world.ts";
 
 const reason = reasonToSkip();
