@@ -133,25 +133,19 @@ export class Running {
         resyncMs: resyncPeriodMs(mode, settings.config),
       }),
       clock: systemClock,
-      afterSync: this.#afterEverySync(signal),
-      observer: {
-        ...this.#observation,
-        arrived: (snapshot) => {
-          this.#known = snapshot;
-          this.#observation.arrived(snapshot);
+      observers: [
+        {
+          arrived: (snapshot) => {
+            this.#known = snapshot;
+          },
         },
-        synced: (record, snapshot) => {
-          logSync(record, snapshot);
-          this.#observation.synced(record, snapshot);
-          this.#status.synced(record);
-          this.#afterSync(record);
-          tidy(record);
-        },
-        readBack: (family, differences, message) => {
-          this.#observation.readBack(family, differences, message);
-          this.#status.readBack(family, differences, message);
-        },
-      },
+        { synced: logSync },
+        this.#observation,
+        this.#status,
+        { synced: (record) => this.#afterSync(record) },
+        { synced: tidy },
+        { afterSync: this.#afterEverySync(signal) },
+      ],
     });
     await followLocalAddresses(
       {},

@@ -67,8 +67,8 @@ export type ObservationWorld = {
   readonly onHardFail: (error: Error) => void;
 };
 
-/** The sync loop is given this as its observer. */
-export type Telemetry = LoopObserver & {
+/** An observer of the sync loop. */
+export type Telemetry = Omit<LoopObserver, "afterSync"> & {
   readonly metrics: Metrics;
   readonly health: ProxyHealth;
   readonly events: Events;

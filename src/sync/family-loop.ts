@@ -4,7 +4,7 @@ import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
 import { FamilySync } from "./family-sync.ts";
-import type { LoopOptions } from "./loop.ts";
+import type { LoopObserver, LoopOptions } from "./loop.ts";
 import type { Trigger } from "./record.ts";
 import type { Inbox } from "./snapshot-fanout.ts";
 
@@ -15,6 +15,7 @@ type Reason = "drift" | "news" | "retry" | "resync";
 
 export class FamilyLoop {
   readonly #options: LoopOptions;
+  readonly #observer: LoopObserver;
   readonly #family: Family;
   readonly #driver: Driver;
   readonly #inbox: Inbox;
@@ -32,8 +33,9 @@ export class FamilyLoop {
   #lastPacedEnd = Number.NEGATIVE_INFINITY;
   #lastRepairEnd = Number.NEGATIVE_INFINITY;
 
-  constructor(family: Family, driver: Driver, inbox: Inbox, options: LoopOptions) {
+  constructor(family: Family, driver: Driver, inbox: Inbox, options: LoopOptions, observer: LoopObserver) {
     this.#options = options;
+    this.#observer = observer;
     this.#family = family;
     this.#driver = driver;
     this.#inbox = inbox;
@@ -46,9 +48,9 @@ export class FamilyLoop {
 
   /** Begins to listen to the host. */
   async start(signal: AbortSignal): Promise<void> {
-    this.#options.observer.started(this.#family);
+    this.#observer.started(this.#family);
     const onForeignChange = (what: string) => {
-      this.#options.observer.drifted(this.#family, what);
+      this.#observer.drifted(this.#family, what);
       this.#drifted = what;
       this.#readableAt = Number.NEGATIVE_INFINITY;
       this.#notifier.notify();
@@ -59,7 +61,7 @@ export class FamilyLoop {
   /** Turns even though no Snapshot is new. */
   wake(): void {
     if (this.#last === null) return;
-    this.#options.observer.queued(this.#family);
+    this.#observer.queued(this.#family);
     this.#woken = true;
     this.#notifier.notify();
   }
@@ -114,7 +116,7 @@ export class FamilyLoop {
     if (reason === "news") this.#woken = false;
     if (news !== null) {
       this.#last = news;
-      this.#options.observer.taken(this.#family, news);
+      this.#observer.taken(this.#family, news);
     }
     if (this.#last !== null)
       await this.#syncOnce(this.#last, news !== null, this.#trigger(reason, isFirst), signal);
@@ -130,7 +132,8 @@ export class FamilyLoop {
   }
 
   async #syncOnce(snapshot: Snapshot, isNew: boolean, trigger: Trigger, signal: AbortSignal): Promise<void> {
-    const { observer, afterSync, settings } = this.#options;
+    const observer = this.#observer;
+    const { settings } = this.#options;
     const seen = snapshot[this.#family];
     // A turn without a new Snapshot repeats the last one: nothing in it is changed any more.
     const wanted = isNew ? seen : { ...seen, changed: new Set<string>() };
@@ -144,7 +147,7 @@ export class FamilyLoop {
       return;
     }
     observer.synced(record, snapshot);
-    afterSync?.({ record, snapshot, routes: () => this.#sync.routes! });
+    observer.afterSync({ record, snapshot, routes: () => this.#sync.routes! });
   }
 
   /** Asked in the middle of a long Sync. */
@@ -157,7 +160,7 @@ export class FamilyLoop {
     const what = this.#drifted ?? "compared with the host";
     this.#drifted = null;
     const found = await this.#sync.verify(trigger, signal);
-    const { observer } = this.#options;
+    const observer = this.#observer;
     if ("failed" in found) {
       this.#drifted ??= what;
       this.#readableAt = this.#options.clock.steady() + this.#retryMs();

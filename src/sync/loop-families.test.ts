@@ -149,16 +149,7 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
     settings: (family) => ({ family }) as unknown as FamilySettings,
     pace: () => pace,
     clock,
-    observer: {
-      started: () => {},
-      queued: () => {},
-      arrived: () => {},
-      conflicts: () => {},
-      taken: (family, snapshot) => taken.push({ family, snapshot }),
-      synced: () => {},
-      drifted: () => {},
-      readBack: () => {},
-    },
+    observers: [{ taken: (family, snapshot) => taken.push({ family, snapshot }) }],
   });
   const ended = loop.run(stop.signal);
   const settle = async () => {

@@ -293,18 +293,14 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     settings: () => settings,
     pace: () => pace,
     clock,
-    observer: {
-      started: () => {},
-      queued: () => {
-        asked++;
+    observers: [
+      {
+        queued: () => {
+          asked++;
+        },
+        synced: (record) => records.push(record),
       },
-      arrived: () => {},
-      conflicts: () => {},
-      taken: () => {},
-      synced: (record) => records.push(record),
-      drifted: () => {},
-      readBack: () => {},
-    },
+    ],
   });
   const run = (): Steps => {
     const running = loop.run(stop.signal);

@@ -20,7 +20,7 @@ export type Pace = {
   readonly resyncMs: number;
 };
 
-/** Who wants to know. */
+/** Notified of what the loop does; the members that matter to it are enough. */
 export type LoopObserver = {
   started(family: Family): void;
   queued(family: Family): void;
@@ -34,6 +34,8 @@ export type LoopObserver = {
   drifted(family: Family, message: string): void;
   /** The host was compared with what it should hold; null: it could not be read. */
   readBack(family: Family, differences: number | null, message: string): void;
+  /** After `synced`, with the Routes that the Sync applied. */
+  afterSync(sync: FinishedSync): void;
 };
 
 export type LoopOptions = {
@@ -44,9 +46,8 @@ export type LoopOptions = {
   /** Asked anew for every turn. */
   readonly pace: () => Pace;
   readonly clock: Clock;
-  readonly observer: LoopObserver;
-  /** What wants to run behind each Sync, off its path. */
-  readonly afterSync?: (sync: FinishedSync) => void;
+  /** Notified in this order. */
+  readonly observers: readonly Partial<LoopObserver>[];
 };
 
 export type Loop = {
@@ -63,9 +64,10 @@ export function openLoop(options: LoopOptions): Loop {
       `Cannot pace syncs: the longest interval ${pace.resyncMs} ms is below the shortest ${pace.minGapMs} ms`,
     );
   }
-  const feed = new SnapshotFanout(options.snapshots, options.observer);
+  const observer = notifyAll(options.observers);
+  const fanout = new SnapshotFanout(options.snapshots, observer);
   const loops = [...options.drivers].map(
-    ([family, driver]) => new FamilyLoop(family, driver, feed.inboxOf(family), options),
+    ([family, driver]) => new FamilyLoop(family, driver, fanout.inboxOf(family), options, observer),
   );
   return {
     wake: () => {
@@ -74,7 +76,7 @@ export function openLoop(options: LoopOptions): Loop {
     async run(signal) {
       for (const loop of loops) await loop.start(signal);
       // A bug is told at once; on abort all come to their end first.
-      const running = [feed.run(signal), ...loops.map((loop) => loop.run(signal))];
+      const running = [fanout.run(signal), ...loops.map((loop) => loop.run(signal))];
       await Promise.all(
         running.map((each) =>
           each.catch((error: unknown) => {
@@ -83,5 +85,22 @@ export function openLoop(options: LoopOptions): Loop {
         ),
       );
     },
+  };
+}
+
+function notifyAll(observers: readonly Partial<LoopObserver>[]): LoopObserver {
+  const all = (notify: (observer: Partial<LoopObserver>) => void) => {
+    for (const each of observers) notify(each);
+  };
+  return {
+    started: (family) => all((each) => each.started?.(family)),
+    queued: (family) => all((each) => each.queued?.(family)),
+    arrived: (snapshot) => all((each) => each.arrived?.(snapshot)),
+    taken: (family, snapshot) => all((each) => each.taken?.(family, snapshot)),
+    conflicts: (family, problems) => all((each) => each.conflicts?.(family, problems)),
+    synced: (record, snapshot) => all((each) => each.synced?.(record, snapshot)),
+    drifted: (family, message) => all((each) => each.drifted?.(family, message)),
+    readBack: (family, differences, message) => all((each) => each.readBack?.(family, differences, message)),
+    afterSync: (sync) => all((each) => each.afterSync?.(sync)),
   };
 }
