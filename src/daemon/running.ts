@@ -17,10 +17,10 @@ import { systemClock } from "../observe/clock.ts";
 import { sendWith } from "../observe/events/api.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
-import type { Telemetry } from "../observe/observation.ts";
 import type { StatusSocket } from "../observe/status/socket.ts";
 import { type Answers, keepStatus, type StatusFacts, type StatusKeeper } from "../observe/status/status.ts";
 import { openSyncLog } from "../observe/sync-log.ts";
+import type { Telemetry } from "../observe/telemetry.ts";
 import { openApi, type SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
 import type { RequestFacts, World } from "../sources/world.ts";
@@ -64,7 +64,7 @@ export class Running {
   readonly #spec: SourceSpec;
   readonly #parts: RunningParts;
   readonly #log: Log;
-  readonly #observation: Telemetry;
+  readonly #telemetry: Telemetry;
   readonly #localhost: ReadonlyMap<Family, LocalhostNodePorts>;
   readonly #awaited: Set<Family>;
   readonly #status: StatusKeeper;
@@ -84,7 +84,7 @@ export class Running {
     this.#ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    this.#observation = telemetryOf(options, parts, (error) => this.#fail(error.message));
+    this.#telemetry = telemetryOf(options, parts, (error) => this.#fail(error.message));
     this.#localhost = this.#openLocalhost();
     const firstLists = waitFor("the cluster's first complete lists");
     const ownership = options.owned === true ? "owned" : "plain";
@@ -93,8 +93,8 @@ export class Running {
       {
         source: () => parts.source.status(),
         configuration: () => writeConfig(parts.settings.config),
-        problems: () => this.#observation.problems(),
-        intercepts: () => this.#observation.intercepts(),
+        problems: () => this.#telemetry.problems(),
+        intercepts: () => this.#telemetry.intercepts(),
         waits: () => (this.#known === null ? firstLists : null),
         now: () => systemClock.wall(),
       },
@@ -103,7 +103,7 @@ export class Running {
 
   /** Told of every request to the API server. */
   requested(facts: RequestFacts): void {
-    this.#observation.requested(facts);
+    this.#telemetry.requested(facts);
   }
 
   async untilEnd(signal: AbortSignal): Promise<number> {
@@ -113,8 +113,8 @@ export class Running {
     await raiseOomScore(config.oomScoreAdj, this.#log);
     if (mode.deprecation !== null) this.#log.error(new Error(mode.deprecation.text), mode.deprecation.reason);
     if (this.#spec.kind === "api") await this.#connectEvents(this.#spec, signal);
-    this.#observation.countEvents(source);
-    this.#observation.serve();
+    this.#telemetry.countEvents(source);
+    this.#telemetry.serve();
     await this.#parts.status.handTo({
       "/": this.#status.status,
       "/relays": () => this.#relays(),
@@ -140,7 +140,7 @@ export class Running {
           },
         },
         { synced: logSync },
-        this.#observation,
+        this.#telemetry,
         this.#status,
         { synced: (record) => this.#afterSync(record) },
         { synced: tidy },
@@ -158,8 +158,8 @@ export class Running {
     );
     this.#followFile(() => loop.wake(), signal);
     void this.#followNode(signal);
-    if (this.#spec.kind === "api") this.#observation.follow(source);
-    this.#observation.events.record("Starting", { kind: "Node", name: nodeName }, "");
+    if (this.#spec.kind === "api") this.#telemetry.follow(source);
+    this.#telemetry.events.record("Starting", { kind: "Node", name: nodeName }, "");
     this.#log
       .in("daemon/running.ts")
       .info("Waiting for the first lists of Services, EndpointSlices and ServiceCIDRs");
@@ -168,7 +168,7 @@ export class Running {
       return await Promise.race([this.#ended, looping.then(() => this.#ended)]);
     } finally {
       for (const listeners of this.#localhost.values()) await listeners.close();
-      await this.#observation.close();
+      await this.#telemetry.close();
       for (const driver of drivers.values()) await driver.close();
     }
   }
@@ -229,17 +229,17 @@ export class Running {
   }
 
   async #connectEvents(spec: Extract<SourceSpec, { kind: "api" }>, signal: AbortSignal): Promise<void> {
-    this.#observation.events.connect(sendWith(await openApi(spec, this.#parts.world), signal));
+    this.#telemetry.events.connect(sendWith(await openApi(spec, this.#parts.world), signal));
     const { config } = this.#options;
     const node = { kind: "Node", name: this.#parts.nodeName } as const;
     if (config.modeDefaulted) {
       const note =
         "mode was not set: iptables is used today, nftables will be the default from Kubernetes 1.40 on";
       this.#log.error(new Error(note), "Set mode explicitly");
-      this.#observation.events.record("KubeProxyDefaultMode", node, note);
+      this.#telemetry.events.record("KubeProxyDefaultMode", node, note);
     }
     const { deprecation: notice } = this.#parts.mode;
-    if (notice !== null) this.#observation.events.record(notice.reason, node, notice.text);
+    if (notice !== null) this.#telemetry.events.record(notice.reason, node, notice.text);
   }
 
   /** Another address, other pod networks, or no Node any more: settings made at the start are wrong. */
@@ -251,7 +251,7 @@ export class Running {
       for await (const event of source.nodeEvents(signal)) {
         if (event.kind === "deleted") return this.#fail(`Node ${quoted(nodeName)} was deleted`);
         if (event.kind === "absent") continue;
-        this.#observation.health.setNode(event.node);
+        this.#telemetry.health.setNode(event.node);
         if (event.node.addresses.join() !== known.addresses.join()) {
           return this.#fail(
             `Node IPs changed from [${known.addresses.join(" ")}] to [${event.node.addresses.join(" ")}]`,
@@ -282,7 +282,7 @@ export class Running {
   #openLocalhost(): ReadonlyMap<Family, LocalhostNodePorts> {
     const { families, settings } = this.#parts;
     if (!this.#parts.mode.servesLoopback) return new Map();
-    const { metrics } = this.#observation;
+    const { metrics } = this.#telemetry;
     const label = (family: Family) => ({ ip_family: familyLabels[family] });
     const report: LocalhostReport = {
       listeners: (family, count) => metrics.localhostListeners.with(label(family)).set(count),
@@ -311,7 +311,7 @@ export class Running {
 
   #logSweep(sweep: FlowSweep): void {
     const { family, milliseconds: ms, outcome } = sweep;
-    this.#observation.swept(sweep);
+    this.#telemetry.swept(sweep);
     const log = this.#log.in("sync/flows.ts");
     if (outcome.kind === "failed") {
       this.#staleFlows.add(family);

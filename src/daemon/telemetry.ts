@@ -8,8 +8,8 @@ import { systemClock } from "../observe/clock.ts";
 import { familyLabels } from "../observe/family.ts";
 import { systemCounters } from "../observe/metrics/system-counters.ts";
 import { systemProcess } from "../observe/metrics/system-process.ts";
-import { openObservation, type Telemetry } from "../observe/observation.ts";
 import { healthCheckAddresses } from "../observe/servers/service-health.ts";
+import { openTelemetry, type Telemetry } from "../observe/telemetry.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { RunningParts } from "./running.ts";
 
@@ -21,7 +21,7 @@ export function telemetryOf(
   const { config, gates: resolved, flags, version, log, healthAnswers = "honest" } = options;
   const { nodeName, families, settings, drivers, mode } = parts;
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));
-  const observation = openObservation(
+  const telemetry = openTelemetry(
     {
       mode: config.mode,
       countsLocal: mode.countsLocal,
@@ -64,7 +64,7 @@ export function telemetryOf(
       onHardFail,
     },
   );
-  observation.metrics.nftablesCleanupFailures.from(() =>
+  telemetry.metrics.nftablesCleanupFailures.from(() =>
     [...drivers].flatMap(([family, driver]) => {
       const value = driver.report().cleanupFailures;
       return value === 0 ? [] : [{ labels: { ip_family: familyLabels[family] }, value }];
@@ -72,9 +72,9 @@ export function telemetryOf(
   );
   for (const family of families) {
     const owned = options.owned === true ? 1 : 0;
-    observation.metrics.tableOwned.with({ ip_family: familyLabels[family] }).set(owned);
+    telemetry.metrics.tableOwned.with({ ip_family: familyLabels[family] }).set(owned);
   }
-  return observation;
+  return telemetry;
 }
 
 function stageText(name: string): string {

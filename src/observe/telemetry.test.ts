@@ -9,7 +9,7 @@ import { Cluster } from "../manifests/cluster.ts";
 import { initialStatus } from "../sources/source.ts";
 import { systemClock } from "./clock.ts";
 import type { EventRequest } from "./events/event.ts";
-import { type ObservationSettings, openObservation } from "./observation.ts";
+import { openTelemetry, type TelemetrySettings } from "./telemetry.ts";
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -29,11 +29,11 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function open(given: Partial<ObservationSettings> = {}) {
+async function open(given: Partial<TelemetrySettings> = {}) {
   const [healthz, metrics] = [await freePort(), await freePort()];
   const failures: Error[] = [];
   const { log, lines } = logLines(systemClock);
-  const observation = openObservation(
+  const telemetry = openTelemetry(
     {
       mode: "nftables",
       countsLocal: "ports",
@@ -73,8 +73,8 @@ async function open(given: Partial<ObservationSettings> = {}) {
       onHardFail: (error) => failures.push(error),
     },
   );
-  closers.push(observation.close);
-  return { observation, healthz, metrics, failures, lines };
+  closers.push(telemetry.close);
+  return { telemetry, healthz, metrics, failures, lines };
 }
 
 async function ask(port: number, path: string): Promise<{ status: number; body: string }> {
@@ -129,20 +129,20 @@ const watched = { ...initialStatus, synced: true };
 
 describe("a proxy that is observed", () => {
   it("answers probes and scrapers from the Syncs it is told of", async () => {
-    const { observation, healthz, metrics } = await open();
+    const { telemetry, healthz, metrics } = await open();
     const cluster = new Cluster("node-a");
     const port = await freePort();
     cluster.upsert("Node", { metadata: { name: "node-a" } });
     cluster.upsert("Service", loadBalancer(port));
     const snapshot = cluster.take();
-    observation.serve();
-    observation.started("ipv4");
-    observation.arrived(snapshot);
-    observation.taken("ipv4", snapshot);
-    observation.queued("ipv4");
-    observation.synced(synced, snapshot);
-    observation.follow({ status: () => ({ synced: true, resources: { Service: watched } }) });
-    observation.requested({
+    telemetry.serve();
+    telemetry.started("ipv4");
+    telemetry.arrived(snapshot);
+    telemetry.taken("ipv4", snapshot);
+    telemetry.queued("ipv4");
+    telemetry.synced(synced, snapshot);
+    telemetry.follow({ status: () => ({ synced: true, resources: { Service: watched } }) });
+    telemetry.requested({
       method: "GET",
       host: "h:1",
       code: 200,
@@ -169,13 +169,13 @@ describe("a proxy that is observed", () => {
   });
 
   it("Problems are told in the log once and counted by kind until they are solved", async () => {
-    const { observation, lines, metrics } = await open();
-    observation.serve();
+    const { telemetry, lines, metrics } = await open();
+    telemetry.serve();
     const cluster = new Cluster("node-a");
     const arrive = (externalIPs: readonly string[]) => {
       const { metadata, spec } = loadBalancer(1);
       cluster.upsert("Service", { metadata, spec: { ...spec, externalIPs } });
-      observation.arrived(cluster.take());
+      telemetry.arrived(cluster.take());
     };
     const counted = async () =>
       parsePrometheus((await ask(metrics, "/metrics")).body).get("turnout_problems")?.series ?? [];
@@ -186,22 +186,22 @@ describe("a proxy that is observed", () => {
       field: "nodePort",
       message: "is taken",
     } as const;
-    observation.conflicts("ipv4", [taken]);
-    observation.conflicts("ipv6", [taken]);
+    telemetry.conflicts("ipv4", [taken]);
+    telemetry.conflicts("ipv6", [taken]);
     expect(await counted()).toMatchObject([
       { labels: { kind: "conflict" }, value: 1 },
       { labels: { kind: "invalid-address" }, value: 1 },
     ]);
     expect(lines().filter((line) => line.includes("Object is not as expected"))).toHaveLength(2);
     arrive([]);
-    for (const family of ["ipv4", "ipv6"] as const) observation.conflicts(family, []);
+    for (const family of ["ipv4", "ipv6"] as const) telemetry.conflicts(family, []);
     expect(await counted()).toEqual([]);
   });
 
   it("reports a health check node port that is taken as an Event of its Service", async () => {
-    const { observation } = await open();
+    const { telemetry } = await open();
     const sent: EventRequest[] = [];
-    observation.events.connect(async (request) => {
+    telemetry.events.connect(async (request) => {
       sent.push(request);
       return 201;
     });
@@ -210,9 +210,9 @@ describe("a proxy that is observed", () => {
     const cluster = new Cluster("node-a");
     cluster.upsert("Service", loadBalancer(blocker.port));
     const snapshot = cluster.take();
-    observation.arrived(snapshot);
-    observation.taken("ipv4", snapshot);
-    observation.synced(synced, snapshot);
+    telemetry.arrived(snapshot);
+    telemetry.taken("ipv4", snapshot);
+    telemetry.synced(synced, snapshot);
     await expect.poll(() => sent).not.toEqual([]);
     expect(JSON.parse(sent[0]!.body)).toMatchObject({
       reason: "FailedToStartServiceHealthcheck",
@@ -225,16 +225,16 @@ describe("a proxy that is observed", () => {
   it("02/35 with hard-fail tells the API server why before it gives up", async () => {
     const blocker = await occupied();
     closers.push(blocker.free);
-    const { observation, failures } = await open({
+    const { telemetry, failures } = await open({
       hardFail: true,
       metricsAddress: `127.0.0.1:${blocker.port}`,
     });
     const sent: EventRequest[] = [];
-    observation.events.connect(async (request) => {
+    telemetry.events.connect(async (request) => {
       sent.push(request);
       return 201;
     });
-    observation.serve();
+    telemetry.serve();
     await expect.poll(() => failures).not.toEqual([]);
     expect(failures[0]!.message).toContain("EADDRINUSE");
     expect(JSON.parse(sent[0]!.body)).toMatchObject({
@@ -244,8 +244,8 @@ describe("a proxy that is observed", () => {
   });
 
   it("without a health address serves no health", async () => {
-    const { observation, healthz, metrics } = await open({ healthzAddress: "" });
-    observation.serve();
+    const { telemetry, healthz, metrics } = await open({ healthzAddress: "" });
+    telemetry.serve();
     expect((await ask(metrics, "/healthz")).body).toBe("ok");
     await expect(
       new Promise((resolve, reject) =>

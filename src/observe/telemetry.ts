@@ -31,7 +31,7 @@ import { openServiceHealth, type ServiceHealth } from "./servers/service-health.
 import { openSyncObserver, type SyncObserverSettings } from "./syncs.ts";
 import { watchAges } from "./watches.ts";
 
-export type ObservationSettings = {
+export type TelemetrySettings = {
   readonly mode: ModeName;
   readonly countsLocal: SyncObserverSettings["countsLocal"];
   readonly nodeName: string;
@@ -57,7 +57,7 @@ export type FamilyAddresses = {
   readonly addresses: () => readonly Address[];
 };
 
-export type ObservationWorld = {
+export type TelemetryWorld = {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -96,7 +96,7 @@ const silentMs = 15 * 60_000;
 
 const lastWordsMs = 1_000;
 
-export function openObservation(settings: ObservationSettings, world: ObservationWorld): Telemetry {
+export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld): Telemetry {
   const { clock, log } = world;
   const gates = new Set(settings.gates.filter(({ on }) => on).map(({ name }) => name));
   const kubernetes = `${settings.build.major}.${settings.build.minor}`;
