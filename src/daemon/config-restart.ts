@@ -1,4 +1,5 @@
 // Whether this node could start with a changed configuration: checked before the daemon exits to be restarted with it.
+
 import type { ValidConfig } from "../config/config.ts";
 import type { Resolved } from "../config/resolve/resolve.ts";
 import { HostError } from "../host/error.ts";
@@ -7,8 +8,9 @@ import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import type { SysctlTarget } from "../model/sysctl.ts";
 import { modes } from "../modes/index.ts";
+import { warningsOf } from "./config-warnings.ts";
+import { conntrackTargetsOf } from "./kernel-settings.ts";
 import type { NodeSettings } from "./node-settings.ts";
-import { conntrackTargetsOf, warningsOf } from "./start.ts";
 
 export type NodeToday = {
   readonly settings: NodeSettings;

@@ -1,34 +1,41 @@
-// The daemon behind kube-proxy and `turnout run`: starts everything in order, and ends it with the right exit code.
+// The daemon of kube-proxy and `turnout run`: starts its parts in order, and ends with the right exit code.
 
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { ResolvedGates } from "../config/gates/gates.ts";
-import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
-import { readLocalAddresses } from "../host/local-addresses.ts";
-import { isTcpLiberal } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
-import type { SysctlChange } from "../model/sysctl.ts";
 import type { Driver } from "../modes/driver.ts";
-import { modes } from "../modes/index.ts";
-import type { Mode } from "../modes/mode.ts";
-import { nothingRemoved } from "../modes/removed.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log, OpenLog } from "../observe/log/log.ts";
 import { followSource } from "../observe/source-log.ts";
 import { StatusSocket } from "../observe/status/socket.ts";
+import type { StatusFacts } from "../observe/status/status.ts";
+import { openSyncLog } from "../observe/sync-log.ts";
+import type { Telemetry } from "../observe/telemetry.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
-import { SourceError } from "../sources/source.ts";
-import { kubeProxyTimeouts, noTimeouts } from "../sources/wait-for-node.ts";
-import { realWorld, type World } from "../sources/world.ts";
+import { type Source, SourceError } from "../sources/source.ts";
+import { type RequestFacts, realWorld, type World } from "../sources/world.ts";
+import { watchConfig } from "./config-changes.ts";
 import type { WatchedFile } from "./config-file.ts";
+import { collectAfterLargeSyncs } from "./heap.ts";
+import { raiseOomScore } from "./kernel-settings.ts";
+import { cleanUpAll, removeDeadRelays, removeOtherRules } from "./leftovers.ts";
+import { watchLocalAddresses } from "./local-addresses.ts";
+import { openLocalhost } from "./localhost.ts";
 import { ownNodeName } from "./node-name.ts";
-import { NodeSettings } from "./node-settings.ts";
-import { Running } from "./running.ts";
+import { watchNode } from "./node-watch.ts";
+import { type Part, runParts } from "./part.ts";
 import { signalOf } from "./signals.ts";
-import { findNode, StartError, servedFamilies, tuneConntrack } from "./start.ts";
-import { logStart, logSysctl } from "./start-log.ts";
+import { removeStaleFlows } from "./stale-flows.ts";
+import { type OpenNode, startNode } from "./start.ts";
+import { StartError } from "./start-error.ts";
+import { recordStart } from "./start-events.ts";
+import { logStart } from "./start-log.ts";
 import { StartUpStatus } from "./startup-status.ts";
+import { openStatusAnswers } from "./status-answers.ts";
+import { openSyncLoop } from "./sync-loop.ts";
+import { openDaemonTelemetry } from "./telemetry.ts";
 
 export type DaemonOptions = {
   readonly config: ValidConfig;
@@ -62,7 +69,9 @@ export async function runDaemon(options: DaemonOptions, signal: AbortSignal): Pr
   const log = options.log.log.in("daemon/daemon.ts");
   signal.addEventListener("abort", () => logSignal(options.log, signal.reason), { once: true });
   try {
-    return options.cleanup ? await cleanUp(log) : await start(options, log, signal);
+    return options.cleanup
+      ? await cleanUpAll(log.in("daemon/leftovers.ts"))
+      : await start(options, log, signal);
   } catch (error) {
     if (signal.aborted) return 0;
     if (!(error instanceof HostError) && !(error instanceof StartError)) throw error;
@@ -78,111 +87,98 @@ function logSignal({ log, flush }: OpenLog, reason: unknown): void {
   flush();
 }
 
-/** `--cleanup`: every mode, whatever the others say. */
-async function cleanUp(log: Log): Promise<number> {
-  let code = 0;
-  for (const [name, mode] of Object.entries(modes)) {
-    try {
-      const removed = await mode.cleanup({ keep: null });
-      if (nothingRemoved(removed)) log.info("Nothing to remove", { mode: name });
-      else log.info("Removed what the mode had put on this node", { mode: name, ...removed });
-    } catch (error) {
-      if (!(error instanceof HostError)) throw error;
-      log.error(error, "Cannot clean up", { mode: name });
-      code = 1;
-    }
-  }
-  return code;
-}
-
 async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Promise<number> {
-  const { config } = options;
-  const mode = modes[config.mode];
   logStart(options, log);
-
-  // Requests are made before there is anybody to tell of them: the search for this Node comes first.
-  let running: Running | null = null;
-  const world: World = {
-    ...realWorld(systemClock),
-    onRequest: (facts) => running?.requested(facts),
-    onWarning: onceEach((text) => log.error(new Error(text), "Connection to the API server is not secure")),
-  };
+  // The search for this Node makes requests before there are metrics to count them.
+  let telemetry: Telemetry | null = null;
+  const world = worldOf((facts) => telemetry?.requested(facts), log);
   const spec = options.source ?? apiSpec(options);
-  const nodeName = await ownNodeName(config, spec, world, log);
+  const nodeName = await ownNodeName(options.config, spec, world, log.in("daemon/node-name.ts"));
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
-  const startLog = log.in("daemon/start.ts");
-  const startUp = new StartUpStatus(options, spec, nodeName, startLog);
-  const status = new StatusSocket(options.statusSocket ?? "", startUp.answering, log);
-  await status.open();
+  const startUp = new StartUpStatus(options, spec, nodeName, log.in("daemon/startup-status.ts"));
+  const socketLog = log.in("observe/status/socket.ts");
+  const socket = new StatusSocket(options.statusSocket ?? "", startUp.answering, socketLog);
+  await socket.open();
   try {
-    const source = await openSource(spec, nodeName, world, life.signal).catch((error: unknown) => {
-      if (!(error instanceof SourceError)) throw error;
-      throw new StartError(`Cannot reach the cluster: ${error.message}`);
-    });
+    const source = await open(spec, nodeName, world, life.signal);
     startUp.opened(source);
     if (spec.kind === "api") followSource(source, systemClock, log.in("observe/source-log.ts"), life.signal);
-    const cleared = removeLeftovers(config, log, ([, { conntrack }]) => conntrack === "own", life.signal);
-    const patience = spec.kind === "files" ? noTimeouts : kubeProxyTimeouts;
-    const waits = startUp.waitsForNode;
-    const node = await findNode(source, config, nodeName, startLog, life.signal, waits, patience);
-    startUp.foundNode();
-    const localAddresses = await readLocalAddresses({});
-    const settings = new NodeSettings(config, {
-      nodeName,
-      nodeIPs: node?.addresses ?? [],
-      podCIDRs: node?.podCIDRs ?? [],
-      zone: node?.zone ?? "",
-      localAddresses,
-      tcpBeLiberal: isTcpLiberal(),
-    });
-    tuneConntrack(config, startLog);
-    const families = await servedFamilies(mode, settings, node, startLog);
-    const modeOptions = () => ({
-      config,
-      families,
-      syncPeriodMs: () => milliseconds(settings.config.syncPeriod),
-      settings: settings.resolved.settings,
-      clock: systemClock,
-      owned: options.owned ?? false,
-      tell: (what: string) => log.error(new Error(what), "Going on without"),
-      sysctlChanged: (change: SysctlChange) => logSysctl(change, log),
-    });
-    const prepare = () => mode.prepare(modeOptions());
-    await prepare();
+    const cleared = removeDeadRelays(options.config, log.in("daemon/leftovers.ts"), life.signal);
+    const startLog = log.in("daemon/start.ts");
+    const started = await startNode(options, { spec, nodeName, source }, startUp, startLog, life.signal);
     if (options.initOnly) {
       log.info("Initialized; exiting because of --init-only");
       return 0;
     }
     await cleared;
-    const drivers = new Map<Family, Driver>();
-    for (const family of families) drivers.set(family, await mode.open(family, modeOptions()));
-    running = new Running(
-      { ...options, owned: isOwned(drivers, options, log) },
-      spec,
-      {
-        world,
-        nodeName,
-        node,
-        source,
-        status,
-        startUp,
-        settings,
-        families,
-        drivers,
-        mode,
-        prepare,
-        localAddresses,
-        removeLeftovers: () =>
-          removeLeftovers(config, log, ([, { conntrack }]) => conntrack === "shared", life.signal),
-      },
-      log,
-    );
-    return await running.untilEnd(life.signal);
+    const drivers = await started.openDrivers();
+    const node = { ...started, drivers, owned: isOwned(drivers, options, log) };
+    const opened = openDaemonTelemetry(options, node, log.in("daemon/telemetry.ts"));
+    telemetry = opened.telemetry;
+    return await run(options, node, opened, { world, socket, facts: startUp.facts }, log, life.signal);
   } finally {
-    status.close();
+    socket.close();
     life.abort();
   }
+}
+
+type Surroundings = { readonly world: World; readonly socket: StatusSocket; readonly facts: StatusFacts };
+
+/** Runs the parts until one of them ends the daemon. */
+async function run(
+  options: DaemonOptions,
+  node: OpenNode,
+  telemetryPart: Part & { readonly telemetry: Telemetry },
+  { world, socket, facts }: Surroundings,
+  log: Log,
+  signal: AbortSignal,
+): Promise<number> {
+  const { config } = options;
+  const { source, families, owned } = node;
+  const { telemetry } = telemetryPart;
+  const localhost = openLocalhost(node, telemetry.metrics, log.in("daemon/localhost.ts"));
+  const settled = { ...facts, families, ownership: owned ? "owned" : "plain" } as const;
+  const answers = openStatusAnswers(settled, node, telemetry);
+  await raiseOomScore(config.oomScoreAdj, log.in("daemon/kernel-settings.ts"));
+  await recordStart(config, node, telemetry.events, world, log.in("daemon/start-events.ts"), signal);
+  telemetry.countEvents(source);
+  telemetry.serve();
+  await socket.handTo(answers.answering);
+  const observers = [
+    { synced: openSyncLog(log.in("observe/sync-log.ts")) },
+    telemetry,
+    answers.observer,
+    removeOtherRules(config, families, log.in("daemon/leftovers.ts"), signal),
+    { synced: collectAfterLargeSyncs(systemClock) },
+    removeStaleFlows(node, telemetry, log.in("daemon/stale-flows.ts"), signal),
+    localhost.observer,
+  ];
+  const loop = openSyncLoop(node, observers, log.in("daemon/sync-loop.ts"), signal);
+  if (node.spec.kind === "api") telemetry.follow(source);
+  const parts = [
+    loop,
+    telemetryPart,
+    localhost,
+    watchLocalAddresses(node, loop.wake),
+    watchConfig(options, node, loop.wake, log.in("daemon/config-changes.ts")),
+    watchNode({ ...node, config, onNode: telemetry.health.setNode }, log.in("daemon/node-watch.ts")),
+  ];
+  return runParts(parts, signal);
+}
+
+function worldOf(onRequest: (facts: RequestFacts) => void, log: Log): World {
+  const onWarning = onceEach((text) =>
+    log.error(new Error(text), "Connection to the API server is not secure"),
+  );
+  return { ...realWorld(systemClock), onRequest, onWarning };
+}
+
+function open(spec: SourceSpec, nodeName: string, world: World, signal: AbortSignal): Promise<Source> {
+  return openSource(spec, nodeName, world, signal).catch((error: unknown) => {
+    if (!(error instanceof SourceError)) throw error;
+    throw new StartError(`Cannot reach the cluster: ${error.message}`);
+  });
 }
 
 /** Passes each text on once, however often it comes. */
@@ -203,40 +199,6 @@ function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: Daemon
     log.error(why, "The table cannot be owned here: it is plain, and foreign changes are repaired");
   }
   return inForce;
-}
-
-/** How often to look whether the last connections through another mode have ended. */
-const retreatEveryMs = 60_000;
-
-/**
- * What another technology left is removed as well as it goes. Rules that serve by themselves go when ours are in place;
- * those that lead to the sockets of a process that has ended go before. What connections go through waits for their end.
- */
-async function removeLeftovers(
-  config: ValidConfig,
-  log: Log,
-  concerns: (entry: [string, Mode]) => boolean,
-  signal: AbortSignal,
-): Promise<void> {
-  const { mode } = config;
-  const keep = modes[mode].keepRules;
-  for (const [name, other] of Object.entries(modes).filter(concerns)) {
-    if (name === mode || other.keepDuring.includes(mode)) continue;
-    try {
-      const removed = await other.release({ keep });
-      if (removed !== "draining") {
-        if (!nothingRemoved(removed))
-          log.info("Removed what another mode had put on this node", { mode: name, ...removed });
-        continue;
-      }
-      log.v(2, "Connections through another mode go on", { mode: name });
-      const again = () => void removeLeftovers(config, log, ([each]) => each === name, signal);
-      signal.addEventListener("abort", systemClock.after(retreatEveryMs, again), { once: true });
-    } catch (error) {
-      if (!(error instanceof HostError)) throw error;
-      log.v(2, "Leftovers of another mode could not be removed", { mode: name, reason: error.message });
-    }
-  }
 }
 
 function apiSpec({ config, master, version }: DaemonOptions): SourceSpec {

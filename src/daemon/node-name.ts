@@ -8,7 +8,7 @@ import type { Log } from "../observe/log/log.ts";
 import type { SourceSpec } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
 import type { World } from "../sources/world.ts";
-import { StartError } from "./start.ts";
+import { StartError } from "./start-error.ts";
 
 /** Throws StartError when it cannot be told, or when files define Nodes and none of this name. */
 export async function ownNodeName(

@@ -1,10 +1,10 @@
-// Log lines of a start: version, mode and its origin, what is waited for, this node's settings, kernel settings.
+// Log lines of a start: version, mode and its origin, what is waited for, this node's settings.
+
 import type { ValidConfig } from "../config/config.ts";
 import type { Resolved } from "../config/resolve/resolve.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import type { Family } from "../model/address.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
-import type { SysctlChange } from "../model/sysctl.ts";
 import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { DaemonOptions } from "./daemon.ts";
@@ -65,13 +65,4 @@ function detectorText(detector: FamilySettings["detector"]): string {
     case "interfacePrefix":
       return `interface ${detector.prefix}*`;
   }
-}
-
-export function logSysctl({ file, from, to, reason }: SysctlChange, log: Log): void {
-  log.in("host/sysctl.ts").info("Set kernel setting", {
-    file,
-    from: from ?? "unknown",
-    to,
-    ...(reason === undefined ? {} : { reason }),
-  });
 }

@@ -1,38 +1,100 @@
-// What must be settled before the loop can start: this Node, the kernel's settings, the families to serve.
+// What must be settled before the loop can start: this Node, its settings, and the families to serve.
 
-import { availableParallelism } from "node:os";
 import type { ValidConfig } from "../config/config.ts";
-import { conntrackMaxFile, conntrackTargets, countCpus, withoutLimits } from "../config/resolve/conntrack.ts";
 import { isNodeIPUnknown } from "../config/resolve/node-ips.ts";
-import { type ConfigWarning, doubtFamilies, doubtNodePorts } from "../config/resolve/sanity.ts";
-import { applySysctls, isReadOnly, readSysctl, setOomScore, systemFiles } from "../host/sysctl.ts";
+import { milliseconds } from "../config/units/duration.ts";
+import { type LocalAddresses, readLocalAddresses } from "../host/local-addresses.ts";
+import { isTcpLiberal } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
-import type { SysctlTarget } from "../model/sysctl.ts";
-import type { Mode } from "../modes/mode.ts";
+import type { SysctlChange } from "../model/sysctl.ts";
+import type { Driver } from "../modes/driver.ts";
+import { modes } from "../modes/index.ts";
+import type { Mode, ModeOptions } from "../modes/mode.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
+import type { SourceSpec } from "../sources/index.ts";
 import type { Source } from "../sources/source.ts";
-import { type NodeTimeouts, type ReportWait, waitForNode } from "../sources/wait-for-node.ts";
-import type { NodeSettings } from "./node-settings.ts";
-import { logNode, logSettings, logSysctl } from "./start-log.ts";
+import { kubeProxyTimeouts, noTimeouts, waitForNode } from "../sources/wait-for-node.ts";
+import { reportWarnings, warningsOf } from "./config-warnings.ts";
+import type { DaemonOptions } from "./daemon.ts";
+import { logSysctl, tuneConntrack } from "./kernel-settings.ts";
+import { NodeSettings } from "./node-settings.ts";
+import { StartError } from "./start-error.ts";
+import { logNode, logSettings } from "./start-log.ts";
+import type { StartUpStatus } from "./startup-status.ts";
 
-/** Something the machine or the cluster lacks that we cannot start without. */
-export class StartError extends Error {}
+/** This node as start-up found it. */
+export type StartedNode = {
+  readonly spec: SourceSpec;
+  readonly nodeName: string;
+  readonly source: Source;
+  /** null: the cluster has no such Node. */
+  readonly node: ClusterNode | null;
+  readonly settings: NodeSettings;
+  readonly families: readonly Family[];
+  readonly mode: Mode;
+  readonly localAddresses: LocalAddresses;
+  /** Prepares the machine for the mode, with the settings in force. */
+  readonly prepare: () => Promise<void>;
+  readonly openDrivers: () => Promise<ReadonlyMap<Family, Driver>>;
+};
 
-/** Waits for this Node as long as kube-proxy does; null: we go on without it. */
-export async function findNode(
-  source: Source,
-  config: ValidConfig,
-  nodeName: string,
+/** With the drivers of its mode; `owned`: the kernel lets no other program change our table. */
+export type OpenNode = StartedNode & {
+  readonly drivers: ReadonlyMap<Family, Driver>;
+  readonly owned: boolean;
+};
+
+/** Waits for this Node, then prepares the machine for the mode. */
+export async function startNode(
+  options: DaemonOptions,
+  { spec, nodeName, source }: Pick<StartedNode, "spec" | "nodeName" | "source">,
+  startUp: StartUpStatus,
   log: Log,
   signal: AbortSignal,
-  tell: ReportWait,
-  patience: NodeTimeouts,
+): Promise<StartedNode> {
+  const { config } = options;
+  const mode = modes[config.mode];
+  const node = await findNode(source, config, spec, startUp, log, signal);
+  startUp.foundNode();
+  const localAddresses = await readLocalAddresses({});
+  const settings = new NodeSettings(config, {
+    nodeName,
+    nodeIPs: node?.addresses ?? [],
+    podCIDRs: node?.podCIDRs ?? [],
+    zone: node?.zone ?? "",
+    localAddresses,
+    tcpBeLiberal: isTcpLiberal(),
+  });
+  tuneConntrack(config, log.in("daemon/kernel-settings.ts"));
+  const families = await servedFamilies(mode, settings, node, log);
+  const modeOptions = () => modeOptionsOf(options, settings, families, log);
+  const prepare = () => mode.prepare(modeOptions());
+  await prepare();
+  const openDrivers = async () => {
+    const drivers = new Map<Family, Driver>();
+    for (const family of families) drivers.set(family, await mode.open(family, modeOptions()));
+    return drivers;
+  };
+  return { spec, nodeName, source, node, settings, families, mode, localAddresses, prepare, openDrivers };
+}
+
+/** Waits for this Node as long as kube-proxy does; null: start without it. */
+async function findNode(
+  source: Source,
+  config: ValidConfig,
+  spec: SourceSpec,
+  startUp: StartUpStatus,
+  log: Log,
+  signal: AbortSignal,
 ): Promise<ClusterNode | null> {
+  const nodeName = startUp.facts.node;
   const needs = { podCIDRs: config.detectLocalMode === "NodeCIDR" };
-  const { node, missing } = await waitForNode(source, needs, systemClock, signal, tell, patience);
+  const timeouts = spec.kind === "files" ? noTimeouts : kubeProxyTimeouts;
+  const { waitsForNode } = startUp;
+  const { node, missing } = await waitForNode(source, needs, systemClock, signal, waitsForNode, timeouts);
   if (missing === "podCIDRs" || (needs.podCIDRs && missing === "node")) {
     const why = missing === "node" ? "does not exist" : "has no podCIDRs";
     throw new StartError(
@@ -49,36 +111,8 @@ export async function findNode(
   return node;
 }
 
-/** Largest number of connections and their time-outs, as configured. */
-export function tuneConntrack(config: ValidConfig, log: Log): void {
-  warnOfLimit(config, log);
-  for (const change of applySysctls(conntrackTargetsOf(config), systemFiles)) logSysctl(change, log);
-}
-
-/** Kernel settings that the section `conntrack` means on this machine, as far as they can be set here. */
-export function conntrackTargetsOf(config: ValidConfig): readonly SysctlTarget[] {
-  const targets = allConntrackTargets(config);
-  return isReadOnly(conntrackMaxFile) ? withoutLimits(targets) : targets;
-}
-
-/** Only the machine's first network namespace can set the limit on connections. */
-function warnOfLimit(config: ValidConfig, log: Log): void {
-  const limit = allConntrackTargets(config).find(({ file }) => file === conntrackMaxFile);
-  const current = readSysctl(conntrackMaxFile);
-  if (limit === undefined || !isReadOnly(conntrackMaxFile) || current === String(limit.value)) return;
-  log.info(
-    "Warning: cannot set the limit on tracked connections outside the first network namespace; keeping it",
-    { current, wanted: limit.value, hint: "set --conntrack-max-per-core=0 and --conntrack-min=0" },
-  );
-}
-
-function allConntrackTargets({ conntrack }: ValidConfig): readonly SysctlTarget[] {
-  const cpus = countCpus(readSysctl("/sys/devices/system/cpu/online")) ?? availableParallelism();
-  return conntrackTargets(conntrack, cpus);
-}
-
-/** Both families where the machine can do both, else the primary one; doubts about the configuration are told. */
-export async function servedFamilies(
+/** Both families where the machine supports both, else the primary one. Reports warnings about the configuration. */
+async function servedFamilies(
   mode: Mode,
   settings: NodeSettings,
   node: ClusterNode | null,
@@ -102,31 +136,20 @@ export async function servedFamilies(
   return served;
 }
 
-/** What is odd about the configuration in force, on this node. */
-export function warningsOf(
-  { config, resolved }: Pick<NodeSettings, "config" | "resolved">,
-  node: ClusterNode | null,
-  isDualStack: boolean,
-): readonly ConfigWarning[] {
-  const podCIDRs = node?.podCIDRs ?? [];
-  const nodePorts = doubtNodePorts(config, podCIDRs, resolved);
-  return [
-    ...(nodePorts === null ? [] : [{ message: nodePorts, fatal: false }]),
-    ...doubtFamilies(config, podCIDRs, resolved.nodeIPs.primary, isDualStack),
-  ];
-}
-
-/** Throws StartError for one that we cannot work with. */
-export function reportWarnings(doubts: readonly ConfigWarning[], log: Log): void {
-  for (const { message, fatal } of doubts) {
-    if (fatal) throw new StartError(`Cannot use this configuration: ${message}`);
-    log.error(new Error(message), "Configuration does not fit this node");
-  }
-}
-
-/** The kernel should kill others first; where it does not listen, we work all the same. */
-export async function raiseOomScore(score: number, log: Log): Promise<void> {
-  const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-  const refused = await setOomScore(score, systemFiles, pause);
-  if (refused !== null) log.v(2, "Cannot set the OOM score", { reason: refused.message });
+function modeOptionsOf(
+  { config, owned = false }: DaemonOptions,
+  settings: NodeSettings,
+  families: readonly Family[],
+  log: Log,
+): ModeOptions {
+  return {
+    config,
+    families,
+    syncPeriodMs: () => milliseconds(settings.config.syncPeriod),
+    settings: settings.resolved.settings,
+    clock: systemClock,
+    owned,
+    tell: (what: string) => log.error(new Error(what), "Going on without"),
+    sysctlChanged: (change: SysctlChange) => logSysctl(change, log),
+  };
 }

@@ -1,4 +1,4 @@
-// What `turnout status` hears while the daemon starts: who it is, what it waits for, and what the Source is told.
+// Answers of the status socket while the daemon starts: its identity, what it waits for, and the state of the Source.
 import { writeConfig } from "../config/file/write.ts";
 import { quoted } from "../model/problem.ts";
 import { systemClock } from "../observe/clock.ts";

@@ -1,4 +1,5 @@
 // Kernel settings are written only where they differ, in order, and an error names the file.
+
 import { describe, expect, it } from "vitest";
 import type { SysctlTarget } from "../model/sysctl.ts";
 import { applySysctls, isTcpLiberal, setOomScore, unwritableSysctls } from "./sysctl.ts";

@@ -1,4 +1,5 @@
 // Sets kernel settings below /proc/sys and /sys, and this process's OOM score.
+
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import { HostError } from "./error.ts";

@@ -1,4 +1,5 @@
 // The one value that describes a mode: what it does to packets, and how it is checked, opened and removed.
+
 import type { ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";

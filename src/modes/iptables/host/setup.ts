@@ -1,4 +1,5 @@
 // What iptables mode needs of a machine before it starts, and how every trace of it is removed.
+
 import { readFileSync } from "node:fs";
 import type { ModeName } from "../../../config/modes.ts";
 import type { FamilySettings } from "../../../config/resolve/settings.ts";

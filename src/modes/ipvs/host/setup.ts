@@ -1,4 +1,5 @@
 // What ipvs mode needs of a machine before it starts, and how every trace of it is removed.
+
 import { existsSync } from "node:fs";
 import { release } from "node:os";
 import type { ValidConfig } from "../../../config/config.ts";

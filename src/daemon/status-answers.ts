@@ -1,0 +1,61 @@
+// Answers of the status socket once the daemon has started.
+import { writeConfig } from "../config/file/write.ts";
+import { parseFrom, parseTo } from "../explain/question.ts";
+import { viewFor, viewsOf } from "../explain/view.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { systemClock } from "../observe/clock.ts";
+import type { Answering } from "../observe/status/socket.ts";
+import { type Answers, keepStatus, type StatusFacts } from "../observe/status/status.ts";
+import type { Telemetry } from "../observe/telemetry.ts";
+import type { LoopObserver } from "../sync/loop.ts";
+import type { NodeSettings } from "./node-settings.ts";
+import type { OpenNode } from "./start.ts";
+import { waitFor } from "./startup-status.ts";
+
+/** ServicePorts written between two iterations of the event loop: about a millisecond of work. */
+const portsPerChunk = 200;
+
+export function openStatusAnswers(
+  facts: StatusFacts,
+  { source, settings, drivers }: Pick<OpenNode, "source" | "settings" | "drivers">,
+  telemetry: Pick<Telemetry, "problems" | "intercepts">,
+): { readonly answering: Answering; readonly observer: Partial<LoopObserver> } {
+  /** null: the Source has not yielded a Snapshot yet. */
+  let latest: Snapshot | null = null;
+  const firstLists = waitFor("the cluster's first complete lists");
+  const { status, ...keeper } = keepStatus(facts, {
+    source: () => source.status(),
+    configuration: () => writeConfig(settings.config),
+    problems: telemetry.problems,
+    intercepts: telemetry.intercepts,
+    waits: () => (latest === null ? firstLists : null),
+    now: () => systemClock.wall(),
+  });
+  const arrived = (snapshot: Snapshot) => {
+    latest = snapshot;
+  };
+  return {
+    answering: {
+      "/": status,
+      "/relays": () => relaysOf(drivers),
+      "/view": (query) => viewOf(latest, settings, query),
+      "/cluster": () => (latest === null ? [null] : viewsOf(latest, portsPerChunk)),
+    },
+    observer: { ...keeper, arrived },
+  };
+}
+
+function relaysOf(drivers: OpenNode["drivers"]): Answers["/relays"] {
+  return Object.fromEntries([...drivers].map(([family, driver]) => [family, driver.report().relays?.()]));
+}
+
+function viewOf(
+  snapshot: Snapshot | null,
+  { resolved }: NodeSettings,
+  query: URLSearchParams,
+): Answers["/view"] {
+  const [from, to] = [parseFrom(query.get("from") ?? ""), parseTo(query.get("to") ?? "")];
+  if (snapshot === null || !from.ok || !to.ok || from.value.kind === "named") return null;
+  const { ipv4, ipv6 } = resolved.settings;
+  return viewFor(snapshot, [ipv4.nodeIP, ipv6.nodeIP], from.value, to.value);
+}

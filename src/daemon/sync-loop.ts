@@ -1,0 +1,42 @@
+// The part of the daemon that runs the sync loop and owns its drivers.
+
+import { milliseconds } from "../config/units/duration.ts";
+import { resyncPeriodMs } from "../modes/mode.ts";
+import { systemClock } from "../observe/clock.ts";
+import type { Log } from "../observe/log/log.ts";
+import { type Loop, type LoopObserver, openLoop } from "../sync/loop.ts";
+import type { Part } from "./part.ts";
+import type { OpenNode } from "./start.ts";
+
+type SyncLoop = Part & Pick<Loop, "wake">;
+
+export function openSyncLoop(
+  { source, settings, mode, drivers }: Pick<OpenNode, "source" | "settings" | "mode" | "drivers">,
+  observers: readonly Partial<LoopObserver>[],
+  log: Log,
+  signal: AbortSignal,
+): SyncLoop {
+  const loop = openLoop({
+    snapshots: source.snapshots(signal),
+    drivers,
+    settings: (family, snapshot) => settings.of(family, snapshot),
+    pace: () => ({
+      minGapMs: milliseconds(settings.config.minSyncPeriod),
+      retryMs: milliseconds(settings.config.syncPeriod),
+      resyncMs: resyncPeriodMs(mode, settings.config),
+    }),
+    clock: systemClock,
+    observers,
+  });
+  return {
+    wake: loop.wake,
+    async run(stop) {
+      log.info("Waiting for the first lists of Services, EndpointSlices and ServiceCIDRs");
+      await loop.run(stop);
+      return null;
+    },
+    async close() {
+      for (const driver of drivers.values()) await driver.close();
+    },
+  };
+}
