@@ -4,11 +4,11 @@ import { milliseconds } from "../config/units/duration.ts";
 import { resyncPeriodMs } from "../modes/mode.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
-import { type Loop, type LoopObserver, openLoop } from "../sync/loop.ts";
+import { type LoopObserver, openLoop } from "../sync/loop.ts";
 import type { Part } from "./part.ts";
 import type { OpenNode } from "./start.ts";
 
-type SyncLoop = Part & Pick<Loop, "wake">;
+type SyncLoop = Part & { readonly wake: () => void };
 
 export function openSyncLoop(
   { source, settings, mode, drivers }: Pick<OpenNode, "source" | "settings" | "mode" | "drivers">,
@@ -29,7 +29,7 @@ export function openSyncLoop(
     observers,
   });
   return {
-    wake: loop.wake,
+    wake: () => loop.wake(),
     async run(stop) {
       log.info("Waiting for the first lists of Services, EndpointSlices and ServiceCIDRs");
       await loop.run(stop);
