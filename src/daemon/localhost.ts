@@ -25,6 +25,9 @@ export function openLocalhost(
   const listeners = new Map(
     served.map((family) => [family, new LocalhostNodePorts(family, systemClock, Math.random, report)]),
   );
+  metrics.localhostConnections.from(() =>
+    [...listeners].map(([family, { connections }]) => ({ labels: label(family), value: connections })),
+  );
   return {
     run: async () => null,
     async close() {
@@ -39,7 +42,6 @@ export function openLocalhost(
 }
 
 function reportTo(metrics: Metrics, log: Log): LocalhostReport {
-  const label = (family: Family) => ({ ip_family: familyLabels[family] });
   return {
     listeners: (family, count) => metrics.localhostListeners.with(label(family)).set(count),
     outcome: (family, outcome) =>
@@ -49,4 +51,8 @@ function reportTo(metrics: Metrics, log: Log): LocalhostReport {
       log.error(error, "NodePort on loopback is not served; trying again with the next Sync");
     },
   };
+}
+
+function label(family: Family): { ip_family: string } {
+  return { ip_family: familyLabels[family] };
 }

@@ -41,7 +41,10 @@ export function openDaemonTelemetry(
   return { telemetry, run: () => exited, close: telemetry.close };
 }
 
-function reportDrivers(metrics: Metrics, { families, drivers, owned }: OpenNode): void {
+export function reportDrivers(
+  metrics: Metrics,
+  { families, drivers, owned }: Pick<OpenNode, "families" | "drivers" | "owned">,
+): void {
   metrics.nftablesCleanupFailures.from(() =>
     [...drivers].flatMap(([family, driver]) => {
       const value = driver.report().cleanupFailures;

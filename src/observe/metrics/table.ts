@@ -105,7 +105,7 @@ export const turnoutMetrics = {
   problems: gauge("turnout_problems", ["kind"], everywhere, "Things wrong with the objects known now, by kind"),
   intercepts: readGauge("turnout_intercepted_addresses", ["ip_family", "kind", "of"], everywhere, "Addresses of Services (kind external-ip, load-balancer-ip) that are also this node's or the API server's (of node, api-server)"),
   healthy: readGauge("turnout_healthy", ["answers"], everywhere, "1 if healthy: as upstream would say, and honestly"),
-  localhostConnections: gauge("turnout_localhost_proxy_connections", family, nftablesLocalhost, "Open connections through the proxy for NodePorts on loopback addresses"),
+  localhostConnections: readGauge("turnout_localhost_proxy_connections", family, nftablesLocalhost, "Open connections through the proxy for NodePorts on loopback addresses"),
   localhostAcceptedConnections: counter("turnout_localhost_proxy_connections_total", ["ip_family", "outcome"], nftablesLocalhost, "Connections to NodePorts on loopback addresses by outcome (forwarded, failed)"),
   eventsDropped: counter("turnout_events_dropped_total", ["why"], everywhere, "Kubernetes Events that were given up: queue-full, rejected, retries"),
   connectionsDropped: counter("turnout_server_connections_dropped_total", ["server"], everywhere, "Connections closed to make room for newer ones"),

@@ -65,6 +65,13 @@ export class LocalhostNodePorts {
     return this.#last;
   }
 
+  /** Open TCP connections and UDP clients. */
+  get connections(): number {
+    let sum = 0;
+    for (const { relay } of this.#open.values()) sum += relay.open();
+    return sum;
+  }
+
   close(): Promise<void> {
     this.#wanted.clear();
     this.#last = this.#last.then(() => this.#reconcile(new Set(this.#open.keys())));

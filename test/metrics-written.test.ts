@@ -1,0 +1,232 @@
+// Every documented metric gets a value: a proxy in each mode that lives through everything shows all of them.
+import { get } from "node:http";
+import { connect, createServer, type Server } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import type { FamilySettings } from "../src/config/resolve/settings.ts";
+import { openLocalhost } from "../src/daemon/localhost.ts";
+import { reportDrivers } from "../src/daemon/telemetry.ts";
+import { Cluster } from "../src/manifests/cluster.ts";
+import { keyed } from "../src/model/keyed.ts";
+import { systemClock } from "../src/observe/clock.ts";
+import { silentLog } from "../src/observe/log/log.ts";
+import { systemProcess } from "../src/observe/metrics/system-process.ts";
+import { metricTable, sliMetrics } from "../src/observe/metrics/table.ts";
+import { openTelemetry, type Telemetry } from "../src/observe/telemetry.ts";
+import { route } from "../src/routing/routes.ts";
+import { initialStatus } from "../src/sources/source.ts";
+import type { SyncRecord } from "../src/sync/record.ts";
+import { endpoint, ipv4Settings, servicePort } from "./support/routed.ts";
+
+/** Metrics that this test does not bring about; may only shrink. */
+const known: readonly string[] = [
+  // Requires more clients than a server accepts; see servers.test.ts.
+  "turnout_server_connections_dropped_total",
+];
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+it("every documented metric is written", async () => {
+  const shown = new Set<string>();
+  for (const mode of ["nftables", "iptables"] as const) {
+    const { telemetry, healthz, metrics } = await open(mode);
+    useEverything(telemetry);
+    await useLocalhost(telemetry);
+    for (const path of ["/healthz", "/livez"]) await ask(healthz, path);
+    await ask(metrics, "/healthz");
+    for (const path of ["/metrics", "/metrics/slis"])
+      for (const [, name] of (await ask(metrics, path)).matchAll(/^([a-z_]+?)(?:_bucket)?[{ ]/gm))
+        shown.add(name!);
+  }
+  const names = Object.values({ ...metricTable, ...sliMetrics }).map(({ name }) => name);
+  expect(names.filter((name) => !shown.has(name))).toEqual(known);
+});
+
+async function open(mode: "nftables" | "iptables") {
+  const [healthz, metrics] = [await freePort(), await freePort()];
+  const telemetry = openTelemetry(
+    {
+      mode,
+      countsLocal: "ports",
+      nodeName: "node-a",
+      hostname: "host-a",
+      families: [{ family: "ipv4", addresses: () => ["127.0.0.1"] }],
+      syncPeriodMs: () => 30_000,
+      answers: "honest",
+      healthzAddress: `127.0.0.1:${healthz}`,
+      metricsAddress: `127.0.0.1:${metrics}`,
+      hardFail: false,
+      showHidden: true,
+      gates: [
+        { name: "KubeProxyNFTablesLocalhostNodePorts", stage: "ALPHA", on: true },
+        { name: "AllowServiceExternalIPs", stage: "", on: true },
+      ],
+      build: {
+        major: "1",
+        minor: "37",
+        gitVersion: "v1.37.1",
+        platform: "linux/amd64",
+        turnoutVersion: "0",
+        nodeVersion: process.version,
+      },
+      pages: { config: () => ({}), flags: () => new Map(), setVerbosity: null },
+    },
+    {
+      clock: systemClock,
+      random: Math.random,
+      log: silentLog,
+      counters: {
+        accounted: async () => 1n,
+        nftables: async () => new Map([["localhost-nodeport-rejected-tcp", 1n]]),
+      },
+      process: systemProcess,
+      onHardFail: () => {},
+    },
+  );
+  closers.push(telemetry.close);
+  return { telemetry, healthz, metrics };
+}
+
+function useEverything(telemetry: Telemetry): void {
+  const cluster = new Cluster("node-a");
+  cluster.upsert("Node", {
+    metadata: { name: "node-a" },
+    status: { addresses: [{ type: "InternalIP", address: "192.168.0.2" }] },
+  });
+  cluster.upsert("Service", {
+    metadata: { namespace: "shop", name: "web" },
+    spec: {
+      clusterIP: "172.30.0.1",
+      clusterIPs: ["172.30.0.1"],
+      ipFamilies: ["IPv4"],
+      externalIPs: ["192.168.0.2"],
+      ports: [{ port: 80 }],
+    },
+  });
+  const snapshot = { ...cluster.take(), triggeredAt: { ipv4: [Date.now() + 1000], ipv6: [] } };
+  telemetry.serve();
+  telemetry.started("ipv4");
+  telemetry.queued("ipv4");
+  telemetry.arrived(snapshot);
+  telemetry.taken("ipv4", snapshot);
+  telemetry.readBack("ipv4", 1, "changed");
+  telemetry.synced(record, snapshot);
+  telemetry.synced({ ...record, trigger: "change", outcome: failed }, snapshot);
+  telemetry.conflicts("ipv4", [{ kind: "conflict", object: "Service a/b", field: "spec", message: "taken" }]);
+  telemetry.swept({
+    family: "ipv4",
+    milliseconds: 1,
+    outcome: { kind: "ok", examined: 1, deleted: 1, complete: true },
+  });
+  telemetry.countEvents({ events: () => cluster.events });
+  telemetry.follow({ status: () => ({ synced: true, resources: { Service: initialStatus } }) });
+  const cost = { seconds: 1, heldSeconds: 0, requestBytes: 0, responseBytes: 1 };
+  telemetry.requested({ method: "GET", host: "h:1", code: 200, resent: true, cost });
+  for (let i = 0; i < 2000; i++) telemetry.events.record("Starting", { kind: "Node", name: `node-${i}` }, "");
+  const driver = { cleanUpFailures: 1 } as never;
+  reportDrivers(telemetry.metrics, { families: ["ipv4"], drivers: new Map([["ipv4", driver]]), owned: true });
+}
+
+/** One listener that forwards a connection and one whose port is taken. */
+async function useLocalhost({ metrics }: Telemetry): Promise<void> {
+  const backend = await listening();
+  const [free, taken] = [await freePort(), portOf(await listening())];
+  const settings: FamilySettings = { ...ipv4Settings, nftLocalhost: "serve" };
+  const node = {
+    families: ["ipv4"],
+    settings: { resolved: { settings: { ipv4: settings } } },
+    mode: { servesLoopback: true },
+  } as unknown as Parameters<typeof openLocalhost>[0];
+  const localhost = openLocalhost(node, metrics, silentLog);
+  closers.push(() => localhost.close!());
+  const ports = [free, taken].map((nodePort) =>
+    servicePort(`shop/web-${nodePort}`, {
+      nodePort,
+      endpoints: [endpoint(`127.0.0.1:${portOf(backend)}`)],
+    }),
+  );
+  const wanted = {
+    ports: keyed(ports.map((each) => [each.key, each] as const)),
+    changed: new Set(ports.map(({ key }) => key)),
+    serviceCIDRs: [],
+  };
+  const routes = route(null, wanted, settings);
+  localhost.observer.afterSync!({ record, snapshot: null as never, routes: () => routes });
+  await connected(free);
+}
+
+const failed = { kind: "failed", message: "no", ofRules: true } as const;
+const record: SyncRecord = {
+  family: "ipv4",
+  startedAt: 1000,
+  finishedAt: 1005,
+  trigger: "first",
+  servicePorts: 1,
+  endpoints: 0,
+  operations: 9,
+  bytes: 900,
+  changedPorts: 1,
+  readBack: true,
+  rules: [{ table: "nat", held: 1, written: 1 }],
+  outcome: { kind: "ok", refused: [] },
+};
+
+async function listening(): Promise<Server> {
+  const server = createServer((socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closers.push(() => new Promise((resolve) => server.close(resolve)));
+  return server;
+}
+
+function portOf(server: Server): number {
+  return (server.address() as { port: number }).port;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = portOf(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Resolves when the server has closed a connection; listeners open a moment after the Sync. */
+async function connected(port: number): Promise<void> {
+  await retry(
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const socket = connect(port, "127.0.0.1");
+        socket.once("error", reject);
+        socket.once("close", () => resolve());
+        socket.resume();
+      }),
+  );
+}
+
+function ask(port: number, path: string): Promise<string> {
+  return retry(
+    () =>
+      new Promise((resolve, reject) => {
+        get({ host: "127.0.0.1", port, path, agent: false }, (response) => {
+          let body = "";
+          response.on("data", (chunk) => {
+            body += chunk;
+          });
+          response.on("end", () => resolve(body));
+        }).on("error", reject);
+      }),
+  );
+}
+
+async function retry<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tries === 200) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
