@@ -38,7 +38,7 @@ export function watchConfig(options: DaemonOptions, node: StartedNode, wake: () 
 
 async function exitOnChange(file: WatchedFile, log: Log): Promise<number> {
   const reason = await file.changed().then(
-    (change) => `${change}: ending, to be started again with the new configuration`,
+    (change) => `${change}: exiting to restart with the new configuration`,
     (error: unknown) => `Cannot watch the configuration file: ${String(error)}`,
   );
   log.error(new Error(reason), "command failed");

@@ -70,12 +70,12 @@ async function removeLeftovers(
           log.info("Removed what another mode had put on this node", { mode: name, ...removed });
         continue;
       }
-      log.v(2, "Connections through another mode go on", { mode: name });
+      log.v(2, "Waiting for connections through another mode to end", { mode: name });
       const again = () => void removeLeftovers(config, log, ([each]) => each === name, signal);
       signal.addEventListener("abort", systemClock.after(releaseEveryMs, again), { once: true });
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      log.v(2, "Leftovers of another mode could not be removed", { mode: name, reason: error.message });
+      log.v(2, "Cannot remove leftovers of another mode", { mode: name, reason: error.message });
     }
   }
 }

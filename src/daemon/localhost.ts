@@ -48,7 +48,7 @@ function reportTo(metrics: Metrics, log: Log): LocalhostReport {
       metrics.localhostAcceptedConnections.with({ ...label(family), outcome }).add(),
     failed: (family, error) => {
       metrics.localhostListenFailures.with(label(family)).add();
-      log.error(error, "NodePort on loopback is not served; trying again with the next Sync");
+      log.error(error, "Cannot serve NodePort on loopback; retrying at the next Sync");
     },
   };
 }

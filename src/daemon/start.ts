@@ -102,8 +102,8 @@ async function findNode(
     );
   }
   if (missing !== "nothing") {
-    const what = missing === "node" ? "the cluster does not know it" : "it has no addresses";
-    log.error(new Error(what), "Node is not as expected; going on with loopback addresses", {
+    const what = missing === "node" ? "it does not exist in the cluster" : "it has no addresses";
+    log.error(new Error(what), "Node is incomplete; using loopback addresses", {
       node: nodeName,
     });
   }
@@ -149,7 +149,7 @@ function modeOptionsOf(
     settings: settings.resolved.settings,
     clock: systemClock,
     owned,
-    tell: (what: string) => log.error(new Error(what), "Going on without"),
+    tell: (what: string) => log.error(new Error(what), "Continuing without it"),
     sysctlChanged: (change: SysctlChange) => logSysctl(change, log),
   };
 }

@@ -20,7 +20,7 @@ export type HealthEvent =
 /** What happened to each family; immutable. */
 export type HealthState = Readonly<Partial<Record<Family, FamilyState>>>;
 
-/** Milliseconds since the API server was last heard about each watched resource. */
+/** Milliseconds since the API server last sent anything about each watched resource. */
 export type WatchAges = ReadonlyMap<string, number>;
 
 type Trouble = { readonly since: Moment; readonly message: string };
@@ -40,9 +40,9 @@ type FamilyState = {
 export type HealthSettings = {
   /** 2 × syncPeriod. */
   readonly timeoutMs: () => number;
-  /** `upstream` answers exactly as kube-proxy would; `honest` also says what it would not. */
+  /** `upstream` answers exactly as kube-proxy would; `honest` also reports what kube-proxy does not. */
   readonly answers: "honest" | "upstream";
-  /** How long a watch may be silent before we mention it. */
+  /** How long a watch may be silent before it is reported. */
   readonly silentMs: number;
 };
 
@@ -145,7 +145,7 @@ function refusal(before: FamilyState, refused: readonly string[], at: Moment): T
 }
 
 /** What the state means now. */
-export function judge(
+export function verdictOf(
   state: HealthState,
   watches: WatchAges,
   now: Moment,

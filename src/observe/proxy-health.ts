@@ -5,8 +5,8 @@ import {
   type HealthEvent,
   type HealthSettings,
   initialHealth,
-  judge,
   type Verdict,
+  verdictOf,
   type WatchAges,
 } from "./health.ts";
 
@@ -35,7 +35,7 @@ export function openHealth(settings: HealthSettings, clock: Clock): ProxyHealth 
     },
     nodeEligible: () => eligible,
     verdict: (now = momentOf(clock), answers = settings.answers) =>
-      judge(state, ages(), now, { ...settings, answers }),
+      verdictOf(state, ages(), now, { ...settings, answers }),
     askAges(next) {
       ages = next;
     },

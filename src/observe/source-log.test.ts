@@ -15,7 +15,7 @@ it("tells a trouble once, again when it changes or lasts, and when it is over", 
   clock.advance(60_000);
   expect(lines()).toHaveLength(1);
   expect(lines()[0]).toMatch(
-    /^E.*"Cannot follow the cluster; trying on" err="connection refused" resource="Node"/,
+    /^E.*"Cannot watch the API server; retrying" err="connection refused" resource="Node"/,
   );
   set({ watchSince: null, failing: true, lastError: { message: "forbidden", at: 2 } });
   clock.advance(1000);
@@ -25,7 +25,7 @@ it("tells a trouble once, again when it changes or lasts, and when it is over", 
   set({ lastError: { message: "forbidden", at: 2 } });
   clock.advance(10_000);
   expect(lines()).toHaveLength(4);
-  expect(lines()[3]).toMatch(/^I.*"Hears from the API server again" resource="Node"/);
+  expect(lines()[3]).toMatch(/^I.*"API watch restored" resource="Node"/);
 });
 
 it("behaviour/2: an expected restart of a watch is a detail, whatever failed before", () => {

@@ -3,42 +3,42 @@ import type { ResourceStatus, Source } from "../sources/source.ts";
 import type { Clock } from "./clock.ts";
 import type { Log } from "./log/log.ts";
 
-const lookEveryMs = 1_000;
+const pollEveryMs = 1_000;
 
-/** The same trouble is told again after this. */
+/** The same failure is logged again after this. */
 const repeatMs = 600_000;
 
-/** Looks once a second until the signal aborts. */
+/** Polls once a second until the signal aborts. */
 export function followSource(
   source: Pick<Source, "status">,
   clock: Clock,
   log: Log,
   signal: AbortSignal,
 ): void {
-  const told = new Map<string, { readonly message: string; readonly at: number }>();
+  const logged = new Map<string, { readonly message: string; readonly at: number }>();
   const restarts = new Map<string, ResourceStatus["lastRestart"]>();
-  const look = () => {
+  const poll = () => {
     for (const [resource, status] of Object.entries(source.status().resources)) {
       const { watchSince, lastError, lastRestart, failing } = status;
-      const before = told.get(resource);
+      const before = logged.get(resource);
       if (lastRestart !== (restarts.get(resource) ?? null)) {
         restarts.set(resource, lastRestart);
         log.v(2, "Restarted the watch", { resource, reason: lastRestart?.reason ?? "" });
       }
       if (watchSince !== null) {
-        if (told.delete(resource)) log.info("Hears from the API server again", { resource });
-      } else if (failing && lastError !== null && isNews(before, lastError.message, clock.steady())) {
-        told.set(resource, { message: lastError.message, at: clock.steady() });
-        log.error(new Error(lastError.message), "Cannot follow the cluster; trying on", { resource });
+        if (logged.delete(resource)) log.info("API watch restored", { resource });
+      } else if (failing && lastError !== null && mustLog(before, lastError.message, clock.steady())) {
+        logged.set(resource, { message: lastError.message, at: clock.steady() });
+        log.error(new Error(lastError.message), "Cannot watch the API server; retrying", { resource });
       }
     }
-    cancel = clock.after(lookEveryMs, look);
+    cancel = clock.after(pollEveryMs, poll);
   };
-  let cancel = clock.after(lookEveryMs, look);
+  let cancel = clock.after(pollEveryMs, poll);
   signal.addEventListener("abort", () => cancel(), { once: true });
 }
 
-function isNews(
+function mustLog(
   before: { readonly message: string; readonly at: number } | undefined,
   message: string,
   now: number,

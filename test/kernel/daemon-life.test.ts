@@ -60,7 +60,7 @@ describe("the daemon", () => {
     expect(daemon.running()).toBe(true);
     expect(await daemon.health()).toBeNull();
     expect(await daemon.metrics()).toBe("");
-    expect(daemon.log()).toMatch(/^E.*"Cannot follow the cluster; trying on" err=".*ECONNREFUSED/m);
+    expect(daemon.log()).toMatch(/^E.*"Cannot watch the API server; retrying" err=".*ECONNREFUSED/m);
     site.api.put(nodeObject());
     for (const object of web) site.api.put(object);
     await site.openApi();

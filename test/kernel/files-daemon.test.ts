@@ -61,7 +61,7 @@ describe.skipIf(reasonToSkip() !== null)("turnout run --source=files:", () => {
     writeFileSync(join(folder, "shop.yaml"), withoutNodes());
     daemon = startLine(netns, `bin/turnout run --source=files:${folder} --mode=nftables`);
     await untilServed(netns, daemon, "172.30.0.10");
-    expect(daemon.log()).toContain("the cluster does not know it");
+    expect(daemon.log()).toContain("it does not exist in the cluster");
   });
 
   it("user/2: rm and cp, and mv aside and cp, replace the file of a running daemon", async () => {
