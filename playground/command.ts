@@ -10,7 +10,7 @@ import { withUsageErrors } from "../src/cli/usage-error.ts";
 import type { ModeName } from "../src/config/modes.ts";
 import { knownMode } from "../src/inspect/target-config.ts";
 import { UsageError, whyUnreadable } from "../src/inspect/usage-error.ts";
-import { Failure } from "./api/failure.ts";
+import { Failure } from "./api/http/failure.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { type Manifest, parseManifests } from "./cluster/example.ts";
 import { runCommand } from "./commands.ts";

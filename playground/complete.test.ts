@@ -1,6 +1,6 @@
 // Tests of Tab at the prompt: what it fills in, and what it offers.
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "./api/object.ts";
+import type { ApiObject } from "./api/objects/object.ts";
 import { choicesOf, choicesText, completed } from "./complete.ts";
 
 const object = (name: string, fields: object = {}, namespace = "shop"): ApiObject => ({

@@ -1,5 +1,5 @@
 // What Tab makes of a line that is being typed: commands, and the pods, nodes, Deployments and Services there are. Pure.
-import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
+import { type ApiObject, dig, isMap, scalar } from "./api/objects/object.ts";
 import { commands } from "./commands.ts";
 
 /** What each word in the usage of a command can stand for. */

@@ -4,7 +4,7 @@ import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryNetwork } from "../test/support/memory-network.ts";
-import { resources } from "./api/resources.ts";
+import { resources } from "./api/objects/resources.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller } from "./cluster/controller.ts";

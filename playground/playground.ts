@@ -26,7 +26,7 @@ import {
   writeKubeconfigs,
 } from "./access.ts";
 import type { AdmissionHooks, Admit } from "./api/admission-hooks.ts";
-import { type ApiObject, dig, isMap, scalar } from "./api/object.ts";
+import { type ApiObject, dig, isMap, scalar } from "./api/objects/object.ts";
 import { ApiServer } from "./api/server.ts";
 import { admission, mayGo } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";

@@ -1,5 +1,5 @@
 // What Enter alone sends: a request to some of the Services there are, from somebody who is there. Pure.
-import { type ApiObject, dig, hasLabels, isMap, scalar } from "./api/object.ts";
+import { type ApiObject, dig, hasLabels, isMap, scalar } from "./api/objects/object.ts";
 import { isEnding } from "./cluster/graceful-deletion.ts";
 
 const most = 6;

@@ -1,7 +1,7 @@
 // Tests of the live view: it fits the screen, has colours only when asked for, and looks as it did when somebody looked.
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "./api/object.ts";
+import type { ApiObject } from "./api/objects/object.ts";
 import { helpLines } from "./commands.ts";
 import { emptyLine, lineOf } from "./line.ts";
 import { samplesOf } from "./samples.ts";

@@ -1,6 +1,6 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
 import { printableLine } from "../src/model/printable.ts";
-import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/object.ts";
+import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/objects/object.ts";
 import type { SyncNews } from "./daemon.ts";
 import type { Line } from "./line.ts";
 import { cut, folded, padded, tail, widthOf } from "./text.ts";

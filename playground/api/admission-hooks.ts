@@ -1,6 +1,6 @@
 // How objects come and go, beyond what is written in them: what the server fills in, and what lingers when it is deleted.
-import type { ApiObject, Draft } from "./object.ts";
-import type { Resource } from "./resources.ts";
+import type { ApiObject, Draft } from "./objects/object.ts";
+import type { Resource } from "./objects/resources.ts";
 
 /**
  * Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object.

@@ -1,5 +1,5 @@
 // The switchboard of misbehaviour: which requests are answered wrongly, how, and how often.
-import type { Resource } from "./resources.ts";
+import type { Resource } from "./objects/resources.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 

@@ -1,11 +1,11 @@
 // Requests that the API must refuse: without a token, from web pages, of other types, too large, too deep, with hostile keys.
 import { request } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bodyLimit } from "./body.ts";
-import { checkInput, depthLimit } from "./input.ts";
-import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
-import { resourceOfKind } from "./resources.ts";
+import { bodyLimit } from "./http/body.ts";
+import { checkInput, depthLimit } from "./http/input.ts";
+import { resourceOfKind } from "./objects/resources.ts";
 import { ApiServer } from "./server.ts";
+import { jsonPatch, mergePatch, strategicPatch } from "./verbs/patch.ts";
 
 const token = "a-token";
 const services = "/api/v1/namespaces/shop/services";

@@ -1,8 +1,8 @@
 // What the API server does to an object before it is stored: checks, defaults, and what it gives Services.
 import type { Admit, Release } from "../api/admission-hooks.ts";
-import { badRequest, Failure, notFound } from "../api/failure.ts";
-import { type ApiObject, type Draft, isMap } from "../api/object.ts";
-import type { Resource } from "../api/resources.ts";
+import { badRequest, Failure, notFound } from "../api/http/failure.ts";
+import { type ApiObject, type Draft, isMap } from "../api/objects/object.ts";
+import type { Resource } from "../api/objects/resources.ts";
 import { admitService } from "./admit-service.ts";
 import type { Spec } from "./service-shape.ts";
 import { check } from "./validation.ts";

@@ -1,7 +1,7 @@
 // What the API server gives a Service before it is stored: cluster IPs of its families, node ports, a health-check port. Pure.
 import { type Family, families } from "../../src/model/address.ts";
-import { invalid } from "../api/failure.ts";
-import { type ApiObject, type Draft, isMap, scalar } from "../api/object.ts";
+import { invalid } from "../api/http/failure.ts";
+import { type ApiObject, type Draft, isMap, scalar } from "../api/objects/object.ts";
 import { completed, fitted, needsOf, portsIn, type Spec, specOf } from "./service-shape.ts";
 
 /** `draft` has been checked. */

@@ -1,7 +1,7 @@
 // Tests of the playground's controllers without a network: what Services are given, and which EndpointSlices they get.
 import { describe, expect, it } from "vitest";
-import type { ApiObject, Draft } from "../api/object.ts";
-import { resourceOfKind } from "../api/resources.ts";
+import type { ApiObject, Draft } from "../api/objects/object.ts";
+import { resourceOfKind } from "../api/objects/resources.ts";
 import { admission } from "./admission.ts";
 import { type PlacedPod, slicesOf } from "./slices.ts";
 

@@ -1,6 +1,6 @@
 // The controllers of a cluster in one: sets become Pods, Pods get a place, Services get EndpointSlices.
-import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
-import { resourceOfKind, resources } from "../api/resources.ts";
+import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/object.ts";
+import { resourceOfKind, resources } from "../api/objects/resources.ts";
 import type { ApiServer } from "../api/server.ts";
 import { CannotStart } from "../cannot-start.ts";
 import { type NodePlace, nodePlaces } from "../net/layout.ts";

@@ -1,5 +1,5 @@
 // What `kubectl get events` and `kubectl describe` tell: Events of both API groups, as objects. Pure.
-import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/object.ts";
 
 type Event = Draft & { readonly kind: "Event"; readonly apiVersion: string };
 

@@ -1,7 +1,7 @@
 // The cluster the playground starts with: the shop of examples/shop, with Deployments in place of its EndpointSlices.
 import { parseAllDocuments } from "yaml";
-import { checkInput } from "../api/input.ts";
-import { type Draft, isMap } from "../api/object.ts";
+import { checkInput } from "../api/http/input.ts";
+import { type Draft, isMap } from "../api/objects/object.ts";
 
 /** An object as somebody would apply it. */
 export type Manifest = Draft & { readonly kind: string };

@@ -1,6 +1,6 @@
 // The end of a Pod: it serves on for its grace period while it is marked as terminating, then it is gone.
 import type { Linger } from "../api/admission-hooks.ts";
-import { type ApiObject, dig } from "../api/object.ts";
+import { type ApiObject, dig } from "../api/objects/object.ts";
 
 /** Shorter than in a real cluster: somebody is watching. */
 const defaultGraceSeconds = 5;

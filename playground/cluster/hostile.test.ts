@@ -1,8 +1,8 @@
 // Objects that a client may write and that must not stop the controllers: they would end the whole playground.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { memoryNetwork } from "../../test/support/memory-network.ts";
-import { type ApiObject, type Draft, dig } from "../api/object.ts";
-import { resourceOfKind } from "../api/resources.ts";
+import { type ApiObject, type Draft, dig } from "../api/objects/object.ts";
+import { resourceOfKind } from "../api/objects/resources.ts";
 import { ApiServer } from "../api/server.ts";
 import { admission } from "./admission.ts";
 import { Controller } from "./controller.ts";

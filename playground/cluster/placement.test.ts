@@ -1,6 +1,6 @@
 // Where a Pod may be, and why not elsewhere.
 import { expect, it } from "vitest";
-import type { ApiObject } from "../api/object.ts";
+import type { ApiObject } from "../api/objects/object.ts";
 import { whyNot } from "./placement.ts";
 
 const object = (spec: object, labels: Record<string, string> = {}): ApiObject => ({

@@ -1,5 +1,5 @@
 // On which nodes a Pod may be: those that take any, whose labels it asks for, and whose taints it tolerates. Pure.
-import { type ApiObject, dig, isMap, mapsIn, own } from "../api/object.ts";
+import { type ApiObject, dig, isMap, mapsIn, own } from "../api/objects/object.ts";
 
 /** null: it may; else why not. */
 export function whyNot(pod: ApiObject, node: ApiObject): string | null {

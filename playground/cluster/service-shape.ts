@@ -1,5 +1,5 @@
 // A Service as its type shapes it: what another type left behind goes, what nobody said is filled in. Pure.
-import { type ApiObject, type Draft, dig, isMap, mapsIn } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap, mapsIn } from "../api/objects/object.ts";
 
 export type Spec = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 // Sets of Pods and their ends: who starts, who ends, and how long an end takes.
 import { describe, expect, it } from "vitest";
-import type { ApiObject, Draft } from "../api/object.ts";
+import type { ApiObject, Draft } from "../api/objects/object.ts";
 import { endOf, gracefulDeletion, isEnding } from "./graceful-deletion.ts";
 import { planSet } from "./sets.ts";
 

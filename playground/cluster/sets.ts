@@ -1,6 +1,6 @@
 // What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
 import { createHash } from "node:crypto";
-import { type ApiObject, type Draft, dig, isMap } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, isMap } from "../api/objects/object.ts";
 import { isEnding } from "./graceful-deletion.ts";
 
 export type SetPlan = {

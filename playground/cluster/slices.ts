@@ -1,6 +1,6 @@
 // From a Service and the Pods it selects to its EndpointSlices, as the EndpointSlice controller makes them. Pure.
 import { type Family, families } from "../../src/model/address.ts";
-import { type ApiObject, type Draft, dig, hasLabels, isMap, scalar } from "../api/object.ts";
+import { type ApiObject, type Draft, dig, hasLabels, isMap, scalar } from "../api/objects/object.ts";
 
 export type Slice = Draft & { readonly kind: "EndpointSlice" };
 

@@ -1,7 +1,7 @@
 // What is wrong with a Service somebody writes, beyond the types of its fields. Pure.
 import { contains, isLoopback, parseAddress, parseCidr } from "../../src/model/address.ts";
-import { type Objection, value, wrong } from "../api/fields.ts";
-import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/object.ts";
+import { type Objection, value, wrong } from "../api/objects/fields.ts";
+import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/object.ts";
 import { serviceCIDRs } from "../net/layout.ts";
 import { needsOf, portsIn, type Spec, specOf } from "./service-shape.ts";
 

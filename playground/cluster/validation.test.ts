@@ -1,9 +1,9 @@
 // What the playground's API refuses, and what it says.
 import { describe, expect, it } from "vitest";
-import type { Failure } from "../api/failure.ts";
-import type { ApiObject, Draft } from "../api/object.ts";
-import { resources } from "../api/resources.ts";
-import { schemas } from "../api/schemas.ts";
+import type { Failure } from "../api/http/failure.ts";
+import type { ApiObject, Draft } from "../api/objects/object.ts";
+import { resources } from "../api/objects/resources.ts";
+import { schemas } from "../api/objects/schemas.ts";
 import { exampleManifests, parseManifests } from "./example.ts";
 import { foundation } from "./foundation.ts";
 import { check } from "./validation.ts";

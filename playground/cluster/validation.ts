@@ -1,8 +1,8 @@
 // What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
-import { badRequest, Failure } from "../api/failure.ts";
-import { type Objection, objections, value, wrong } from "../api/fields.ts";
-import { type ApiObject, type Draft, dig, hasLabels, isMap, mapsIn, scalar } from "../api/object.ts";
-import { schemas } from "../api/schemas.ts";
+import { badRequest, Failure } from "../api/http/failure.ts";
+import { type Objection, objections, value, wrong } from "../api/objects/fields.ts";
+import { type ApiObject, type Draft, dig, hasLabels, isMap, mapsIn, scalar } from "../api/objects/object.ts";
+import { schemas } from "../api/objects/schemas.ts";
 import { nodePlaces } from "../net/layout.ts";
 import { fitted } from "./service-shape.ts";
 import { labelObjections, serviceObjections } from "./validate-service.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ApiRequest } from "../../playground/api/request.ts";
+import type { ApiRequest } from "../../playground/api/http/request.ts";
 import { enter } from "../reference/foothold.ts";
 import { objectsIn } from "../support/helm.ts";
 import { shop } from "./shop.ts";

@@ -1,8 +1,8 @@
 // Puts answers on the wire: JSON (compressed when large), failures as Status objects, and answers told to be wrong.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
+import { type Fault, isByteFault } from "../faults.ts";
 import { Failure, statusOf } from "./failure.ts";
-import { type Fault, isByteFault } from "./faults.ts";
 import { openWire } from "./wire.ts";
 
 const compressFrom = 128 * 1024;

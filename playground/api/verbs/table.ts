@@ -1,9 +1,9 @@
 // Objects as the rows of a table, which is what `kubectl get` shows.
 import type { IncomingMessage } from "node:http";
-import { joinHostPort } from "../../src/model/address.ts";
-import { type ApiObject, dig, isMap } from "./object.ts";
-import type { ApiRequest } from "./request.ts";
-import { apiVersionOf } from "./resources.ts";
+import { joinHostPort } from "../../../src/model/address.ts";
+import type { ApiRequest } from "../http/request.ts";
+import { type ApiObject, dig, isMap } from "../objects/object.ts";
+import { apiVersionOf } from "../objects/resources.ts";
 
 /** Whether the client prefers a table. */
 export function wantsTable(message: IncomingMessage): boolean {

@@ -1,7 +1,7 @@
 // Three ways to change part of an object: JSON patch, merge patch, strategic merge (lite).
-import { badRequest, Failure } from "./failure.ts";
-import { isMap, own, setOwn } from "./object.ts";
-import type { Resource } from "./resources.ts";
+import { badRequest, Failure } from "../http/failure.ts";
+import { isMap, own, setOwn } from "../objects/object.ts";
+import type { Resource } from "../objects/resources.ts";
 
 /** Merge patch (RFC 7386): null removes, maps merge, everything else replaces. */
 export function mergePatch(target: unknown, patch: unknown): unknown {

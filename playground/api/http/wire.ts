@@ -1,7 +1,7 @@
 // The way of an answer's bytes to the client, on which faults can be laid.
 import type { ServerResponse } from "node:http";
 import { constants, crc32, deflateRawSync } from "node:zlib";
-import type { ByteFault } from "./faults.ts";
+import type { ByteFault } from "../faults.ts";
 
 export type Wire = {
   /** Writes and flushes; with gzip, each call is one gzip member, as kube-apiserver flushes its streams. */

@@ -1,7 +1,7 @@
 // OpenAPI as far as `kubectl` reads it: `kubectl explain`, and that the server checks the fields itself.
-import type { Field } from "./fields.ts";
-import { apiVersionOf, type Resource, resources } from "./resources.ts";
-import { schemas } from "./schemas.ts";
+import type { Field } from "../objects/fields.ts";
+import { apiVersionOf, type Resource, resources } from "../objects/resources.ts";
+import { schemas } from "../objects/schemas.ts";
 
 /** The index of documents, or one of them; null when there is none. */
 export function openApiAnswer(path: string): unknown {

@@ -1,5 +1,5 @@
 // What the fields of an object hold, as data: told to `kubectl explain`, and compared with what a writer hands in.
-import { closest } from "../../src/config/closest.ts";
+import { closest } from "../../../src/config/closest.ts";
 import { isMap, own } from "./object.ts";
 
 type Type = "string" | "integer" | "boolean" | "integer or string" | "map" | "object" | "anything";

@@ -1,13 +1,13 @@
 // Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
 
-import type { Linger, Release } from "./admission-hooks.ts";
-import { decoded, type WriteBody } from "./body.ts";
-import { badRequest, conflict } from "./failure.ts";
+import type { Linger, Release } from "../admission-hooks.ts";
+import { decoded, type WriteBody } from "../http/body.ts";
+import { badRequest, conflict } from "../http/failure.ts";
+import { type ApiRequest, isDryRun } from "../http/request.ts";
+import { type ApiObject, type Draft, isMap } from "../objects/object.ts";
+import { apiVersionOf } from "../objects/resources.ts";
+import type { Store } from "../objects/store.ts";
 import { selectionOf } from "./list.ts";
-import { type ApiObject, type Draft, isMap } from "./object.ts";
-import { type ApiRequest, isDryRun } from "./request.ts";
-import { apiVersionOf } from "./resources.ts";
-import type { Store } from "./store.ts";
 
 type Farewell = { readonly linger: Linger; readonly release: Release };
 

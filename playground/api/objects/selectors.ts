@@ -1,5 +1,5 @@
 // Label and field selectors as the API writes them: `app=web,tier in (a,b),!legacy`, `spec.clusterIP!=None`.
-import { badRequest } from "./failure.ts";
+import { badRequest } from "../http/failure.ts";
 import { type ApiObject, own } from "./object.ts";
 import { fieldValue, type Resource } from "./resources.ts";
 

@@ -1,6 +1,6 @@
 // The `/scale` of a set: the number of replicas alone, as `kubectl scale` reads and writes it.
-import { badRequest } from "./failure.ts";
-import { type ApiObject, type Draft, dig, isMap } from "./object.ts";
+import { badRequest } from "../http/failure.ts";
+import { type ApiObject, type Draft, dig, isMap } from "../objects/object.ts";
 
 export function scaleOf(object: ApiObject) {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;

@@ -1,10 +1,10 @@
 // Answers a list: selectors, resourceVersion rules, and pages that all show the version of the first.
-import { badRequest, Failure, invalid, tooLarge } from "./failure.ts";
-import { isMap, keyOf } from "./object.ts";
-import type { ApiRequest } from "./request.ts";
-import { apiVersionOf } from "./resources.ts";
-import { matcher } from "./selectors.ts";
-import type { Store } from "./store.ts";
+import { badRequest, Failure, invalid, tooLarge } from "../http/failure.ts";
+import type { ApiRequest } from "../http/request.ts";
+import { isMap, keyOf } from "../objects/object.ts";
+import { apiVersionOf } from "../objects/resources.ts";
+import { matcher } from "../objects/selectors.ts";
+import type { Store } from "../objects/store.ts";
 
 export function listObjects(store: Store, request: ApiRequest) {
   const { resource, namespace, query } = request;

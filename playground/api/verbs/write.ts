@@ -1,16 +1,16 @@
 // Answers the verbs that change objects: create, update, patch, delete, deletecollection.
 
-import type { AdmissionHooks, Admit } from "./admission-hooks.ts";
-import { applyPatch, decoded, type WriteBody } from "./body.ts";
-import { badRequest, Failure } from "./failure.ts";
-import { checkInput } from "./input.ts";
-import { type ApiObject, type Draft, isMap } from "./object.ts";
+import type { AdmissionHooks, Admit } from "../admission-hooks.ts";
+import { applyPatch, decoded, type WriteBody } from "../http/body.ts";
+import { badRequest, Failure } from "../http/failure.ts";
+import { checkInput } from "../http/input.ts";
+import { type ApiRequest, isDryRun, isStrict } from "../http/request.ts";
+import { type ApiObject, type Draft, isMap } from "../objects/object.ts";
+import { apiVersionOf } from "../objects/resources.ts";
+import type { Store } from "../objects/store.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { deleted, deletedAll } from "./remove.ts";
-import { type ApiRequest, isDryRun, isStrict } from "./request.ts";
-import { apiVersionOf } from "./resources.ts";
 import { scaled, scaleOf } from "./scale.ts";
-import type { Store } from "./store.ts";
 
 export type Answer = { readonly code: number; readonly body: unknown };
 

@@ -1,9 +1,9 @@
 // The body of a write: its media type, its size, and what it holds, in JSON or in the binary format that kubectl uses in part.
 import type { IncomingMessage } from "node:http";
+import type { Verb } from "../faults.ts";
+import { decodeProtobuf } from "../protobuf/protobuf.ts";
 import { badRequest, Failure } from "./failure.ts";
-import type { Verb } from "./faults.ts";
 import { checkInput } from "./input.ts";
-import { decodeProtobuf } from "./protobuf.ts";
 
 /** `mediaType`: without parameters, in lower case. */
 export type WriteBody = { readonly mediaType: string; readonly bytes: Buffer };

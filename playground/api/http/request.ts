@@ -1,8 +1,8 @@
 // Reads what a request asks for: which resource, namespace, name, verb and options.
 import type { IncomingMessage } from "node:http";
+import type { Verb } from "../faults.ts";
+import { type Resource, resources } from "../objects/resources.ts";
 import { badRequest, Failure, noSuchPath } from "./failure.ts";
-import type { Verb } from "./faults.ts";
-import { type Resource, resources } from "./resources.ts";
 
 export type ApiRequest = {
   readonly verb: Verb;

@@ -1,6 +1,6 @@
 // The objects behind the API and their history: one version counter, a log of changes, and compaction.
 import { isDeepStrictEqual } from "node:util";
-import { alreadyExists, conflict, expired, Failure, invalid, notFound } from "./failure.ts";
+import { alreadyExists, conflict, expired, Failure, invalid, notFound } from "../http/failure.ts";
 import { type ApiObject, type Draft, keyOf, type Metadata } from "./object.ts";
 import { apiVersionOf, type Resource } from "./resources.ts";
 

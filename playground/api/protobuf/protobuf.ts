@@ -1,7 +1,7 @@
 // Reads objects in the binary format of Kubernetes, which parts of kubectl write and never fall back from.
-import { badRequest, Failure } from "./failure.ts";
-import { isMap, own, setOwn } from "./object.ts";
-import { type Field, kinds, type Message } from "./protobuf-kinds.ts";
+import { badRequest, Failure } from "../http/failure.ts";
+import { isMap, own, setOwn } from "../objects/object.ts";
+import { type Field, kinds, type Message } from "./kinds.ts";
 
 const magic = Buffer.from("k8s\0");
 

@@ -1,12 +1,12 @@
 // Answers a watch: past changes, live changes, bookmarks, and the streaming list that starts with all objects.
-import { Failure, invalid, statusOf } from "./failure.ts";
+import { Failure, invalid, statusOf } from "../http/failure.ts";
+import { type ApiRequest, isOn } from "../http/request.ts";
+import type { Wire } from "../http/wire.ts";
+import type { ApiObject } from "../objects/object.ts";
+import { apiVersionOf } from "../objects/resources.ts";
+import type { Matcher } from "../objects/selectors.ts";
+import { type Change, type Store, withVersion } from "../objects/store.ts";
 import { requestedVersion, selectionOf } from "./list.ts";
-import type { ApiObject } from "./object.ts";
-import { type ApiRequest, isOn } from "./request.ts";
-import { apiVersionOf } from "./resources.ts";
-import type { Matcher } from "./selectors.ts";
-import { type Change, type Store, withVersion } from "./store.ts";
-import type { Wire } from "./wire.ts";
 
 export type WatchOptions = {
   readonly bookmarkMs: number;

@@ -1,6 +1,7 @@
 // What `kubectl` asks first: which groups and kinds there are, the version, and whether the server is well.
+
+import { apiVersionOf, type Resource, resources } from "../objects/resources.ts";
 import { openApiAnswer } from "./openapi.ts";
-import { apiVersionOf, type Resource, resources } from "./resources.ts";
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
