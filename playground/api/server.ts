@@ -24,8 +24,6 @@ import { writeObject } from "./verbs/write.ts";
 
 export type ApiServerOptions = {
   readonly host?: string;
-  /** Names and addresses that a request may name as its host, besides this one and loopback. */
-  readonly hosts?: readonly string[];
   /** 0: any free port; a restart keeps it. */
   readonly port?: number;
   /** PEM text; without it the server speaks plain HTTP. */
@@ -245,12 +243,12 @@ export class ApiServer {
 }
 
 /** Without a token and an authority for clients, every client is known. */
-function guardOf({ host = "127.0.0.1", hosts = [], token, tls }: ApiServerOptions): Guard {
+function guardOf({ host = "127.0.0.1", token, tls }: ApiServerOptions): Guard {
   const isCertified = ({ socket }: IncomingMessage) =>
     tls?.clientCA !== undefined && (socket as Socket & { authorized?: boolean }).authorized === true;
   const isOpen = token === undefined && tls?.clientCA === undefined;
   return {
-    hosts: new Set([host, "127.0.0.1", "localhost", "::1", ...hosts]),
+    hosts: new Set([host, "127.0.0.1", "localhost", "::1"]),
     isKnown: (message) =>
       isOpen || isCertified(message) || (token !== undefined && hasToken(message, token())),
   };

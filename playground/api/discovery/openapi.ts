@@ -73,7 +73,7 @@ function objectPath(resource: Resource): string {
 function operation({ group, version, kind }: Resource) {
   const parameter = (name: string) => ({ name, in: "query", schema: { type: "string" } });
   return {
-    parameters: ["dryRun", "fieldManager", "fieldValidation"].map(parameter),
+    parameters: ["dryRun", "fieldValidation"].map(parameter),
     responses: {},
     "x-kubernetes-group-version-kind": { group, version, kind },
   };

@@ -85,8 +85,7 @@ const deploymentSpec: Message = {
 
 const deleteOptions: Message = {
   1: ["gracePeriodSeconds", "number"],
-  2: ["preconditions", { 1: ["uid", "text"], 2: ["resourceVersion", "text"] }],
-  4: ["propagationPolicy", "text"],
+  2: ["preconditions", { 1: ["uid", "text"] }],
   5: ["dryRun", "text", "list"],
 };
 

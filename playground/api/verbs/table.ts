@@ -36,14 +36,9 @@ export function asTable(request: ApiRequest, body: object, now: number) {
 
 /** What comes along with a row, for `kubectl get --sort-by` and the like. */
 function shownObject({ resource, query }: ApiRequest, object: ApiObject): unknown {
-  switch (query.get("includeObject") ?? "") {
-    case "None":
-      return undefined;
-    case "Object":
-      return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
-    default:
-      return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };
-  }
+  return query.get("includeObject") === "Object"
+    ? { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }
+    : { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: object.metadata };
 }
 
 type Column = {
