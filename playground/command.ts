@@ -16,7 +16,7 @@ import { type Manifest, parseManifests } from "./cluster/example.ts";
 import { runCommand } from "./commands.ts";
 import { CommandError, Playground } from "./playground.ts";
 import { TerminalView } from "./terminal.ts";
-import { makeTour } from "./tour.ts";
+import { runTour } from "./tour.ts";
 
 type Options = Awaited<ReturnType<typeof optionsOf>>;
 
@@ -39,15 +39,15 @@ async function play(
   world: CommandWorld,
   signal: AbortSignal,
 ): Promise<number> {
-  const mistake = mistakeIn(given);
-  if (mistake !== null) throw new UsageError(mistake);
+  const usageError = usageErrorIn(given);
+  if (usageError !== null) throw new UsageError(usageError);
   const options = await optionsOf(given);
   const script = given.script === undefined ? null : await textOf(given.script);
   const live = !once && script === null && process.stdin.isTTY === true && process.stdout.isTTY === true;
   try {
     return await (live
       ? onTerminal(options, signal)
-      : asLines(options, world, { once, script, json: outputOf(given) === "json" }, signal));
+      : asPlainLines(options, world, { once, script, json: outputOf(given) === "json" }, signal));
   } catch (error) {
     if (error instanceof Failure)
       throw new UsageError(`${given.manifests ?? "the example"}: ${error.message}`);
@@ -60,7 +60,7 @@ function modeOf({ mode = "nftables" }: OwnFlags): ModeName {
   return knownMode("mode", mode);
 }
 
-function mistakeIn(given: OwnFlags): string | null {
+function usageErrorIn(given: OwnFlags): string | null {
   outputOf(given);
   modeOf(given);
   if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
@@ -101,24 +101,24 @@ async function onTerminal(options: Options, signal: AbortSignal): Promise<number
   process.stdout.write("starting…\n");
   const colour = process.env.NO_COLOR === undefined || process.env.NO_COLOR === "";
   const view = new TerminalView({ input: process.stdin, output: process.stdout, colour });
-  const ground = await Playground.start({
+  const playground = await Playground.start({
     ...options,
-    synced: (news) => view.synced(news),
-    said: (line) => view.say(line),
+    onSync: (report) => view.synced(report),
+    onMessage: (line) => view.print(line),
   });
   try {
-    await view.run(ground, signal);
+    await view.run(playground, signal);
     return 0;
   } finally {
     process.stdout.write("removing everything…\n");
-    await ground.close();
+    await playground.close();
     process.stdout.write("Everything is removed.\n");
   }
 }
 
 type Plain = { readonly once: boolean; readonly script: string | null; readonly json: boolean };
 
-async function asLines(
+async function asPlainLines(
   options: Options,
   world: CommandWorld,
   { once, script, json }: Plain,
@@ -127,20 +127,20 @@ async function asLines(
   const print = (line: string) => world.stdout(json ? jsonLine(line) : `${line}\n`);
   const started = Date.now();
   print("Starting a playground: two nodes, their pods and the outside, in network namespaces of their own.");
-  const ground = await Playground.start({ ...options, said: print });
+  const playground = await Playground.start({ ...options, onMessage: print });
   try {
     print(
       `Ready after ${((Date.now() - started) / 1000).toFixed(1)} s: ${options.mode} mode on node-a and node-b.`,
     );
-    print(`kubectl --kubeconfig=${ground.kubeconfig} get services,pods,nodes`);
-    if (script !== null) return await runScript(ground, script, print, signal);
-    await makeTour(ground, print, signal);
+    print(`kubectl --kubeconfig=${playground.kubeconfig} get services,pods,nodes`);
+    if (script !== null) return await runScript(playground, script, print, signal);
+    await runTour(playground, print, signal);
     if (once || signal.aborted) return 0;
     print("\nServing until stopped; kubectl, turnout explain and turnout status can talk to it.");
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     return 0;
   } finally {
-    await ground.close();
+    await playground.close();
     print("Everything is removed.");
   }
 }
@@ -156,9 +156,9 @@ function jsonLine(line: string): string {
   return `${JSON.stringify({ [kind]: text })}\n`;
 }
 
-/** Goes on behind a mistake, and ends with 1 then. */
+/** Goes on behind a usageError, and ends with 1 then. */
 async function runScript(
-  ground: Playground,
+  playground: Playground,
   script: string,
   print: (line: string) => void,
   signal: AbortSignal,
@@ -169,7 +169,7 @@ async function runScript(
     if (line === "quit") break;
     print(`> ${line}`);
     try {
-      await runCommand(ground, line, (answer) => print(`  ${answer}`));
+      await runCommand(playground, line, (answer) => print(`  ${answer}`));
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       print(`  ${error.message}`);

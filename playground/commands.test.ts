@@ -26,15 +26,15 @@ it("help tells more of one command, and how packets are named", async () => {
   expect(lines.join("\n")).toMatch(/^FROM: .*\nTO: +svc/m);
 });
 
-it("answers are told one by one, as they come", async () => {
-  const told: string[] = [];
-  const heard: number[] = [];
+it("answers are printed one by one, as they come", async () => {
+  const printed: string[] = [];
+  const counts: number[] = [];
   const send = async (from: string, to: string) => {
-    heard.push(told.length);
-    return { from, to, fate: { kind: "rejected", node: "node-a", ms: 1 } };
+    counts.push(printed.length);
+    return { from, to, result: { kind: "rejected", node: "node-a", ms: 1 } };
   };
-  const lines = await runLine({ send } as unknown as Playground, "send a b 3", (line) => told.push(line));
-  expect(heard).toEqual([0, 1, 2]);
-  expect(told).toEqual(Array(3).fill("a → b: rejected by the proxy of node-a; 1 ms"));
-  expect(lines).toEqual(told);
+  const lines = await runLine({ send } as unknown as Playground, "send a b 3", (line) => printed.push(line));
+  expect(counts).toEqual([0, 1, 2]);
+  expect(printed).toEqual(Array(3).fill("a → b: rejected by the proxy of node-a; 1 ms"));
+  expect(lines).toEqual(printed);
 });

@@ -4,7 +4,7 @@ import { closest } from "../src/config/closest.ts";
 import type { SendResult } from "./net/send.ts";
 import { CommandError, type Playground, type Sent } from "./playground.ts";
 
-type Tell = (line: string) => void;
+type Print = (line: string) => void;
 
 /** How packets are named, for `send` and `explain`. */
 const packets = [
@@ -16,32 +16,32 @@ type Command = {
   readonly usage: string;
   readonly summary: string;
   /** How many words may follow it, if not one. */
-  readonly most?: number;
+  readonly maxArgs?: number;
   /** What else `help` tells of it. */
-  readonly more?: readonly string[];
-  /** What comes of it; lines that come one by one are told at once. */
-  readonly run: (playground: Playground, args: readonly string[], tell: Tell) => Promise<readonly string[]>;
+  readonly details?: readonly string[];
+  /** What comes of it; lines that come one by one are lines at once. */
+  readonly run: (playground: Playground, args: readonly string[], print: Print) => Promise<readonly string[]>;
 };
 
 export const commands: Readonly<Record<string, Command>> = {
   send: {
     usage: "send FROM TO [TIMES]",
     summary: "requests from a pod, a node or outside; Enter: samples",
-    most: 3,
-    more: [...packets, "for example: send web-1 svc/shop/cart:80 5"],
-    run: async (playground, [from, to, times], tell) => {
+    maxArgs: 3,
+    details: [...packets, "for example: send web-1 svc/shop/cart:80 5"],
+    run: async (playground, [from, to, times], print) => {
       if (from === undefined || to === undefined)
         throw new CommandError("say from where to where, for example: send web-1 svc/shop/cart:80");
       const count = wholeNumber(times ?? "1", 1, 100, "send web-1 svc/shop/cart:80 5");
-      for (let i = 0; i < count; i++) tell(sentText(await playground.send(from, to)));
+      for (let i = 0; i < count; i++) print(sentText(await playground.send(from, to)));
       return [];
     },
   },
   explain: {
     usage: "explain FROM TO",
     summary: "why such a packet goes where it goes",
-    most: 2,
-    more: [...packets, "for example: explain outside nodeport:30080"],
+    maxArgs: 2,
+    details: [...packets, "for example: explain outside nodeport:30080"],
     run: async (playground, [from, to]) => {
       if (from === undefined || to === undefined)
         throw new CommandError("say which packet, for example: explain outside nodeport:30080");
@@ -51,8 +51,8 @@ export const commands: Readonly<Record<string, Command>> = {
   scale: {
     usage: "scale SET N",
     summary: "a Deployment gets so many pods",
-    most: 2,
-    run: changing((playground, [name, replicas = ""]) => {
+    maxArgs: 2,
+    run: change((playground, [name, replicas = ""]) => {
       const count = wholeNumber(replicas, 0, 50, "scale web 5");
       playground.scale(named(name, "scale web 5"), count);
       return `${name} now has ${count} ${count === 1 ? "pod" : "pods"}`;
@@ -61,8 +61,8 @@ export const commands: Readonly<Record<string, Command>> = {
   stop: {
     usage: "stop POD [SECONDS]",
     summary: "ends in its own time (5 s), and serves on until then",
-    most: 2,
-    run: changing((playground, [name, seconds]) => {
+    maxArgs: 2,
+    run: change((playground, [name, seconds]) => {
       const grace = seconds === undefined ? undefined : wholeNumber(seconds, 0, 600, "stop web-1 10");
       playground.stop(named(name, "stop web-1"), grace);
       return `${name} is ending`;
@@ -71,7 +71,7 @@ export const commands: Readonly<Record<string, Command>> = {
   kill: {
     usage: "kill POD",
     summary: "ends at once, as in a crash; its set starts another",
-    run: changing((playground, [name]) => {
+    run: change((playground, [name]) => {
       playground.kill(named(name, "kill web-1"));
       return `${name} is gone`;
     }),
@@ -79,7 +79,7 @@ export const commands: Readonly<Record<string, Command>> = {
   unready: {
     usage: "unready POD",
     summary: "keeps running, gets no traffic; ready undoes it",
-    run: changing((playground, [name]) => {
+    run: change((playground, [name]) => {
       playground.setReady(named(name, "unready web-1"), false);
       return `${name} is not ready`;
     }),
@@ -87,7 +87,7 @@ export const commands: Readonly<Record<string, Command>> = {
   ready: {
     usage: "ready POD",
     summary: "takes traffic again",
-    run: changing((playground, [name]) => {
+    run: change((playground, [name]) => {
       playground.setReady(named(name, "ready web-1"), true);
       return `${name} is ready`;
     }),
@@ -95,7 +95,7 @@ export const commands: Readonly<Record<string, Command>> = {
   drain: {
     usage: "drain NODE",
     summary: "its pods end, others start elsewhere; uncordon undoes it",
-    run: changing((playground, [name]) => {
+    run: change((playground, [name]) => {
       playground.drain(named(name, "drain node-a"));
       return `${name} is drained`;
     }),
@@ -103,7 +103,7 @@ export const commands: Readonly<Record<string, Command>> = {
   uncordon: {
     usage: "uncordon NODE",
     summary: "takes pods again",
-    run: changing((playground, [name]) => {
+    run: change((playground, [name]) => {
       playground.uncordon(named(name, "uncordon node-a"));
       return `${name} takes pods again`;
     }),
@@ -111,7 +111,7 @@ export const commands: Readonly<Record<string, Command>> = {
   flush: {
     usage: "flush NODE",
     summary: "all rules there go, and see them repaired",
-    run: changing((playground, [name]) => {
+    run: change((playground, [name]) => {
       playground.flush(named(name, "flush node-a"));
       return `all rules of ${name} were flushed, as another program might do`;
     }),
@@ -133,22 +133,22 @@ export const commands: Readonly<Record<string, Command>> = {
   quit: {
     usage: "quit",
     summary: "leaves, and removes everything; Ctrl-C too",
-    most: 0,
+    maxArgs: 0,
     run: async () => [],
   },
 };
 
-/** Runs one line. Mistakes come back as text. `tell` hears every line as it comes. */
+/** Runs one line. Mistakes come back as text. `print` hears every line as it comes. */
 export async function runLine(
   playground: Playground,
   line: string,
-  tell: Tell = () => {},
+  print: Print = () => {},
 ): Promise<readonly string[]> {
   try {
-    return await runCommand(playground, line, tell);
+    return await runCommand(playground, line, print);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    tell(error.message);
+    print(error.message);
     return [error.message];
   }
 }
@@ -157,19 +157,19 @@ export async function runLine(
 export async function runCommand(
   playground: Playground,
   line: string,
-  tell: Tell = () => {},
+  print: Print = () => {},
 ): Promise<readonly string[]> {
   const [name = "", ...args] = line.trim().split(/\s+/);
-  const { usage, most = 1, run } = commandOf(name);
-  if (args.length > most)
-    throw new CommandError(`cannot use ${JSON.stringify(args[most])}; the command is: ${usage}`);
-  const told: string[] = [];
-  const hear = (each: string) => {
-    told.push(each);
-    tell(each);
+  const { usage, maxArgs = 1, run } = commandOf(name);
+  if (args.length > maxArgs)
+    throw new CommandError(`cannot use ${JSON.stringify(args[maxArgs])}; the command is: ${usage}`);
+  const lines: string[] = [];
+  const collect = (each: string) => {
+    lines.push(each);
+    print(each);
   };
-  for (const each of await run(playground, args, hear)) hear(each);
-  return told;
+  for (const each of await run(playground, args, collect)) collect(each);
+  return lines;
 }
 
 function commandOf(name: string): Command {
@@ -191,26 +191,26 @@ function helpLine({ usage, summary }: Command): string {
 
 function helpOf(name: string): string[] {
   const command = commandOf(name);
-  return [helpLine(command), ...(command.more ?? [])];
+  return [helpLine(command), ...(command.details ?? [])];
 }
 
 /** `web-1 → svc/shop/cart:80: answered by cart-1 on node-a (10.0.1.4:8080), which saw 10.0.1.1; 1.2 ms`. */
-export function sentText({ from, to, fate }: Sent): string {
-  return `${from} → ${to}: ${fateText(fate)}; ${fate.ms} ms`;
+export function sentText({ from, to, result }: Sent): string {
+  return `${from} → ${to}: ${resultText(result)}; ${result.ms} ms`;
 }
 
-function fateText(fate: SendResult): string {
-  switch (fate.kind) {
+function resultText(result: SendResult): string {
+  switch (result.kind) {
     case "answered": {
-      const { pod, node, endpoint, saw } = fate.by;
+      const { pod, node, endpoint, saw } = result.by;
       return pod === ""
         ? `answered by ${endpoint}`
         : `answered by ${pod} on ${node} (${endpoint}), which saw ${saw}`;
     }
     case "rejected":
-      return `rejected by the proxy of ${fate.node}`;
+      return `rejected by the proxy of ${result.node}`;
     case "refused":
-      return fate.by === null ? "refused" : `refused by ${fate.by}: nothing listens there`;
+      return result.by === null ? "refused" : `refused by ${result.by}: nothing listens there`;
     case "closed":
       return "taken and closed without an answer";
     case "silence":
@@ -232,9 +232,9 @@ function wholeNumber(text: string, least: number, most: number, example: string)
 }
 
 /** A change, which is printed before the proxies report what they did about it; then they have caught up with it. */
-function changing(change: (playground: Playground, args: readonly string[]) => string): Command["run"] {
-  return async (playground, args, tell) => {
-    tell(change(playground, args));
+function change(apply: (playground: Playground, args: readonly string[]) => string): Command["run"] {
+  return async (playground, args, print) => {
+    print(apply(playground, args));
     await playground.settled();
     return [];
   };

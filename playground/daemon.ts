@@ -8,7 +8,7 @@ import { environmentOf } from "../src/model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
 
 /** One Sync, as the daemon's log tells it. */
-export type SyncNews = {
+export type SyncReport = {
   readonly node: string;
   readonly family: string;
   readonly trigger: string;
@@ -28,10 +28,10 @@ export type DaemonOptions = {
   /** A socket that listens inside the node, where its kubeconfig says. */
   readonly listening: number;
   /** Connections to the API server from inside the node. */
-  readonly connected: (connection: Socket) => void;
-  readonly synced: (news: SyncNews) => void;
+  readonly onConnection: (connection: Socket) => void;
+  readonly onSync: (report: SyncReport) => void;
   /** The daemon ended although nobody asked it to, and is started again; its last words, if it had some. */
-  readonly died: (words: string) => void;
+  readonly onExit: (words: string) => void;
 };
 
 /** As a cluster would, only sooner. */
@@ -39,9 +39,9 @@ const restartMs = 1_000;
 
 export class NodeDaemon {
   readonly #options: DaemonOptions;
-  readonly #door: Server;
+  readonly #apiListener: Server;
   #child: ChildProcess;
-  #again: NodeJS.Timeout | undefined;
+  #restartTimer: NodeJS.Timeout | undefined;
   #stopping = false;
   #isReady = false;
   #firstSync: () => void = () => {};
@@ -55,8 +55,8 @@ export class NodeDaemon {
       this.#failed = reject;
     });
     this.#ready.catch(() => {});
-    this.#door = createServer(options.connected);
-    this.#door.listen({ fd: options.listening });
+    this.#apiListener = createServer(options.onConnection);
+    this.#apiListener.listen({ fd: options.listening });
     this.#child = this.#start();
   }
 
@@ -67,15 +67,15 @@ export class NodeDaemon {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    clearTimeout(this.#again);
+    clearTimeout(this.#restartTimer);
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       this.#child.kill("SIGTERM");
-      const impatient = setTimeout(() => this.#child.kill("SIGKILL"), 2_000);
+      const killTimer = setTimeout(() => this.#child.kill("SIGKILL"), 2_000);
       await ended;
-      clearTimeout(impatient);
+      clearTimeout(killTimer);
     }
-    this.#door.close();
+    this.#apiListener.close();
   }
 
   #start(): ChildProcess {
@@ -113,25 +113,25 @@ export class NodeDaemon {
         const lines = (rest + text).split("\n");
         rest = lines.pop() ?? "";
         for (const line of lines) {
-          if (!this.#hear(line)) last = complaintIn(line) ?? last;
+          if (!this.#reportSync(line)) last = errorIn(line) ?? last;
         }
       });
     }
     child.once("exit", () => {
       this.#failed(new CannotStart(`${mode} mode does not work here: ${last}`));
       if (!this.#isReady || this.#stopping) return;
-      this.#options.died(last);
-      this.#again = setTimeout(() => {
+      this.#options.onExit(last);
+      this.#restartTimer = setTimeout(() => {
         this.#child = this.#start();
       }, restartMs);
     });
     return child;
   }
 
-  #hear(line: string): boolean {
-    const news = syncIn(line, this.#options.node);
-    if (news === null) return false;
-    this.#options.synced(news);
+  #reportSync(line: string): boolean {
+    const report = syncIn(line, this.#options.node);
+    if (report === null) return false;
+    this.#options.onSync(report);
     this.#isReady = true;
     this.#firstSync();
     return true;
@@ -139,7 +139,7 @@ export class NodeDaemon {
 }
 
 /** The Sync that a log line reports; null: it reports something else. */
-export function syncIn(line: string, node: string): SyncNews | null {
+export function syncIn(line: string, node: string): SyncReport | null {
   const entry = parsed(line);
   if (entry?.msg !== "Synced") return null;
   const number = (value: unknown) => (typeof value === "number" ? value : 0);
@@ -155,7 +155,7 @@ export function syncIn(line: string, node: string): SyncNews | null {
 }
 
 /** What an entry complains about; null when it does not. Lines that are no entries are complaints themselves. */
-function complaintIn(line: string): string | null {
+function errorIn(line: string): string | null {
   const entry = parsed(line);
   if (entry === null) return line;
   return typeof entry.err === "string" ? entry.err : null;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryNetwork } from "../test/support/memory-network.ts";
 import { resources } from "./api/objects/resources.ts";
 import { ApiServer } from "./api/server.ts";
-import { admission, mayGo } from "./cluster/admission.ts";
+import { admission, checkDelete } from "./cluster/admission.ts";
 import { Controller } from "./cluster/controller.ts";
 import { exampleManifests, parseManifests } from "./cluster/example.ts";
 import { foundation } from "./cluster/foundation.ts";
@@ -246,7 +246,9 @@ describe("security/1: fuzzed requests", () => {
       services: () => server.list("Service"),
       hasNamespace: (name) => server.list("Namespace").some(({ metadata }) => metadata.name === name),
     });
-    server = new ApiServer({ customs: { admit, linger: gracefulDeletion(Date.now), release: mayGo } });
+    server = new ApiServer({
+      hooks: { admit, terminate: gracefulDeletion(Date.now), checkDelete: checkDelete },
+    });
     await server.listen();
     const machine = { kernel: "6", architecture: "x64", cpus: 1, memoryBytes: 1 };
     for (const object of [...foundation(new Date(0), machine), ...parseManifests(exampleManifests)])

@@ -10,7 +10,7 @@ import type { Snapshot } from "../src/model/snapshot.ts";
 import { modes } from "../src/modes/index.ts";
 import { ask } from "../src/observe/status/client.ts";
 
-export async function isInPlace(
+export async function isSynced(
   node: string,
   mode: ModeName,
   snapshot: Snapshot,

@@ -28,15 +28,15 @@ import {
 import type { AdmissionHooks, Admit } from "./api/admission-hooks.ts";
 import { type ApiObject, dig, isMap, scalar } from "./api/objects/object.ts";
 import { ApiServer } from "./api/server.ts";
-import { admission, mayGo } from "./cluster/admission.ts";
+import { admission, checkDelete } from "./cluster/admission.ts";
 import { Controller, labelOf } from "./cluster/controller.ts";
 import { exampleManifests, type Manifest, parseManifests } from "./cluster/example.ts";
 import { foundation, type Machine } from "./cluster/foundation.ts";
 import { gracefulDeletion } from "./cluster/graceful-deletion.ts";
-import { NodeDaemon, type SyncNews } from "./daemon.ts";
-import { isInPlace } from "./in-place.ts";
+import { NodeDaemon, type SyncReport } from "./daemon.ts";
+import { isSynced } from "./in-place.ts";
 import { nodePlaces, outsideAddresses } from "./net/layout.ts";
-import { runScriptIn, startGuardian, sweep } from "./net/namespaces.ts";
+import { removeStale, runScriptIn, startCleanupProcess } from "./net/namespaces.ts";
 import { Network } from "./net/network.ts";
 import { type SendResult, send } from "./net/send.ts";
 import { refuserOf, trackFlows } from "./net/tracked.ts";
@@ -47,12 +47,12 @@ export type PlaygroundOptions = {
   readonly port: number;
   readonly program: readonly string[];
   readonly manifests?: readonly Manifest[];
-  readonly synced?: (news: SyncNews) => void;
-  readonly said?: (line: string) => void;
+  readonly onSync?: (report: SyncReport) => void;
+  readonly onMessage?: (line: string) => void;
 };
 
 /** One request that was sent. */
-export type Sent = { readonly from: string; readonly to: string; readonly fate: SendResult };
+export type Sent = { readonly from: string; readonly to: string; readonly result: SendResult };
 
 /** A command that cannot be carried out, for a reason the user can mend. */
 export class CommandError extends Error {}
@@ -86,9 +86,9 @@ export class Playground {
 
   /** Whatever fails, nothing is left behind. */
   static async start(options: PlaygroundOptions): Promise<Playground> {
-    sweep();
+    removeStale();
     // Before anything is made that somebody would have to remove.
-    startGuardian();
+    startCleanupProcess();
     makeStateFolder();
     const network = await Network.open();
     const access = makeAccess(Date.now());
@@ -138,7 +138,7 @@ export class Playground {
 
   /** Sends one request and waits for what becomes of it. */
   async send(from: string, to: string): Promise<Sent> {
-    const place = this.#placeOf(from, to);
+    const place = this.#locate(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
     if (packet.to.protocol !== "tcp" && packet.to.protocol !== "udp")
@@ -147,22 +147,22 @@ export class Playground {
     const destination = { address: packet.to.address, port: packet.to.port, protocol: packet.to.protocol };
     const tracking = await trackFlows(destination);
     try {
-      const fate = await send(this.#network.inside(place.label), destination, source);
-      if (fate.kind !== "refused") return { from, to, fate };
+      const result = await send(this.#network.inside(place.label), destination, source);
+      if (result.kind !== "refused") return { from, to, result };
       const refuser = refuserOf(destination, place.node, await tracking.flows());
-      if (refuser.kind === "listener") return { from, to, fate: { ...fate, by: refuser.endpoint } };
+      if (refuser.kind === "listener") return { from, to, result: { ...result, by: refuser.endpoint } };
       // A kernel that does not report connections looks the same: the rules must agree.
       const { outcome } = decideBy[this.mode](routes[family], packet);
       const isKnown = refuser.node !== place.node || outcome.kind === "reject";
-      return { from, to, fate: isKnown ? { kind: "rejected", node: refuser.node, ms: fate.ms } : fate };
+      return { from, to, result: isKnown ? { kind: "rejected", node: refuser.node, ms: result.ms } : result };
     } finally {
       tracking.stop();
     }
   }
 
-  /** Why a packet meets the fate it meets, as the node it starts on (or arrives at) sees it. */
+  /** Why a packet meets the result it meets, as the node it starts on (or arrives at) sees it. */
   async explain(from: string, to: string): Promise<string> {
-    const place = this.#placeOf(from, to);
+    const place = this.#locate(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
     return printTrace(traceOf(decideBy[this.mode](routes[family], packet), routes[family], packet));
@@ -180,12 +180,12 @@ export class Playground {
 
   /** At once, as a crash; the set it belongs to, if any, starts another. */
   kill(name: string): void {
-    this.api.end(this.#find("Pod", name), 0);
+    this.api.deleteGracefully(this.#find("Pod", name), 0);
   }
 
   /** In its own time: it serves on for its grace period. */
   stop(name: string, graceSeconds?: number): void {
-    this.api.end(this.#find("Pod", name), graceSeconds);
+    this.api.deleteGracefully(this.#find("Pod", name), graceSeconds);
   }
 
   /** A Pod that is not ready keeps running but gets no traffic. */
@@ -201,7 +201,8 @@ export class Playground {
   /** No new Pods, and those it has move away. */
   drain(name: string): void {
     this.#cordon(name, true);
-    for (const pod of this.api.list("Pod")) if (dig(pod, "spec.nodeName") === name) this.api.end(pod);
+    for (const pod of this.api.list("Pod"))
+      if (dig(pod, "spec.nodeName") === name) this.api.deleteGracefully(pod);
   }
 
   uncordon(name: string): void {
@@ -219,12 +220,12 @@ export class Playground {
   }
 
   /** Resolves when the kernel of every node holds what the cluster asks for now; false when that takes too long. */
-  async settled(patienceMs = 15_000): Promise<boolean> {
-    const deadline = Date.now() + patienceMs;
+  async settled(timeoutMs = 15_000): Promise<boolean> {
+    const deadline = Date.now() + timeoutMs;
     this.#controller.settle();
     for (const { name } of nodePlaces) {
       const socket = this.statusSocketOf(name);
-      while (!(await isInPlace(name, this.mode, await this.snapshot(name), socket))) {
+      while (!(await isSynced(name, this.mode, await this.snapshot(name), socket))) {
         if (Date.now() > deadline) return false;
         await sleep(50);
       }
@@ -240,14 +241,16 @@ export class Playground {
       statusSocket: this.statusSocketOf(node),
       kubeconfig: nodeKubeconfigPath(),
       listening: this.#network.listenOnLoopback(node, nodeApiPort),
-      connected: (connection) => this.api.adopt(connection),
-      synced: (news) => options.synced?.(news),
-      died: (words) =>
-        options.said?.(`the proxy of ${node} ended${words === "" ? "" : `: ${words}`}; it is started again`),
+      onConnection: (connection) => this.api.adopt(connection),
+      onSync: (report) => options.onSync?.(report),
+      onExit: (words) =>
+        options.onMessage?.(
+          `the proxy of ${node} ended${words === "" ? "" : `: ${words}`}; it is started again`,
+        ),
     });
   }
 
-  #question(snapshot: Snapshot, { node, sender }: PlaceOf, to: string) {
+  #question(snapshot: Snapshot, { node, sender }: Location, to: string) {
     const routes = nodeRoutes(snapshot, node, defaultConfig(this.mode));
     const parsed = parseTo(to);
     if (!parsed.ok) throw new CommandError(parsed.reason);
@@ -257,7 +260,7 @@ export class Playground {
   }
 
   /** Where somebody stands, and which node sees the packet first. */
-  #placeOf(text: string, towards: string): PlaceOf {
+  #locate(text: string, towards: string): Location {
     const parsed = parseFrom(text);
     if (!parsed.ok) throw new CommandError(parsed.reason);
     const from = parsed.value;
@@ -309,7 +312,7 @@ const flushScript = `nft flush ruleset
     [ -z "$tables" ] || printf '*%s\\nCOMMIT\\n' $tables | ip\${six}tables-legacy-restore
   done`;
 
-type PlaceOf = { readonly label: string; readonly node: string; readonly sender: Sender };
+type Location = { readonly label: string; readonly node: string; readonly sender: Sender };
 
 /** The node that has the address somebody calls: it sees the packet first. */
 function nodeAt(towards: string): string | null {
@@ -327,12 +330,12 @@ function addressesOf(pod: ApiObject): string[] {
 /** The port that was asked for, or any. */
 async function listen(port: number, { identity, token }: Access): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
-    const customs: AdmissionHooks = {
+    const hooks: AdmissionHooks = {
       admit: (...asked) => admissionTo(api)(...asked),
-      linger: gracefulDeletion(Date.now),
-      release: mayGo,
+      terminate: gracefulDeletion(Date.now),
+      checkDelete: checkDelete,
     };
-    const api = new ApiServer({ port: wanted, customs, tls: identity, token: () => token });
+    const api = new ApiServer({ port: wanted, hooks, tls: identity, token: () => token });
     try {
       await api.listen();
       return api;

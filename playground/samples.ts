@@ -1,16 +1,16 @@
 // What Enter alone sends: a request to some of the Services there are, from somebody who is there. Pure.
 import { type ApiObject, dig, hasLabels, isMap, scalar } from "./api/objects/object.ts";
-import { isEnding } from "./cluster/graceful-deletion.ts";
+import { isTerminating } from "./cluster/graceful-deletion.ts";
 
 const most = 6;
 
 /** Commands for the prompt; a Service with a node port is called from outside. */
 export function samplesOf(services: readonly ApiObject[], pods: readonly ApiObject[]): string[] {
-  const living = pods.filter((pod) => !isEnding(pod));
+  const running = pods.filter((pod) => !isTerminating(pod));
   return services
     .flatMap((service) => {
       const port = firstPort(service);
-      const sample = port === undefined ? null : sampleOf(service, port, living);
+      const sample = port === undefined ? null : sampleOf(service, port, running);
       return sample === null ? [] : [sample];
     })
     .slice(0, most);

@@ -4,7 +4,7 @@ import type { ReadStream, WriteStream } from "node:tty";
 import { modes } from "../src/modes/index.ts";
 import { runLine } from "./commands.ts";
 import { choicesOf, choicesText, completed } from "./complete.ts";
-import type { SyncNews } from "./daemon.ts";
+import type { SyncReport } from "./daemon.ts";
 import { emptyLine, keysIn, type Line, lineOf, pressed, textOf } from "./line.ts";
 import type { Playground } from "./playground.ts";
 import { samplesOf } from "./samples.ts";
@@ -21,35 +21,35 @@ const esc = "\u001b";
 
 export class TerminalView {
   readonly #terminal: Terminal;
-  readonly #syncs = new Map<string, { news: SyncNews; count: number; at: number }>();
+  readonly #syncs = new Map<string, { report: SyncReport; count: number; at: number }>();
   readonly #output: string[] = [
     "Welcome. Pods, nodes and the outside are namespaces; the packets are real.",
     "help lists the commands, Tab completes them and the names of what is there.",
   ];
   #line: Line = emptyLine;
   /** Lines that were entered, oldest first, and which of them is shown again. */
-  readonly #entered: string[] = [];
-  #recalled = 0;
+  readonly #history: string[] = [];
+  #historyIndex = 0;
   /** Lines that wait until those before them are done. */
-  #waiting: string[] = [];
+  #queue: string[] = [];
   #busy = false;
-  #back = 0;
+  #scrolledLines = 0;
   #drawn = "";
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
   }
 
-  synced(news: SyncNews): void {
-    const count = (this.#syncs.get(news.node)?.count ?? 0) + 1;
-    this.#syncs.set(news.node, { news, count, at: Date.now() });
-    if (news.trigger === "drift")
-      this.say(
-        `${news.node}: ${familyName(news)} rules that another program changed were repaired in ${news.ms} ms`,
+  synced(report: SyncReport): void {
+    const count = (this.#syncs.get(report.node)?.count ?? 0) + 1;
+    this.#syncs.set(report.node, { report, count, at: Date.now() });
+    if (report.trigger === "drift")
+      this.print(
+        `${report.node}: ${familyName(report)} rules that another program changed were repaired in ${report.ms} ms`,
       );
   }
 
-  say(line: string): void {
+  print(line: string): void {
     this.#output.push(line);
     if (this.#output.length > 1000) this.#output.shift();
   }
@@ -91,13 +91,13 @@ export class TerminalView {
     if (key === "\r" || key === "\n") {
       const line = textOf(this.#line).trim();
       this.#line = emptyLine;
-      if (line !== "") this.#entered.push(line);
-      this.#recalled = this.#entered.length;
+      if (line !== "") this.#history.push(line);
+      this.#historyIndex = this.#history.length;
       if (line === "quit" || line === "exit" || line === "q") return true;
-      this.#back = 0;
+      this.#scrolledLines = 0;
       const { api } = playground;
-      this.#waiting.push(...(line === "" ? samplesOf(api.list("Service"), api.list("Pod")) : [line]));
-      if (!this.#busy) void this.#work(playground);
+      this.#queue.push(...(line === "" ? samplesOf(api.list("Service"), api.list("Pod")) : [line]));
+      if (!this.#busy) void this.#runQueue(playground);
     } else if (key === "\t") this.#complete(playground);
     else if (key === `${esc}[A` || key === `${esc}OA`) this.#recall(-1);
     else if (key === `${esc}[B` || key === `${esc}OB`) this.#recall(1);
@@ -114,24 +114,24 @@ export class TerminalView {
       before,
       choicesOf((kind) => api.list(kind)),
     );
-    if (line === before && choices.length > 0) this.say(choicesText(choices));
+    if (line === before && choices.length > 0) this.print(choicesText(choices));
     this.#line = { before: line, after };
   }
 
   #recall(step: -1 | 1): void {
-    this.#recalled = Math.max(0, Math.min(this.#entered.length, this.#recalled + step));
-    this.#line = lineOf(this.#entered[this.#recalled] ?? "");
+    this.#historyIndex = Math.max(0, Math.min(this.#history.length, this.#historyIndex + step));
+    this.#line = lineOf(this.#history[this.#historyIndex] ?? "");
   }
 
   #scroll(lines: number): void {
-    this.#back = Math.max(0, Math.min(this.#output.length - 1, this.#back + lines));
+    this.#scrolledLines = Math.max(0, Math.min(this.#output.length - 1, this.#scrolledLines + lines));
   }
 
-  async #work(playground: Playground): Promise<void> {
+  async #runQueue(playground: Playground): Promise<void> {
     this.#busy = true;
-    for (let line = this.#waiting.shift(); line !== undefined; line = this.#waiting.shift()) {
-      this.say(`> ${line}`);
-      const answer = (each: string) => this.say(`  ${each}`);
+    for (let line = this.#queue.shift(); line !== undefined; line = this.#queue.shift()) {
+      this.print(`> ${line}`);
+      const answer = (each: string) => this.print(`  ${each}`);
       await runLine(playground, line, answer).catch((error: unknown) => answer(String(error)));
     }
     this.#busy = false;
@@ -144,7 +144,7 @@ export class TerminalView {
     const lines = renderView(
       {
         mode: playground.mode,
-        turnsAway: modes[playground.mode].noEndpoints,
+        noEndpoints: modes[playground.mode].noEndpoints,
         kubeconfig: playground.kubeconfig,
         services: api.list("Service"),
         pods: api.list("Pod"),
@@ -152,7 +152,7 @@ export class TerminalView {
         nodes: api.list("Node"),
         syncs: this.#syncs,
         output: this.#output,
-        back: this.#back,
+        scrolledLines: this.#scrolledLines,
         line: this.#line,
         busy: this.#busy,
         now: Date.now(),
@@ -167,6 +167,6 @@ export class TerminalView {
   }
 }
 
-function familyName({ family }: SyncNews): string {
+function familyName({ family }: SyncReport): string {
   return family.endsWith("6") ? "IPv6" : "IPv4";
 }

@@ -44,7 +44,7 @@ const slice = object("EndpointSlice", "web-ipv4", {
 
 const state: ViewState = {
   mode: "nftables",
-  turnsAway: "refused",
+  noEndpoints: "refused",
   kubeconfig: "/run/turnout-playground/1/kubeconfig",
   services: [
     object("Service", "web", {
@@ -62,14 +62,14 @@ const state: ViewState = {
     [
       "node-a",
       {
-        news: { node: "node-a", family: "ipv4", trigger: "change", ms: 3, changedPorts: 1, operations: 2 },
+        report: { node: "node-a", family: "ipv4", trigger: "change", ms: 3, changedPorts: 1, operations: 2 },
         count: 4,
         at: 0,
       },
     ],
   ]),
   output: ["> send web-1 svc/shop/web:80", `  ${"a long answer ".repeat(20)}`],
-  back: 0,
+  scrolledLines: 0,
   line: lineOf("scale web 5"),
   busy: false,
   now: 5_000,
@@ -176,7 +176,7 @@ describe("the live view", () => {
     const long = object("Service", "six", {
       spec: { clusterIP: "fd30::1234:5678:9abc", ports: [{ port: 443, nodePort: 30443 }, { port: 1 }] },
     });
-    const busy = { news: state.syncs.get("node-a")!.news, count: 123, at: 0 };
+    const busy = { report: state.syncs.get("node-a")!.report, count: 123, at: 0 };
     const wide = {
       ...state,
       services: [...state.services, long],
@@ -214,7 +214,7 @@ describe("the live view", () => {
 
   it("scrolls back to what was said before, and tells how much there is", () => {
     const [above, below] = [0, 20].map((back) =>
-      renderView({ ...crowded, back }, { width: 80, height: 24, colour: false }),
+      renderView({ ...crowded, scrolledLines: back }, { width: 80, height: 24, colour: false }),
     );
     expect(above?.find((line) => line.includes("PgUp"))).toMatch(/^─ 33 lines above: PgUp ─+$/);
     expect(above?.some((line) => line.includes("PgDn"))).toBe(false);
@@ -243,16 +243,16 @@ describe("the live view", () => {
   });
 
   it("folds below the text, not below its label", () => {
-    const said = "  because   10.0.1.4 is in 10.0.1.0/24: traffic of a pod";
-    const lines = renderView({ ...state, output: [said] }, { width: 40, height: 16, colour: false });
+    const output = "  because   10.0.1.4 is in 10.0.1.0/24: traffic of a pod";
+    const lines = renderView({ ...state, output: [output] }, { width: 40, height: 16, colour: false });
     expect(lines).toContain("  because   10.0.1.4 is in 10.0.1.0/24:");
     expect(lines).toContain("            traffic of a pod");
   });
 
   it("folds below the last column that leaves half of the room", () => {
-    const said =
+    const output =
       "             33.3 %  10.0.1.4:8080 on node-a  sees this node: the sender is not a pod of this node";
-    expect(folded(said, 80)).toEqual([
+    expect(folded(output, 80)).toEqual([
       "             33.3 %  10.0.1.4:8080 on node-a  sees this node: the sender is not",
       "                     a pod of this node",
     ]);

@@ -1,14 +1,14 @@
 // The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
 import { printableLine } from "../src/model/printable.ts";
 import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/objects/object.ts";
-import type { SyncNews } from "./daemon.ts";
+import type { SyncReport } from "./daemon.ts";
 import type { Line } from "./line.ts";
 import { cut, folded, padded, tail, widthOf } from "./text.ts";
 
 export type ViewState = {
   readonly mode: string;
   /** What clients of a Service without endpoints meet. */
-  readonly turnsAway: string;
+  readonly noEndpoints: string;
   readonly kubeconfig: string;
   readonly services: readonly ApiObject[];
   readonly pods: readonly ApiObject[];
@@ -17,12 +17,12 @@ export type ViewState = {
   /** The last Sync of each node, and how many there were. */
   readonly syncs: ReadonlyMap<
     string,
-    { readonly news: SyncNews; readonly count: number; readonly at: number }
+    { readonly report: SyncReport; readonly count: number; readonly at: number }
   >;
   /** Everything said so far, oldest first. */
   readonly output: readonly string[];
   /** How many of the last of them are hidden, because somebody scrolled back. */
-  readonly back: number;
+  readonly scrolledLines: number;
   readonly line: Line;
   readonly busy: boolean;
   readonly now: number;
@@ -46,7 +46,7 @@ export function renderView(state: ViewState, screen: Screen): string[] {
   const room = whole - top.length - nodes.length;
   // On a very small screen what was said has all of it.
   const head = room < leastRoom ? [] : [...top, ...serviceLines(state, paint, screen.width, room), ...nodes];
-  const middle = saidLines(state, paint, screen.width, Math.max(0, whole - head.length));
+  const middle = outputLines(state, paint, screen.width, Math.max(0, whole - head.length));
   return [...head, ...middle, ...foot].slice(-screen.height).map((line) => cut(line, screen.width));
 }
 
@@ -138,8 +138,8 @@ function longest(least: number, texts: readonly string[]): number {
 }
 
 /** What was said, between two rules that tell how much more of it there is. */
-function saidLines(state: ViewState, paint: Painter, width: number, room: number): string[] {
-  const end = Math.max(0, state.output.length - state.back);
+function outputLines(state: ViewState, paint: Painter, width: number, room: number): string[] {
+  const end = Math.max(0, state.output.length - state.scrolledLines);
   const lines = (from: number, to: number) =>
     state.output.slice(from, to).flatMap((line) => folded(line, width));
   const before = lines(0, end);
@@ -202,12 +202,13 @@ function endpointText(service: ApiObject, state: ViewState, paint: Painter, widt
     .flatMap(({ endpoints }) => (Array.isArray(endpoints) ? endpoints.filter(isMap) : []))
     .map((endpoint): Label => {
       const text = endpointName(endpoint);
-      if (dig(endpoint, "conditions.terminating") === true) return { text: `${text}↓`, paint: paint.ending };
+      if (dig(endpoint, "conditions.terminating") === true)
+        return { text: `${text}↓`, paint: paint.terminating };
       return dig(endpoint, "conditions.ready") === false
         ? { text: `${text}!`, paint: paint.bad }
         : { text, paint: paint.good };
     });
-  const nobody = `nobody: ${state.turnsAway}`;
+  const nobody = `nobody: ${state.noEndpoints}`;
   return labels.length === 0 ? paint.bad(nobody) : fitting(labels, width);
 }
 
@@ -252,7 +253,7 @@ function nodeLines(state: ViewState, paint: Painter): string[] {
       name: `${paint.bold(name)}${cordoned}`,
       pods: state.pods.filter((pod) => dig(pod, "spec.nodeName") === name).length,
       syncs: sync?.count ?? 0,
-      last: sync === undefined ? "not synced yet" : `${ago(state.now - sync.at)}: ${syncText(sync.news)}`,
+      last: sync === undefined ? "not synced yet" : `${ago(state.now - sync.at)}: ${syncText(sync.report)}`,
     };
   });
   const width = longest(
@@ -283,7 +284,7 @@ function countColumn(numbers: readonly number[], word: string): string[] {
   );
 }
 
-function syncText({ trigger, changedPorts, operations, ms }: SyncNews): string {
+function syncText({ trigger, changedPorts, operations, ms }: SyncReport): string {
   return `${trigger}, ${count(changedPorts, "port")}, ${count(operations, "operation")}, ${ms} ms`;
 }
 
@@ -295,9 +296,9 @@ function ago(ms: number): string {
       : `${Math.floor(ms / 60_000)} min ago`;
 }
 
-type Painter = Record<"bold" | "dim" | "good" | "ending" | "bad", (text: string) => string>;
+type Painter = Record<"bold" | "dim" | "good" | "terminating" | "bad", (text: string) => string>;
 
 function painter(colour: boolean): Painter {
   const code = (open: string) => (text: string) => (colour ? `\u001b[${open}m${text}\u001b[0m` : text);
-  return { bold: code("1"), dim: code("2"), good: code("32"), ending: code("33"), bad: code("31") };
+  return { bold: code("1"), dim: code("2"), good: code("32"), terminating: code("33"), bad: code("31") };
 }

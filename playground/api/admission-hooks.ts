@@ -9,12 +9,16 @@ import type { Resource } from "./objects/resources.ts";
 export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null, strict: boolean) => Draft;
 
 /** What an object that is to be deleted looks like until it is gone; null: it goes at once. */
-export type Linger = (object: ApiObject, graceSeconds: number | undefined) => Draft | null;
+export type Terminate = (object: ApiObject, graceSeconds: number | undefined) => Draft | null;
 
 /** Throws Failure when an object must stay. */
-export type Release = (object: ApiObject) => void;
+export type CheckDelete = (object: ApiObject) => void;
 
-export type AdmissionHooks = { readonly admit: Admit; readonly linger: Linger; readonly release?: Release };
+export type AdmissionHooks = {
+  readonly admit: Admit;
+  readonly terminate: Terminate;
+  readonly checkDelete?: CheckDelete;
+};
 
 /** Of a server without controllers: everything is stored as it comes, and goes when it is told. */
-export const plainCustoms: AdmissionHooks = { admit: (_resource, draft) => draft, linger: () => null };
+export const defaultHooks: AdmissionHooks = { admit: (_resource, draft) => draft, terminate: () => null };

@@ -44,7 +44,7 @@ export class Faults {
   /** Whether streaming lists are refused with 422, as by a server whose gate is off. */
   refuseStreamingLists = false;
   /** Called for every request that meets a fault. */
-  onMet: (fault: Fault) => void = () => {};
+  onFault: (fault: Fault) => void = () => {};
 
   /** How many requests are still to meet one. */
   get armed(): number {
@@ -66,7 +66,7 @@ export class Faults {
     const armed = this.#armed.find(({ match }) => matches(match, verb, resource));
     if (!armed) return null;
     if (--armed.times === 0) this.#armed = this.#armed.filter((other) => other !== armed);
-    this.onMet(armed.fault);
+    this.onFault(armed.fault);
     return armed.fault;
   }
 }

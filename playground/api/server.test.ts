@@ -177,8 +177,8 @@ describe("writes", () => {
     const { body: stored } = await call("POST", path, service("a"));
     expect((await call("POST", path + dry, service("a"))).body.reason).toBe("AlreadyExists");
     const renewed = { ...stored, spec: { clusterIP: "172.30.0.9" } };
-    const { body: told } = await call("PUT", `${path}/a${dry}`, renewed);
-    expect([told.spec, told.metadata.resourceVersion]).toEqual([
+    const { body: dryRun } = await call("PUT", `${path}/a${dry}`, renewed);
+    expect([dryRun.spec, dryRun.metadata.resourceVersion]).toEqual([
       renewed.spec,
       stored.metadata.resourceVersion,
     ]);
@@ -261,7 +261,7 @@ describe("writes", () => {
 });
 
 describe("misbehaviour", () => {
-  it("answers with a fault as often as told", async () => {
+  it("answers with a fault as often as armed", async () => {
     server.faults.arm({ verb: "list", resource: "services" }, { kind: "status", code: 429, retryAfter: 3 });
     expect((await get("/api/v1/nodes")).code).toBe(200);
     const refused = await get("/api/v1/services");

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server as Listener, Socket } from "node:net";
-import { type AdmissionHooks, plainCustoms } from "./admission-hooks.ts";
+import { type AdmissionHooks, defaultHooks } from "./admission-hooks.ts";
 import { discoveryAnswer, isHealthPath } from "./discovery/discovery.ts";
 import { reviewAnswer } from "./discovery/reviews.ts";
 import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb } from "./faults.ts";
@@ -34,12 +34,12 @@ export type ApiServerOptions = {
   readonly allows?: (request: ApiRequest) => boolean;
   readonly bookmarkMs?: number;
   /** How objects come and go: what is filled in and checked, and what stays for a while when it is deleted. */
-  readonly customs?: AdmissionHooks;
+  readonly hooks?: AdmissionHooks;
   readonly now?: () => number;
 };
 
 /** One request as it arrived. */
-export type Seen = {
+export type RecordedRequest = {
   readonly at: number;
   readonly verb: Verb | "other";
   readonly resource: string;
@@ -48,13 +48,13 @@ export type Seen = {
   readonly headers: IncomingMessage["headers"];
 };
 
-const seenLimit = 10_000;
+const requestLimit = 10_000;
 
 export class ApiServer {
   readonly store: Store;
   readonly faults = new Faults();
   /** The latest requests, oldest first. */
-  readonly seen: Seen[] = [];
+  readonly seen: RecordedRequest[] = [];
   readonly #options: ApiServerOptions;
   readonly #guard: Guard;
   readonly #now: () => number;
@@ -142,29 +142,29 @@ export class ApiServer {
 
   /** Creates or replaces an object, status included. */
   put(object: Draft & { readonly kind: string; readonly apiVersion?: string }): ApiObject {
-    const resource = kindOf(object.kind, object.apiVersion);
+    const resource = resourceFor(object.kind, object.apiVersion);
     const namespace = resource.namespaced ? (object.metadata?.namespace ?? "default") : "";
     const exists = this.store.has(resource, namespace, object.metadata?.name ?? "");
     return exists ? this.store.update(resource, object) : this.store.create(resource, object);
   }
 
   remove(kind: string, namespace: string, name: string, apiVersion?: string): void {
-    this.store.delete(kindOf(kind, apiVersion), namespace, name);
+    this.store.delete(resourceFor(kind, apiVersion), namespace, name);
   }
 
-  /** As a client would delete it: it may linger. `graceSeconds`: how long, if not as long as it likes; 0: not at all. */
-  end({ kind, metadata }: ApiObject, graceSeconds?: number): void {
+  /** As a client would delete it: it may terminate. `graceSeconds`: how long, if not as long as it likes; 0: not at all. */
+  deleteGracefully({ kind, metadata }: ApiObject, graceSeconds?: number): void {
     const { namespace = "", name } = metadata;
-    const resource = kindOf(kind);
-    const { linger } = this.#options.customs ?? plainCustoms;
-    const lingering = linger(this.store.get(resource, namespace, name), graceSeconds);
-    if (lingering === null) this.store.delete(resource, namespace, name);
-    else this.store.update(resource, lingering);
+    const resource = resourceFor(kind);
+    const { terminate } = this.#options.hooks ?? defaultHooks;
+    const terminating = terminate(this.store.get(resource, namespace, name), graceSeconds);
+    if (terminating === null) this.store.delete(resource, namespace, name);
+    else this.store.update(resource, terminating);
   }
 
   /** Everything of a kind, as a client that is up to date knows it. */
   list(kind: string): ApiObject[] {
-    return this.store.list(kindOf(kind));
+    return this.store.list(resourceFor(kind));
   }
 
   async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -178,7 +178,7 @@ export class ApiServer {
       const review = message.method === "POST" ? reviewAnswer(path) : null;
       if (review !== null) return answerJson(message, response, 201, review);
       const request = parseRequest(message);
-      this.#note(message, request);
+      this.#record(message, request);
       if (this.#options.allows?.(request) === false) throw forbidden(request);
       const fault = this.faults.take(request.verb, request.resource);
       if (fault && interrupts(response, fault)) return;
@@ -200,7 +200,7 @@ export class ApiServer {
       return { code: 200, body: request.subresource === "scale" ? scaleOf(object) : shown(object) };
     }
     const body = await readBody(message, request.verb);
-    return writeObject(this.store, request, body, this.#options.customs ?? plainCustoms);
+    return writeObject(this.store, request, body, this.#options.hooks ?? defaultHooks);
   }
 
   #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {
@@ -229,7 +229,7 @@ export class ApiServer {
     wire.onClose(() => this.#watches.delete(watch));
   }
 
-  #note(message: IncomingMessage, { verb, resource, query }: ApiRequest): void {
+  #record(message: IncomingMessage, { verb, resource, query }: ApiRequest): void {
     this.seen.push({
       at: this.#now(),
       verb,
@@ -238,7 +238,7 @@ export class ApiServer {
       query,
       headers: message.headers,
     });
-    if (this.seen.length > seenLimit) this.seen.shift();
+    if (this.seen.length > requestLimit) this.seen.shift();
   }
 }
 
@@ -264,7 +264,7 @@ function forbidden({ verb, resource }: ApiRequest): Failure {
   return new Failure(403, "Forbidden", `${resource.plural} is forbidden: cannot ${verb}`);
 }
 
-function kindOf(kind: string, apiVersion?: string): Resource {
+function resourceFor(kind: string, apiVersion?: string): Resource {
   const resource = resourceOfKind(kind, apiVersion);
   if (!resource) {
     const known = [...new Set(resources.map((each) => each.kind))].join(", ");

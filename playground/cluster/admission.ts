@@ -1,5 +1,5 @@
 // What the API server does to an object before it is stored: checks, defaults, and what it gives Services.
-import type { Admit, Release } from "../api/admission-hooks.ts";
+import type { Admit, CheckDelete } from "../api/admission-hooks.ts";
 import { badRequest, Failure, notFound } from "../api/http/failure.ts";
 import { type ApiObject, type Draft, isMap } from "../api/objects/object.ts";
 import type { Resource } from "../api/objects/resources.ts";
@@ -69,7 +69,7 @@ function podSpec(given: unknown): Spec {
 }
 
 /** What must stay: the namespace everybody has, and the nodes. */
-export const mayGo: Release = ({ kind, metadata: { name } }) => {
+export const checkDelete: CheckDelete = ({ kind, metadata: { name } }) => {
   if (kind === "Namespace" && name === "default")
     throw forbidden('namespaces "default" is forbidden: this namespace may not be deleted');
   if (kind === "Node")

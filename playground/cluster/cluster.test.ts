@@ -65,7 +65,7 @@ describe("admission", () => {
 });
 
 describe("EndpointSlices", () => {
-  const pod = (name: string, zone: string, ready = true, ending = false): PlacedPod => ({
+  const pod = (name: string, zone: string, ready = true, terminating = false): PlacedPod => ({
     object: {
       apiVersion: "v1",
       kind: "Pod",
@@ -83,7 +83,7 @@ describe("EndpointSlices", () => {
     zone,
     addresses: { ipv4: `10.0.${zone === "a" ? 1 : 2}.1`, ipv6: `fd00:${zone === "a" ? 1 : 2}::1` },
     ready,
-    ending,
+    terminating,
   });
   const ports = [{ port: 80, targetPort: "http", protocol: "TCP" }];
 

@@ -5,9 +5,9 @@ import type { ApiServer } from "../api/server.ts";
 import { CannotStart } from "../cannot-start.ts";
 import { type NodePlace, nodePlaces } from "../net/layout.ts";
 import type { Attached } from "../net/network.ts";
-import { happening, olderForm } from "./events.ts";
-import { endOf, isEnding } from "./graceful-deletion.ts";
-import { whyNot } from "./placement.ts";
+import { coreEvent, eventFor } from "./events.ts";
+import { deletionTime, isTerminating } from "./graceful-deletion.ts";
+import { whyUnschedulable } from "./placement.ts";
 import { isReady, ownerOf, planSet } from "./sets.ts";
 import { containerPorts, endpointsOf, type PlacedPod, slicesOf } from "./slices.ts";
 
@@ -18,9 +18,9 @@ export type PodNetwork = {
 };
 
 /** A timer for more than 25 days would fire at once, again and again. */
-const longestAlarmMs = 60_000;
+const longestTimerMs = 60_000;
 
-const olderEvents = resourceOfKind("Event", "v1")!;
+const coreEvents = resourceOfKind("Event", "v1")!;
 
 /** As many Events are remembered. */
 const eventLimit = 200;
@@ -32,28 +32,28 @@ export class Controller {
   readonly #api: ApiServer;
   readonly #network: PodNetwork;
   readonly #attached = new Map<string, Attached>();
-  readonly #unfollow: () => void;
+  readonly #unsubscribe: () => void;
   #scheduled: NodeJS.Immediate | null = null;
-  #alarm: NodeJS.Timeout | undefined;
-  #told = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #eventCount = 0;
 
   constructor(api: ApiServer, network: PodNetwork) {
     this.#api = api;
     this.#network = network;
-    this.#unfollow = api.store.follow(() => this.#schedule());
+    this.#unsubscribe = api.store.subscribe(() => this.#schedule());
   }
 
   close(): void {
-    this.#unfollow();
+    this.#unsubscribe();
     if (this.#scheduled !== null) clearImmediate(this.#scheduled);
-    clearTimeout(this.#alarm);
+    clearTimeout(this.#timer);
   }
 
   /** Brings everything to what the objects ask for; what it writes calls it again, until nothing is left to do. */
   reconcile(): void {
     for (const set of this.#api.list("Deployment")) this.#reconcileSet(set);
     this.#removeOrphans();
-    this.#removeEnded();
+    this.#removeTerminated();
     // First, so that their addresses are free for others.
     this.#detachGone();
     for (const pod of this.#api.list("Pod")) this.#placePod(pod);
@@ -82,7 +82,7 @@ export class Controller {
   #reconcileSet(set: ApiObject): void {
     const plan = () => planSet(set, this.#api.list("Pod"));
     const { start, end } = plan();
-    for (const pod of end) this.#api.end(pod);
+    for (const pod of end) this.#api.deleteGracefully(pod);
     for (const pod of start) this.#api.put(pod);
     if (start.length > 0) this.#report(set, "ScalingUp", `starts ${namesOf(start)}`);
     if (end.length > 0) this.#report(set, "ScalingDown", `ends ${namesOf(end)}`);
@@ -100,22 +100,22 @@ export class Controller {
     const sets = new Set(this.#api.list("Deployment").map(({ metadata }) => metadata.uid));
     for (const pod of this.#api.list("Pod")) {
       const owner = ownerOf(pod);
-      if (owner !== null && !sets.has(owner) && !isEnding(pod)) this.#api.end(pod);
+      if (owner !== null && !sets.has(owner) && !isTerminating(pod)) this.#api.deleteGracefully(pod);
     }
   }
 
   /** Pods whose time is over go; for the next one an alarm is set. */
-  #removeEnded(): void {
-    clearTimeout(this.#alarm);
+  #removeTerminated(): void {
+    clearTimeout(this.#timer);
     const now = Date.now();
     for (const pod of this.#api.list("Pod")) {
-      if (endOf(pod) > now) continue;
+      if (deletionTime(pod) > now) continue;
       this.#remove(pod);
       this.#report(pod, "Ended", "has ended");
     }
-    const next = Math.min(...this.#api.list("Pod").map(endOf));
+    const next = Math.min(...this.#api.list("Pod").map(deletionTime));
     if (next !== Number.POSITIVE_INFINITY)
-      this.#alarm = setTimeout(() => this.reconcile(), Math.min(next - now, longestAlarmMs)).unref();
+      this.#timer = setTimeout(() => this.reconcile(), Math.min(next - now, longestTimerMs)).unref();
   }
 
   /** Schedules a Pod, connects it, and says so in its status. */
@@ -123,7 +123,7 @@ export class Controller {
     const node = this.#nodeFor(pod);
     if (node === null) {
       if (dig(pod, "status.phase") !== "Pending")
-        this.#report(pod, "FailedScheduling", `no node takes it: ${this.#whyNowhere(pod)}`);
+        this.#report(pod, "FailedScheduling", `no node takes it: ${this.#whyUnschedulable(pod)}`);
       this.#setStatus(pod, { phase: "Pending" });
       return;
     }
@@ -180,21 +180,22 @@ export class Controller {
     const nodes = this.#api.list("Node");
     const open = nodePlaces.filter(({ name }) => {
       const node = nodes.find(({ metadata }) => metadata.name === name);
-      return node !== undefined && whyNot(pod, node) === null;
+      return node !== undefined && whyUnschedulable(pod, node) === null;
     });
     const load = (node: NodePlace) =>
       this.#api
         .list("Pod")
         .filter(
-          (other) => dig(other, "spec.nodeName") === node.name && sameSet(other, pod) && !isEnding(other),
+          (other) =>
+            dig(other, "spec.nodeName") === node.name && sameSet(other, pod) && !isTerminating(other),
         ).length;
     return open.sort((a, b) => load(a) - load(b))[0] ?? null;
   }
 
-  #whyNowhere(pod: ApiObject): string {
+  #whyUnschedulable(pod: ApiObject): string {
     return this.#api
       .list("Node")
-      .map((node) => whyNot(pod, node))
+      .map((node) => whyUnschedulable(pod, node))
       .filter((reason) => reason !== null)
       .join("; ");
   }
@@ -213,8 +214,8 @@ export class Controller {
       const place = this.#attached.get(labelOf(object));
       if (place === undefined) return [];
       const { node, addresses } = place;
-      const [ready, ending] = [isReady(object), isEnding(object)];
-      return [{ object, node: node.name, zone: node.zone, addresses, ready, ending }];
+      const [ready, terminating] = [isReady(object), isTerminating(object)];
+      return [{ object, node: node.name, zone: node.zone, addresses, ready, terminating }];
     });
   }
 
@@ -279,13 +280,13 @@ export class Controller {
       this.#remove(event);
       // It was never written when many Events came together, and clients may delete it.
       const { name, namespace = "" } = event.metadata;
-      if (this.#api.store.has(olderEvents, namespace, name)) this.#remove(olderForm(event) as ApiObject);
+      if (this.#api.store.has(coreEvents, namespace, name)) this.#remove(coreEvent(event) as ApiObject);
     }
-    for (const event of events.slice(old.length)) this.#api.put(olderForm(event));
+    for (const event of events.slice(old.length)) this.#api.put(coreEvent(event));
   }
 
   #report(object: ApiObject, reason: string, note: string): void {
-    this.#api.put(happening(object, reason, note, ++this.#told, Date.now()));
+    this.#api.put(eventFor(object, reason, note, ++this.#eventCount, Date.now()));
   }
 
   #setStatus(object: ApiObject, status: object): void {

@@ -4,7 +4,7 @@ import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/o
 type Event = Draft & { readonly kind: "Event"; readonly apiVersion: string };
 
 /** Something that happened to an object; `serial` tells Events apart. */
-export function happening(
+export function eventFor(
   { apiVersion, kind, metadata }: ApiObject,
   reason: string,
   note: string,
@@ -28,7 +28,7 @@ export function happening(
 }
 
 /** The same Event as the older API group tells it. */
-export function olderForm(event: ApiObject): Event {
+export function coreEvent(event: ApiObject): Event {
   const time = scalar(event.eventTime);
   const last = scalar(dig(event, "series.lastObservedTime")) || time;
   const seconds = (text: string) => text.replace(/\.\d+Z$/, "Z");

@@ -17,7 +17,7 @@ const write = (object: Draft & { readonly kind: string }) =>
   server.put({ ...admit(resourceOfKind(object.kind)!, object, null, true), kind: object.kind });
 
 beforeEach(() => {
-  server = new ApiServer({ customs: { admit, linger: gracefulDeletion(Date.now) } });
+  server = new ApiServer({ hooks: { admit, terminate: gracefulDeletion(Date.now) } });
   const machine = { kernel: "6", architecture: "x64", cpus: 1, memoryBytes: 1 };
   for (const object of foundation(new Date(0), machine)) server.put(object);
   controller = new Controller(server, memoryNetwork());

@@ -1,7 +1,7 @@
 // Where a Pod may be, and why not elsewhere.
 import { expect, it } from "vitest";
 import type { ApiObject } from "../api/objects/object.ts";
-import { whyNot } from "./placement.ts";
+import { whyUnschedulable } from "./placement.ts";
 
 const object = (spec: object, labels: Record<string, string> = {}): ApiObject => ({
   apiVersion: "v1",
@@ -31,5 +31,5 @@ it.each([
     "node-a has the taint busy, which it does not tolerate",
   ],
 ])("a Pod and %s", (_, pod, node, reason) => {
-  expect(whyNot(pod, node)).toBe(reason);
+  expect(whyUnschedulable(pod, node)).toBe(reason);
 });

@@ -2,7 +2,7 @@
 import { type ApiObject, dig, isMap, mapsIn, own } from "../api/objects/object.ts";
 
 /** null: it may; else why not. */
-export function whyNot(pod: ApiObject, node: ApiObject): string | null {
+export function whyUnschedulable(pod: ApiObject, node: ApiObject): string | null {
   const { name, labels } = node.metadata;
   if (dig(node, "spec.unschedulable") === true) return `${name} is cordoned`;
   const wanted = dig(pod, "spec.nodeSelector");

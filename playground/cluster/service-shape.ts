@@ -70,7 +70,7 @@ export function completed(given: Spec): Spec {
 }
 
 /** Where false and 0 are not the same as nothing. */
-const meant = new Set(["allocateLoadBalancerNodePorts", "port"]);
+const keptZeros = new Set(["allocateLoadBalancerNodePorts", "port"]);
 
 function withoutZeros(map: Spec): Spec {
   const isZero = (value: unknown) =>
@@ -80,5 +80,7 @@ function withoutZeros(map: Spec): Spec {
     value === false ||
     (Array.isArray(value) && value.length === 0) ||
     (isMap(value) && Object.keys(value).length === 0);
-  return Object.fromEntries(Object.entries(map).filter(([name, value]) => meant.has(name) || !isZero(value)));
+  return Object.fromEntries(
+    Object.entries(map).filter(([name, value]) => keptZeros.has(name) || !isZero(value)),
+  );
 }

@@ -1,7 +1,7 @@
 // Sets of Pods and their ends: who starts, who ends, and how long an end takes.
 import { describe, expect, it } from "vitest";
 import type { ApiObject, Draft } from "../api/objects/object.ts";
-import { endOf, gracefulDeletion, isEnding } from "./graceful-deletion.ts";
+import { deletionTime, gracefulDeletion, isTerminating } from "./graceful-deletion.ts";
 import { planSet } from "./sets.ts";
 
 const set = (replicas: number, image = "v1"): ApiObject => ({
@@ -41,9 +41,9 @@ describe("a set", () => {
   });
 
   it("does not wait for one that ends, and leaves it its name", () => {
-    const linger = gracefulDeletion(() => 0);
-    const ending = running(linger(started[0]!, undefined)!);
-    expect(names(planSet(set(3), [ending, ...started.slice(1)]).start)).toEqual(["web-4"]);
+    const terminate = gracefulDeletion(() => 0);
+    const terminating = running(terminate(started[0]!, undefined)!);
+    expect(names(planSet(set(3), [terminating, ...started.slice(1)]).start)).toEqual(["web-4"]);
   });
 
   it("replaces pods of an older template when the new ones are ready", () => {
@@ -67,22 +67,22 @@ describe("a set", () => {
 
 describe("the end of a pod", () => {
   const pod = running(planSet(set(1), []).start[0]!);
-  const linger = gracefulDeletion(() => 10_000);
+  const terminate = gracefulDeletion(() => 10_000);
 
   it("takes as long as it is given, and can only come sooner", () => {
-    const ending = running(linger(pod, undefined)!);
-    expect(isEnding(pod)).toBe(false);
-    expect(endOf(ending)).toBe(15_000);
-    expect(endOf(running(linger(pod, 30)!))).toBe(40_000);
-    expect(endOf(running(linger(ending, 30)!))).toBe(15_000);
-    expect(endOf(running(linger(ending, 1)!))).toBe(11_000);
+    const terminating = running(terminate(pod, undefined)!);
+    expect(isTerminating(pod)).toBe(false);
+    expect(deletionTime(terminating)).toBe(15_000);
+    expect(deletionTime(running(terminate(pod, 30)!))).toBe(40_000);
+    expect(deletionTime(running(terminate(terminating, 30)!))).toBe(15_000);
+    expect(deletionTime(running(terminate(terminating, 1)!))).toBe(11_000);
     const own = { ...pod, spec: { nodeName: "node-a", terminationGracePeriodSeconds: 60 } };
-    expect(endOf(running(linger(own, undefined)!))).toBe(70_000);
+    expect(deletionTime(running(terminate(own, undefined)!))).toBe(70_000);
   });
 
-  it("is at once when told so, or when it does not run yet; other objects never linger", () => {
-    expect(linger(pod, 0)).toBeNull();
-    expect(linger({ ...pod, spec: {} }, undefined)).toBeNull();
-    expect(linger(set(1), undefined)).toBeNull();
+  it("is at once when told so, or when it does not run yet; other objects never terminate", () => {
+    expect(terminate(pod, 0)).toBeNull();
+    expect(terminate({ ...pod, spec: {} }, undefined)).toBeNull();
+    expect(terminate(set(1), undefined)).toBeNull();
   });
 });

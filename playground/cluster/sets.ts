@@ -1,7 +1,7 @@
 // What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
 import { createHash } from "node:crypto";
 import { type ApiObject, type Draft, dig, isMap } from "../api/objects/object.ts";
-import { isEnding } from "./graceful-deletion.ts";
+import { isTerminating } from "./graceful-deletion.ts";
 
 export type SetPlan = {
   readonly start: readonly (Draft & { readonly kind: string })[];
@@ -18,7 +18,7 @@ export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
   const template = dig(set, "spec.template");
   const hash = templateHash(template);
   const alive = pods
-    .filter((pod) => ownerOf(pod) === set.metadata.uid && !isEnding(pod))
+    .filter((pod) => ownerOf(pod) === set.metadata.uid && !isTerminating(pod))
     .sort((a, b) => numberOf(a) - numberOf(b));
   const fresh = alive.filter(({ metadata }) => metadata.labels?.[hashLabel] === hash);
   const stale = alive.filter((pod) => !fresh.includes(pod));

@@ -12,7 +12,7 @@ export type PlacedPod = {
   readonly addresses: Readonly<Record<Family, string>>;
   readonly ready: boolean;
   /** It was deleted, and serves on for a while. */
-  readonly ending: boolean;
+  readonly terminating: boolean;
 };
 
 /** Nothing for a Service without a selector: its slices are somebody else's. */
@@ -136,7 +136,7 @@ export function containerPorts(pod: ApiObject): { name: string; port: number; pr
 }
 
 function endpointOf(pod: PlacedPod, family: Family, distribution: unknown) {
-  const { object, node, zone, ready, ending } = pod;
+  const { object, node, zone, ready, terminating } = pod;
   const sameZone = { forZones: [{ name: zone }] };
   const hints =
     distribution === "PreferSameNode"
@@ -146,7 +146,7 @@ function endpointOf(pod: PlacedPod, family: Family, distribution: unknown) {
         : null;
   return {
     addresses: [pod.addresses[family]],
-    conditions: { ready: ready && !ending, serving: ready, terminating: ending },
+    conditions: { ready: ready && !terminating, serving: ready, terminating },
     nodeName: node,
     zone,
     targetRef: { kind: "Pod", name: object.metadata.name, namespace: object.metadata.namespace },

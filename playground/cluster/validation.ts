@@ -1,11 +1,11 @@
 // What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
 import { badRequest, Failure } from "../api/http/failure.ts";
-import { type Objection, objections, value, wrong } from "../api/objects/fields.ts";
+import { type FieldError, fieldErrors, invalidValue, valueError } from "../api/objects/fields.ts";
 import { type ApiObject, type Draft, dig, hasLabels, isMap, mapsIn, scalar } from "../api/objects/object.ts";
 import { schemas } from "../api/objects/schemas.ts";
 import { nodePlaces } from "../net/layout.ts";
 import { fitted } from "./service-shape.ts";
-import { labelObjections, serviceObjections } from "./validate-service.ts";
+import { labelErrors, serviceErrors } from "./validate-service.ts";
 
 /** Throws Failure when something is wrong. `strict`: fields nobody knows are an error too. */
 export function check(kind: string, draft: Draft, old: ApiObject | null, strict: boolean): void {
@@ -16,7 +16,7 @@ export function check(kind: string, draft: Draft, old: ApiObject | null, strict:
 function checkFields(kind: string, draft: Draft, strict: boolean): void {
   const schema = schemas[kind];
   if (schema === undefined) return;
-  const found = objections(draft, schema, "");
+  const found = fieldErrors(draft, schema, "");
   const unknown = found.filter((each) => each.kind === "unknown");
   if (strict && unknown.length > 0)
     throw badRequest(`strict decoding error: ${unknown.map(({ message }) => message).join(", ")}`);
@@ -30,16 +30,16 @@ function checkFields(kind: string, draft: Draft, strict: boolean): void {
 function checkValues(kind: string, draft: Draft, old: ApiObject | null): void {
   const schema = schemas[kind];
   if (schema === undefined) return;
-  const values = objections(draft, schema, "").filter((each) => each.kind === "value");
+  const values = fieldErrors(draft, schema, "").filter((each) => each.kind === "value");
   refuse(kind, draft, [
     ...values,
-    ...nameObjections(kind, draft),
-    ...labelObjections("metadata.labels", draft.metadata?.labels),
-    ...(own[kind]?.(draft, old) ?? []),
+    ...nameErrors(kind, draft),
+    ...labelErrors("metadata.labels", draft.metadata?.labels),
+    ...(checksByKind[kind]?.(draft, old) ?? []),
   ]);
 }
 
-function refuse(kind: string, draft: Draft, found: readonly Objection[]): void {
+function refuse(kind: string, draft: Draft, found: readonly FieldError[]): void {
   if (found.length === 0) return;
   const name = draft.metadata?.name ?? "";
   const texts = found.map(({ path, message }) => `${path}: ${message}`);
@@ -54,18 +54,18 @@ function refuse(kind: string, draft: Draft, found: readonly Objection[]): void {
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const subdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-function nameObjections(kind: string, { metadata }: Draft): Objection[] {
+function nameErrors(kind: string, { metadata }: Draft): FieldError[] {
   const name = metadata?.name;
   if (name === undefined || kind === "Event") return [];
   if ((kind === "Pod" || kind === "Deployment") && name.length > 63) {
     const why = "must have at most 63 characters here: the network namespace of a pod carries its name";
-    return [wrong("metadata.name", name, why)];
+    return [invalidValue("metadata.name", name, why)];
   }
   const short = kind === "Service" || kind === "Namespace";
   if ((short ? label : subdomain).test(name)) return [];
   const dots = short ? "" : " or '.'";
   return [
-    wrong(
+    invalidValue(
       "metadata.name",
       name,
       `must consist of lower case letters, digits, '-'${dots}, and begin and end with a letter or digit${short ? ", at most 63 of them" : ""}; for example "my-name"`,
@@ -73,21 +73,21 @@ function nameObjections(kind: string, { metadata }: Draft): Objection[] {
   ];
 }
 
-type Own = (draft: Draft, old: ApiObject | null) => Objection[];
+type KindCheck = (draft: Draft, old: ApiObject | null) => FieldError[];
 
-const own: Readonly<Record<string, Own>> = {
-  Service: serviceObjections,
-  Node: nodeObjections,
+const checksByKind: Readonly<Record<string, KindCheck>> = {
+  Service: serviceErrors,
+  Node: nodeErrors,
   Deployment: (draft, old) => [
-    ...replicaObjections(draft),
-    ...pauseObjections(draft),
-    ...selectorObjections(draft, old),
-    ...containerObjections(draft, "spec.template.spec"),
+    ...replicaErrors(draft),
+    ...pauseErrors(draft),
+    ...selectorErrors(draft, old),
+    ...containerErrors(draft, "spec.template.spec"),
   ],
-  Pod: (draft) => containerObjections(draft, "spec"),
+  Pod: (draft) => containerErrors(draft, "spec"),
 };
 
-function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
+function nodeErrors(draft: Draft, old: ApiObject | null): FieldError[] {
   const names = nodePlaces.map(({ name }) => name);
   const [name, before, range] = [
     draft.metadata?.name ?? "",
@@ -97,10 +97,10 @@ function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
   return [
     ...(names.includes(name)
       ? []
-      : [wrong("metadata.name", name, `the nodes of the playground are ${names.join(" and ")}`)]),
+      : [invalidValue("metadata.name", name, `the nodes of the playground are ${names.join(" and ")}`)]),
     ...(old === null || before === range
       ? []
-      : [wrong("spec.podCIDR", range, `may not change once set: it is ${scalar(before)}`)]),
+      : [invalidValue("spec.podCIDR", range, `may not change once set: it is ${scalar(before)}`)]),
   ];
 }
 
@@ -108,26 +108,32 @@ function nodeObjections(draft: Draft, old: ApiObject | null): Objection[] {
 const containerPortLimit = 100;
 
 /** A server listens on each port. */
-function containerObjections(draft: Draft, path: string): Objection[] {
+function containerErrors(draft: Draft, path: string): FieldError[] {
   const count = mapsIn(dig(draft, `${path}.containers`)).flatMap(({ ports }) => mapsIn(ports)).length;
   if (count > containerPortLimit) {
     const why = `a pod of the playground has at most ${containerPortLimit} container ports, not ${count}`;
-    return [value(`${path}.containers`, `Too many: ${why}`)];
+    return [valueError(`${path}.containers`, `Too many: ${why}`)];
   }
   return mapsIn(dig(draft, `${path}.containers`)).flatMap((container, i) =>
     mapsIn(container.ports).flatMap(({ containerPort: port }, j) =>
       typeof port === "number" && (port < 1 || port > 65_535)
-        ? [wrong(`${path}.containers[${i}].ports[${j}].containerPort`, port, "must be from 1 to 65535")]
+        ? [
+            invalidValue(
+              `${path}.containers[${i}].ports[${j}].containerPort`,
+              port,
+              "must be from 1 to 65535",
+            ),
+          ]
         : [],
     ),
   );
 }
 
-function replicaObjections(draft: Draft): Objection[] {
+function replicaErrors(draft: Draft): FieldError[] {
   const replicas = dig(draft, "spec.replicas");
   if (typeof replicas !== "number" || (replicas >= 0 && replicas <= 100)) return [];
   return [
-    wrong(
+    invalidValue(
       "spec.replicas",
       replicas,
       "must be from 0 to 100: every pod is a network namespace of this machine",
@@ -135,23 +141,29 @@ function replicaObjections(draft: Draft): Objection[] {
   ];
 }
 
-function pauseObjections(draft: Draft): Objection[] {
+function pauseErrors(draft: Draft): FieldError[] {
   if (dig(draft, "spec.paused") !== true) return [];
-  return [value("spec.paused", "Forbidden: the playground does not pause rollouts")];
+  return [valueError("spec.paused", "Forbidden: the playground does not pause rollouts")];
 }
 
-function selectorObjections(draft: Draft, old: ApiObject | null): Objection[] {
+function selectorErrors(draft: Draft, old: ApiObject | null): FieldError[] {
   const wanted = dig(draft, "spec.selector.matchLabels");
   const labels = dig(draft, "spec.template.metadata.labels");
   if (!isMap(wanted) || Object.keys(wanted).length === 0)
-    return [value("spec.selector.matchLabels", "Required value: for example {app: web}")];
+    return [valueError("spec.selector.matchLabels", "Required value: for example {app: web}")];
   const before = dig(old, "spec.selector.matchLabels");
   if (isMap(before) && JSON.stringify(sorted(before)) !== JSON.stringify(sorted(wanted)))
-    return [wrong("spec.selector", wanted, "may not change once set")];
+    return [invalidValue("spec.selector", wanted, "may not change once set")];
   const matches = isMap(labels) && hasLabels(labels as Record<string, string>, wanted);
   return matches
     ? []
-    : [wrong("spec.template.metadata.labels", labels ?? {}, `spec.selector wants ${JSON.stringify(wanted)}`)];
+    : [
+        invalidValue(
+          "spec.template.metadata.labels",
+          labels ?? {},
+          `spec.selector wants ${JSON.stringify(wanted)}`,
+        ),
+      ];
 }
 
 function sorted(map: Record<string, unknown>): unknown {

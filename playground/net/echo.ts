@@ -10,7 +10,7 @@ export type Inside = <T>(action: () => T) => T;
 export type EchoPort = { readonly protocol: "TCP" | "UDP"; readonly port: number };
 
 /** What an answer says. */
-export type Greeting = {
+export type EchoReply = {
   readonly pod: string;
   readonly node: string;
   readonly endpoint: string;
@@ -23,36 +23,36 @@ export function startEcho(
   ports: readonly EchoPort[],
   inside: Inside,
 ): () => void {
-  const greet = (port: number, saw: string): string => {
+  const reply = (port: number, saw: string): string => {
     const sender = plain(saw);
     const endpoint = joinHostPort(who.addresses[familyOf(sender)], port);
-    const greeting: Greeting = { pod: who.pod, node: who.node, endpoint, saw: sender };
-    return `${JSON.stringify(greeting)}\n`;
+    const answer: EchoReply = { pod: who.pod, node: who.node, endpoint, saw: sender };
+    return `${JSON.stringify(answer)}\n`;
   };
   const servers = ports.map(({ protocol, port }) =>
-    protocol === "TCP" ? serveHttp(port, greet, inside) : serveUdp(port, greet, inside),
+    protocol === "TCP" ? serveHttp(port, reply, inside) : serveUdp(port, reply, inside),
   );
   return () => {
     for (const stop of servers) stop();
   };
 }
 
-type Greet = (port: number, saw: string) => string;
+type Reply = (port: number, saw: string) => string;
 
 // Without a host `listen` makes its socket at once, and so in the namespace this thread is in.
-function serveHttp(port: number, greet: Greet, inside: Inside): () => void {
+function serveHttp(port: number, reply: Reply, inside: Inside): () => void {
   const server: Server = createServer((request, response) => {
     response.writeHead(200, { "content-type": "application/json", connection: "close" });
-    response.end(greet(port, request.socket.remoteAddress ?? ""));
+    response.end(reply(port, request.socket.remoteAddress ?? ""));
   });
   server.on("error", () => {});
   inside(() => server.listen(port));
   return () => void server.close();
 }
 
-function serveUdp(port: number, greet: Greet, inside: Inside): () => void {
+function serveUdp(port: number, reply: Reply, inside: Inside): () => void {
   const socket = openUdp("udp6");
-  socket.on("message", (_, { address, port: from }) => socket.send(greet(port, address), from, address));
+  socket.on("message", (_, { address, port: from }) => socket.send(reply(port, address), from, address));
   inside(() => socket.bind(port));
   return () => socket.close();
 }

@@ -56,7 +56,7 @@ function runIp(args: readonly string[], input = ""): string {
 }
 
 /** Removes what playgrounds that died left behind; gives the number of namespaces removed. */
-export function sweep(): number {
+export function removeStale(): number {
   const stale = existsSync(namespaceFolder)
     ? readdirSync(namespaceFolder).filter((name) => isStale(namePattern.exec(name)?.[1]))
     : [];
@@ -86,7 +86,7 @@ export function removeNamespace(name: string): void {
  * Starts a small shell that outlives us, however we end: when its input closes, it removes everything that carries our
  * process id. It leaves alone what was removed before.
  */
-export function startGuardian(pid = process.pid): void {
+export function startCleanupProcess(pid = process.pid): void {
   // Twice: a command that we had started may have made something after the first look.
   const script = `trap '' INT TERM HUP; read never
     for look in first second; do

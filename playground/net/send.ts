@@ -1,7 +1,7 @@
 // Sends one request from a namespace and says what became of it, as a program there would see it.
 import { type RequestOptions, request } from "node:http";
 import { isIPv6 } from "node:net";
-import { type Greeting, type Inside, openUdp } from "./echo.ts";
+import { type EchoReply, type Inside, openUdp } from "./echo.ts";
 
 export type Destination = {
   readonly address: string;
@@ -10,7 +10,7 @@ export type Destination = {
 };
 
 export type SendResult =
-  | { readonly kind: "answered"; readonly by: Greeting; readonly ms: number }
+  | { readonly kind: "answered"; readonly by: EchoReply; readonly ms: number }
   /** By a rule of the proxy on this node. */
   | { readonly kind: "rejected"; readonly node: string; readonly ms: number }
   /** `by`: where nothing listens; null: it is not known. */
@@ -21,7 +21,7 @@ export type SendResult =
   | { readonly kind: "unreachable"; readonly ms: number };
 
 const timeoutMs = 1_500;
-const gaveUp = "no answer in time";
+const timeoutMessage = "no answer in time";
 
 /** `source`: the address to send from; any when absent. */
 export function send(inside: Inside, to: Destination, source: string | undefined): Promise<SendResult> {
@@ -47,7 +47,7 @@ function sendHttp(
       lookup: (_name, _options, done) => done(null, address, isIPv6(address) ? 6 : 4),
     };
     const call = inside(() => request(options));
-    const timer = setTimeout(() => call.destroy(new Error(gaveUp)), timeoutMs);
+    const timer = setTimeout(() => call.destroy(new Error(timeoutMessage)), timeoutMs);
     call.on("close", () => clearTimeout(timer));
     call.on("error", (error: NodeJS.ErrnoException) => resolve(failureOf(error, ms())));
     call.on("response", (response) => {
@@ -56,7 +56,7 @@ function sendHttp(
       response.on("data", (chunk: string) => {
         text += chunk;
       });
-      response.on("end", () => resolve({ kind: "answered", by: greetingOf(text, address, port), ms: ms() }));
+      response.on("end", () => resolve({ kind: "answered", by: replyIn(text, address, port), ms: ms() }));
       response.on("error", () => resolve({ kind: "silence", ms: ms() }));
     });
     call.end();
@@ -65,7 +65,7 @@ function sendHttp(
 
 function failureOf(error: NodeJS.ErrnoException, ms: number): SendResult {
   if (error.code === "ECONNREFUSED") return { kind: "refused", by: null, ms };
-  if (error.code === "ECONNRESET" && error.message !== gaveUp) return { kind: "closed", ms };
+  if (error.code === "ECONNRESET" && error.message !== timeoutMessage) return { kind: "closed", ms };
   const isUnreachable = error.code === "EHOSTUNREACH" || error.code === "ENETUNREACH";
   return { kind: isUnreachable ? "unreachable" : "silence", ms };
 }
@@ -80,13 +80,13 @@ function sendUdp(
   const socket = openUdp(isIPv6(address) ? "udp6" : "udp4");
   return new Promise<SendResult>((resolve) => {
     const timer = setTimeout(() => resolve({ kind: "silence", ms: ms() }), timeoutMs);
-    const settle = (fate: SendResult) => {
+    const settle = (result: SendResult) => {
       clearTimeout(timer);
-      resolve(fate);
+      resolve(result);
     };
     socket.on("error", (error: NodeJS.ErrnoException) => settle(failureOf(error, ms())));
     socket.on("message", (text) =>
-      settle({ kind: "answered", by: greetingOf(text.toString(), address, port), ms: ms() }),
+      settle({ kind: "answered", by: replyIn(text.toString(), address, port), ms: ms() }),
     );
     // Only a connected socket is told that nobody listens.
     inside(() => (source === undefined ? socket.bind(0) : socket.bind(0, source)));
@@ -95,10 +95,10 @@ function sendUdp(
 }
 
 /** Somebody else's answer, such as that of a health server, is shown as it is. */
-function greetingOf(text: string, address: string, port: number): Greeting {
+function replyIn(text: string, address: string, port: number): EchoReply {
   try {
-    const greeting = JSON.parse(text) as Partial<Greeting>;
-    if (greeting.pod !== undefined) return greeting as Greeting;
+    const answer = JSON.parse(text) as Partial<EchoReply>;
+    if (answer.pod !== undefined) return answer as EchoReply;
   } catch {
     // Not one of our pods.
   }

@@ -68,7 +68,7 @@ export class BadHours {
         "fault" in trouble ? [[trouble.fault, name] as const] : [],
       ),
     );
-    scene.site.api.faults.onMet = (fault) => this.#count(names.get(fault)!);
+    scene.site.api.faults.onFault = (fault) => this.#count(names.get(fault)!);
   }
 
   /** Lets one of those happen that are furthest behind; what needs no request waits for what does. */

@@ -8,18 +8,18 @@ import { reasonToSkip } from "./netns.ts";
 const program = join(import.meta.dirname, "..", "..", "dist", "turnout.cjs");
 
 /** null when a playground can be had here. */
-export function reasonNotToPlay(): string | null {
+export function reasonToSkipPlayground(): string | null {
   return existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
 }
 
 /** To be called while a suite is being described. */
-export function groundFor(
+export function playgroundFor(
   mode: PlaygroundOptions["mode"],
   reason: string | null,
-): { readonly ground: Playground } {
-  let ground: Playground;
+): { readonly playground: Playground } {
+  let playground: Playground;
   const start = async () => {
-    ground = await Playground.start({ mode, port: 0, program: [process.execPath, program] });
+    playground = await Playground.start({ mode, port: 0, program: [process.execPath, program] });
   };
   beforeAll(async () => {
     if (reason === null) await start();
@@ -27,13 +27,13 @@ export function groundFor(
   beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
   afterEach(async ({ task }) => {
     if (task.result?.state !== "fail") return;
-    await ground.close();
+    await playground.close();
     await start();
   });
-  afterAll(() => ground?.close());
+  afterAll(() => playground?.close());
   return {
-    get ground() {
-      return ground;
+    get playground() {
+      return playground;
     },
   };
 }

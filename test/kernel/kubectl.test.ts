@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
-import { groundFor, reasonNotToPlay } from "./ground.ts";
+import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const reason = reasonNotToPlay();
+const reason = reasonToSkipPlayground();
 
 const debians = "/usr/bin/kubectl";
 const assets = findAssets("kubectl");
@@ -28,7 +28,7 @@ const kubectls: readonly [name: string, path: string, reason: string | null][] =
 ];
 
 describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
-  const place = groundFor("nftables", whyNot);
+  const place = playgroundFor("nftables", whyNot);
   const home = mkdtempSync(join(tmpdir(), "turnout-kubectl-"));
   afterAll(() => rmSync(home, { recursive: true }));
 
@@ -144,8 +144,8 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await kubectl("run cart-1 --image=echo -n mine");
     await kubectl("wait --for=condition=Ready pod/cart-1 -n mine --timeout=60s");
     const address = await kubectl("get pod cart-1 -n mine -o jsonpath={.status.podIP}");
-    const { fate } = await place.ground.send("pod:mine/cart-1", "svc/shop/stock:9090");
-    expect(fate).toMatchObject({ by: { saw: address } });
+    const { result } = await place.playground.send("pod:mine/cart-1", "svc/shop/stock:9090");
+    expect(result).toMatchObject({ by: { saw: address } });
     await kubectl("delete namespace mine");
     expect(await kubectl("get services -A -o name")).not.toContain("mine");
     await expect(kubectl("get service web -n mine")).rejects.toThrow(/not found/);
@@ -276,15 +276,15 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
 
   function started(line: string, env: NodeJS.ProcessEnv = {}) {
     return promisify(execFile)(path, line.split(" "), {
-      env: { ...process.env, ...env, KUBECONFIG: place.ground.kubeconfig, HOME: home },
+      env: { ...process.env, ...env, KUBECONFIG: place.playground.kubeconfig, HOME: home },
     });
   }
 
   /** Who answers a pod that does not come and go here, or how it fails. */
   async function met(to: string): Promise<string> {
-    await place.ground.settled();
-    const { fate } = await place.ground.send("cart-1", to);
-    return fate.kind === "answered" ? fate.by.pod : fate.kind;
+    await place.playground.settled();
+    const { result } = await place.playground.send("cart-1", to);
+    return result.kind === "answered" ? result.by.pod : result.kind;
   }
 
   /** Resolves when these pods have ended. */

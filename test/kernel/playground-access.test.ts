@@ -7,16 +7,16 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { groundFor, reasonNotToPlay } from "./ground.ts";
+import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const nobody = 65_534;
 const compiler = "/usr/bin/cc";
-const reason = existsSync(compiler) ? reasonNotToPlay() : "no C compiler to build the library with";
+const reason = existsSync(compiler) ? reasonToSkipPlayground() : "no C compiler to build the library with";
 const pod = (name: string) => ({ kind: "Pod", metadata: { name, namespace: "shop" } });
 
 describe("security/1: the API of the playground", () => {
-  const place = groundFor("nftables", reason);
+  const place = playgroundFor("nftables", reason);
   const folder = mkdtempSync(join(tmpdir(), "turnout-exploit-"));
   const [library, marker] = [join(folder, "preload.so"), join(folder, "marker")];
   const pollution = [{ op: "add", path: "/__proto__/LD_PRELOAD", value: library }];
@@ -34,7 +34,7 @@ describe("security/1: the API of the playground", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it("gives an unprivileged user 401 and no kubeconfig, and nothing of theirs runs", async () => {
-    const { kubeconfig, api } = place.ground;
+    const { kubeconfig, api } = place.playground;
     const steps = [
       ["PATCH", "/api/v1/namespaces/shop/services/web", "application/json-patch+json", pollution],
       ["POST", "/api/v1/namespaces/shop/pods", "application/json", pod("exploit")],
@@ -66,9 +66,9 @@ describe("security/1: the API of the playground", () => {
       kubeconfig: "EACCES",
     });
     // Programs are started for the pod that root adds.
-    await place.ground.settled();
-    place.ground.apply(pod("after"));
-    await place.ground.settled();
+    await place.playground.settled();
+    place.playground.apply(pod("after"));
+    await place.playground.settled();
     expect(api.list("Pod").map(({ metadata }) => metadata.name)).not.toContain("exploit");
     expect(existsSync(marker)).toBe(false);
     expect("LD_PRELOAD" in {}).toBe(false);
@@ -82,13 +82,13 @@ describe("security/1: the API of the playground", () => {
     expect(await ask("PATCH", service, "merge-patch+json", '{"__proto__":{"LD_PRELOAD":"x"}}')).toBe(400);
     expect(await ask("PATCH", service, "merge-patch+json", spec)).toBe(200);
     expect(await ask("POST", "/api/v1/namespaces/shop/pods", "json", pod("ordinary"))).toBe(201);
-    await place.ground.settled();
+    await place.playground.settled();
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
     expect(existsSync(marker)).toBe(false);
   });
 
   it("keeps the token in files and folders of root alone", () => {
-    const { kubeconfig } = place.ground;
+    const { kubeconfig } = place.playground;
     const modes = [kubeconfig, join(dirname(kubeconfig), "node-kubeconfig"), dirname(kubeconfig)]
       .concat(dirname(dirname(kubeconfig)))
       .map((path) => {
@@ -108,7 +108,7 @@ describe("security/1: the API of the playground", () => {
     for (const node of ["node-a", "node-b"]) {
       const listening = execFileSync(
         "ip",
-        ["netns", "exec", place.ground.namespaceOf(node), "cat", "/proc/net/tcp", "/proc/net/tcp6"],
+        ["netns", "exec", place.playground.namespaceOf(node), "cat", "/proc/net/tcp", "/proc/net/tcp6"],
         { encoding: "utf8" },
       );
       // Local addresses of sockets in state 0A, listen: port 6443 is 192B.
@@ -136,7 +136,7 @@ describe("security/1: the API of the playground", () => {
   });
 
   function access(): { readonly token: string; readonly ca: Buffer } {
-    const { clusters, users } = parse(readFileSync(place.ground.kubeconfig, "utf8")) as {
+    const { clusters, users } = parse(readFileSync(place.playground.kubeconfig, "utf8")) as {
       clusters: [{ cluster: { "certificate-authority-data": string } }];
       users: [{ user: { token: string } }];
     };
@@ -148,7 +148,7 @@ describe("security/1: the API of the playground", () => {
     const { token, ca } = access();
     const headers = { "content-type": `application/${type}`, authorization: `Bearer ${token}` };
     return new Promise((resolve, reject) =>
-      request(place.ground.api.url + path, { method, ca, headers, agent: false }, (answer) => {
+      request(place.playground.api.url + path, { method, ca, headers, agent: false }, (answer) => {
         answer.resume();
         resolve(answer.statusCode ?? 0);
       })

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { nodePlaces, podAddresses } from "../../playground/net/layout.ts";
 import { Network } from "../../playground/net/network.ts";
 import { namespaceName, namespacePath } from "../../src/inspect/playgrounds.ts";
-import { reasonNotToPlay } from "./ground.ts";
+import { reasonToSkipPlayground } from "./ground.ts";
 
-const reason = reasonNotToPlay();
+const reason = reasonToSkipPlayground();
 const node = nodePlaces[0]!;
 let network: Network;
 beforeEach(async ({ skip }) => {

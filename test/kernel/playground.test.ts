@@ -2,9 +2,9 @@
 import { describe, expect, it, vi } from "vitest";
 import { runLine } from "../../playground/commands.ts";
 import { ask } from "../../src/observe/status/client.ts";
-import { groundFor, reasonNotToPlay } from "./ground.ts";
+import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
 
-const reason = reasonNotToPlay();
+const reason = reasonToSkipPlayground();
 
 const senders = [
   "web-1",
@@ -30,72 +30,73 @@ const places = [
 ];
 
 describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s mode", (mode) => {
-  const place = groundFor(mode, reason);
+  const place = playgroundFor(mode, reason);
   /** What callers of a Service without endpoints meet; a relay takes them before it knows. */
-  const nobody =
+  const noEndpoints =
     mode === "userspace" ? { tcp: "closed", udp: "silence" } : { tcp: "rejected", udp: "rejected" };
 
-  it("gives real packets the fate that explain tells", async () => {
+  it("gives real packets the result that explain tells", async () => {
     const differences: string[] = [];
     for (const from of senders) {
       for (const to of places) {
         if (!canMeet(from, to)) continue;
-        const told = await place.ground.explain(from, to);
-        const { fate } = await place.ground.send(from, to);
-        const met = fate.kind === "answered" ? fate.by.endpoint : fate.kind;
-        if (!agrees(told, met)) differences.push(`${from} → ${to}: met ${met}, but explain says\n${told}`);
+        const explained = await place.playground.explain(from, to);
+        const { result } = await place.playground.send(from, to);
+        const met = result.kind === "answered" ? result.by.endpoint : result.kind;
+        if (!agrees(explained, met))
+          differences.push(`${from} → ${to}: met ${met}, but explain says\n${explained}`);
       }
     }
     expect(differences).toEqual([]);
   });
 
   it("follows scaling, readiness, draining and a flushed ruleset", async () => {
-    await runLine(place.ground, "scale cart 4");
+    await runLine(place.playground, "scale cart 4");
     expect(await answersOf("web-1", "svc/shop/cart:80")).toMatch(/^cart-\d$/);
-    await runLine(place.ground, "scale stock 1");
-    await runLine(place.ground, "kill stock-2");
-    await runLine(place.ground, "unready stock-1");
-    expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe(nobody.tcp);
-    await runLine(place.ground, "ready stock-1");
+    await runLine(place.playground, "scale stock 1");
+    await runLine(place.playground, "kill stock-2");
+    await runLine(place.playground, "unready stock-1");
+    expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe(noEndpoints.tcp);
+    await runLine(place.playground, "ready stock-1");
     expect(await answersOf("web-1", "svc/shop/stock:9090")).toBe("stock-1");
-    await runLine(place.ground, "drain node-b");
-    const staying = place.ground.api
+    await runLine(place.playground, "drain node-b");
+    const staying = place.playground.api
       .list("Pod")
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const nodes = staying.map(({ spec }) => (spec as { nodeName: string }).nodeName);
     expect(new Set(nodes)).toEqual(new Set(["node-a"]));
-    await runLine(place.ground, "uncordon node-b");
-    await runLine(place.ground, "flush node-a");
+    await runLine(place.playground, "uncordon node-b");
+    await runLine(place.playground, "flush node-a");
     expect(await answersOf("outside", "nodeport:30080")).toMatch(/^web-\d$/);
   });
 
-  it("lets pods end in their own time: they answer as long as nobody else can", async () => {
+  it("lets pods end in their own time: they answer as long as noEndpoints else can", async () => {
     const pods = () =>
-      place.ground.api
+      place.playground.api
         .list("Pod")
         .flatMap(({ metadata: { name } }) => (name.startsWith("dns-") ? [name] : []));
-    await runLine(place.ground, "scale dns 1");
+    await runLine(place.playground, "scale dns 1");
     const [first] = pods();
     // Longer than a busy machine takes for what follows.
-    await runLine(place.ground, `stop ${first} 60`);
+    await runLine(place.playground, `stop ${first} 60`);
     const next = await answersOf("web-1", "svc/shop/dns:53");
     expect(next).toMatch(/^dns-/);
     expect(next).not.toBe(first);
-    expect((await runLine(place.ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
+    expect((await runLine(place.playground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
       "terminating, and others are ready",
     );
-    await runLine(place.ground, "scale dns 0");
+    await runLine(place.playground, "scale dns 0");
     expect(await answersOf("web-1", "svc/shop/dns:53")).toMatch(/^dns-/);
-    expect((await runLine(place.ground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
+    expect((await runLine(place.playground, "explain web-1 svc/shop/dns")).join("\n")).toContain(
       "no endpoint is ready: all that are serving while they terminate",
     );
     await vi.waitFor(() => expect(pods()).toEqual([first]), { timeout: 60_000, interval: 100 });
-    await runLine(place.ground, "wait");
+    await runLine(place.playground, "wait");
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(first);
-    await runLine(place.ground, `stop ${first} 0`);
-    await runLine(place.ground, "wait");
+    await runLine(place.playground, `stop ${first} 0`);
+    await runLine(place.playground, "wait");
     expect(pods()).toEqual([]);
-    expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(nobody.udp);
+    expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(noEndpoints.udp);
   });
 
   it("user/6: tells a rejection by the proxy from a refusal where nothing listens", async () => {
@@ -104,10 +105,10 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
       { name: "tcp", port: 80, targetPort: 81 },
       { name: "udp", port: 80, targetPort: 81, protocol: "UDP" },
     ];
-    place.ground.apply({ ...deaf, spec: { selector: { app: "web" }, ports } });
-    await place.ground.settled();
+    place.playground.apply({ ...deaf, spec: { selector: { app: "web" }, ports } });
+    await place.playground.settled();
     const outcome = async (from: string, to: string) =>
-      (await runLine(place.ground, `send ${from} ${to}`))[0];
+      (await runLine(place.playground, `send ${from} ${to}`))[0];
     const rejected = mode === "userspace" ? /taken and closed/ : /rejected by the proxy of node-a;/;
     const refused =
       mode === "userspace" ? /taken and closed/ : /refused by 10\.0\.\d\.\d+:81: nothing listens/;
@@ -117,29 +118,35 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     expect(await outcome("outside", "nodeport:30999")).toMatch(
       /refused by 192\.168\.0\.2:30999: nothing listens there;/,
     );
-    place.ground.api.remove("Service", "shop", "deaf");
+    place.playground.api.remove("Service", "shop", "deaf");
   });
 
   it("starts a proxy again that was killed", async () => {
-    const status = () => ask(place.ground.statusSocketOf("node-b"), "/").catch(() => null);
+    const status = () => ask(place.playground.statusSocketOf("node-b"), "/").catch(() => null);
     const before = (await status())?.pid;
     expect(before).toBeGreaterThan(1);
     process.kill(before!, "SIGKILL");
     await vi.waitFor(async () => expect((await status())?.pid ?? before).not.toBe(before), 20_000);
-    await runLine(place.ground, "scale web 4");
+    await runLine(place.playground, "scale web 4");
     expect(await answersOf("node-b", "svc/shop/web:80")).toMatch(/^web-/);
   });
 
   it("says what is wrong with a command", async () => {
-    expect(await runLine(place.ground, "fly")).toEqual([expect.stringContaining("send, explain, scale")]);
-    expect(await runLine(place.ground, "scale web many")).toEqual([expect.stringContaining("scale web 5")]);
-    expect(await runLine(place.ground, "kill nobody")).toEqual([expect.stringContaining("there are cart-1")]);
-    expect(await runLine(place.ground, "send web-1")).toEqual([expect.stringContaining("svc/shop/cart:80")]);
+    expect(await runLine(place.playground, "fly")).toEqual([expect.stringContaining("send, explain, scale")]);
+    expect(await runLine(place.playground, "scale web many")).toEqual([
+      expect.stringContaining("scale web 5"),
+    ]);
+    expect(await runLine(place.playground, "kill noEndpoints")).toEqual([
+      expect.stringContaining("there are cart-1"),
+    ]);
+    expect(await runLine(place.playground, "send web-1")).toEqual([
+      expect.stringContaining("svc/shop/cart:80"),
+    ]);
   });
 
   async function answersOf(from: string, to: string): Promise<string> {
-    const { fate } = await place.ground.send(from, to);
-    return fate.kind === "answered" ? fate.by.pod : fate.kind;
+    const { result } = await place.playground.send(from, to);
+    return result.kind === "answered" ? result.by.pod : result.kind;
   }
 });
 
@@ -154,13 +161,13 @@ function canMeet(from: string, to: string): boolean {
 }
 
 /** Whether what a packet met is among what explain tells. */
-function agrees(told: string, met: string): boolean {
-  if (met === "rejected") return /^outcome +reject/m.test(told);
-  // A packet that is left alone finds nobody who listens.
-  if (met === "refused") return /^outcome +pass/m.test(told);
-  if (met === "closed") return /^outcome +close/m.test(told);
-  // A relay that has nobody to give a datagram to does not answer it.
-  if (met === "silence") return /^outcome +(drop|close)/m.test(told);
-  if (met === "unreachable") return /^outcome +pass/m.test(told);
-  return told.includes(`%  ${met} `);
+function agrees(explained: string, met: string): boolean {
+  if (met === "rejected") return /^outcome +reject/m.test(explained);
+  // A packet that is left alone finds noEndpoints who listens.
+  if (met === "refused") return /^outcome +pass/m.test(explained);
+  if (met === "closed") return /^outcome +close/m.test(explained);
+  // A relay that has noEndpoints to give a datagram to does not answer it.
+  if (met === "silence") return /^outcome +(drop|close)/m.test(explained);
+  if (met === "unreachable") return /^outcome +pass/m.test(explained);
+  return explained.includes(`%  ${met} `);
 }

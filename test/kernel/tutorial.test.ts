@@ -6,18 +6,18 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { runLine } from "../../playground/commands.ts";
-import { groundFor, reasonNotToPlay } from "./ground.ts";
+import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const reason = existsSync("/usr/bin/kubectl") ? reasonNotToPlay() : "kubectl is not installed";
+const reason = existsSync("/usr/bin/kubectl") ? reasonToSkipPlayground() : "kubectl is not installed";
 
 type Step = { readonly where: "console" | "playground"; readonly command: string; readonly output: string[] };
 
-const place = groundFor("nftables", reason);
+const place = playgroundFor("nftables", reason);
 
 it("prints what docs/tutorial.md says", async () => {
   for (const { where, command, output } of stepsOf(readFileSync(join(root, "docs/tutorial.md"), "utf8"))) {
-    const lines = where === "playground" ? await runLine(place.ground, command) : await run(command);
+    const lines = where === "playground" ? await runLine(place.playground, command) : await run(command);
     const wrong =
       lines.length !== output.length || lines.some((line, i) => !patternOf(output[i]!).test(line));
     // When a line differs, all of them are shown; else the page's own placeholders would hide the rest.
@@ -32,7 +32,7 @@ async function run(command: string): Promise<string[]> {
     env: {
       ...process.env,
       PATH: `${join(root, "bin")}:${process.env.PATH}`,
-      KUBECONFIG: place.ground.kubeconfig,
+      KUBECONFIG: place.playground.kubeconfig,
       HOME: join(tmpdir(), "turnout-kubectl"),
     },
   });

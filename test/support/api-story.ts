@@ -1,6 +1,6 @@
 // A rig of the API source for tests that tell a story: made by `synced` or `started`, and stopped after each test.
 import { afterEach, expect, vi } from "vitest";
-import type { Seen } from "../../playground/api/server.ts";
+import type { RecordedRequest } from "../../playground/api/server.ts";
 import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "./api-rig.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
 
@@ -46,7 +46,7 @@ export const catchesUp = () =>
   }, patiently);
 export const watching = (count = 4) =>
   vi.waitFor(() => expect(rig.server.watches()).toHaveLength(count), patiently);
-export const requests = (resource: string): Seen[] =>
+export const requests = (resource: string): RecordedRequest[] =>
   rig.server.seen.filter((seen) => seen.resource === resource);
 export const status = () => rig.source.status().resources.Service!;
 
@@ -61,11 +61,11 @@ function countFailuresAnew(): void {
 /** Lets pending I/O happen without moving the clock. */
 export const settle = (ms = 60) => new Promise((resolve) => setTimeout(resolve, ms));
 
-const kindOf = (seen: Seen): string =>
+const kindOf = (seen: RecordedRequest): string =>
   seen.verb === "list"
     ? "list"
     : seen.query.has("sendInitialEvents")
       ? "stream"
       : `watch ${seen.query.get("resourceVersion")}`;
 
-export const text = (requested: readonly Seen[]) => requested.map(kindOf);
+export const text = (requested: readonly RecordedRequest[]) => requested.map(kindOf);

@@ -10,7 +10,7 @@ export type Tell = (method: string, path: string, body: unknown, contentType: st
 /** What the story comes to; the server is gone afterwards. */
 export async function toldToSmallApi<T>(story: (tell: Tell) => Promise<T>): Promise<T> {
   const admit = admission({ services: () => server.list("Service"), hasNamespace: () => true });
-  const server = new ApiServer({ customs: { admit, linger: () => null } });
+  const server = new ApiServer({ hooks: { admit, terminate: () => null } });
   await server.listen();
   try {
     return await story(async (method, path, body, contentType) => {

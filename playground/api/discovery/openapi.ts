@@ -34,8 +34,9 @@ export function openApiAnswer(path: string): unknown {
 }
 
 function schemaOf(field: Field): object {
-  const { list, says, ...one } = field;
-  if (list) return { type: "array", description: says, items: schemaOf({ ...field, list: false, says: "" }) };
+  const { list, description: says, ...one } = field;
+  if (list)
+    return { type: "array", description: says, items: schemaOf({ ...field, list: false, description: "" }) };
   const about = says === "" ? {} : { description: says };
   switch (one.type) {
     case "string":

@@ -8,7 +8,7 @@ export type Field = {
   readonly type: Type;
   /** Whether there may be several. */
   readonly list: boolean;
-  readonly says: string;
+  readonly description: string;
   readonly required: boolean;
   /** The only values it may have; empty: any. */
   readonly values: readonly string[];
@@ -20,7 +20,7 @@ export type Fields = Readonly<Record<string, Field>>;
 
 const field = (type: Type, says: string, rest: Partial<Field> = {}): Field => ({
   type,
-  says,
+  description: says,
   list: false,
   required: false,
   values: [],
@@ -45,22 +45,22 @@ export function ignored(names: string, says: string): Fields {
   return Object.fromEntries(names.split(" ").map((name) => [name, anything(says)]));
 }
 
-export type Objection = {
+export type FieldError = {
   readonly kind: "unknown" | "type" | "value";
   readonly path: string;
   readonly message: string;
 };
 
-export const value = (path: string, message: string): Objection => ({ kind: "value", path, message });
-export const wrong = (path: string, given: unknown, why: string): Objection =>
-  value(path, `Invalid value: ${JSON.stringify(given)}: ${why}`);
+export const valueError = (path: string, message: string): FieldError => ({ kind: "value", path, message });
+export const invalidValue = (path: string, given: unknown, why: string): FieldError =>
+  valueError(path, `Invalid value: ${JSON.stringify(given)}: ${why}`);
 
 /** Everything about a value that its field does not allow. A field that is null counts as absent. */
-export function objections(value: unknown, one: Field, path: string, inList = false): Objection[] {
+export function fieldErrors(value: unknown, one: Field, path: string, inList = false): FieldError[] {
   if (value === null || value === undefined) return [];
   if (one.list && !inList) {
     if (!Array.isArray(value)) return [wrongType(value, "a list", path)];
-    return value.flatMap((each, i) => objections(each, one, `${path}[${i}]`, true));
+    return value.flatMap((each, i) => fieldErrors(each, one, `${path}[${i}]`, true));
   }
   switch (one.type) {
     case "string":
@@ -89,17 +89,17 @@ export function objections(value: unknown, one: Field, path: string, inList = fa
 /** For so many unknown fields of an object a similar name is searched. */
 const hintLimit = 10;
 
-function insideObject(value: Record<string, unknown>, { fields }: Field, path: string): Objection[] {
+function insideObject(value: Record<string, unknown>, { fields }: Field, path: string): FieldError[] {
   const at = (name: string) => (path === "" ? name : `${path}.${name}`);
-  const missing = Object.entries(fields).flatMap(([name, { required: needed }]): Objection[] =>
+  const missing = Object.entries(fields).flatMap(([name, { required: needed }]): FieldError[] =>
     needed && (own(value, name) ?? null) === null
       ? [{ kind: "value", path: at(name), message: "Required value" }]
       : [],
   );
   let unknown = 0;
-  const given = Object.entries(value).flatMap(([name, each]): Objection[] => {
+  const given = Object.entries(value).flatMap(([name, each]): FieldError[] => {
     const known = own(fields, name);
-    if (known !== undefined) return objections(each, known, at(name));
+    if (known !== undefined) return fieldErrors(each, known, at(name));
     const near = ++unknown > hintLimit ? null : closest(name, Object.keys(fields));
     const hint = near === null ? "" : `; did you mean ${JSON.stringify(at(near))}?`;
     return [{ kind: "unknown", path: at(name), message: `unknown field ${JSON.stringify(at(name))}${hint}` }];
@@ -107,11 +107,11 @@ function insideObject(value: Record<string, unknown>, { fields }: Field, path: s
   return [...missing, ...given];
 }
 
-function wrongType(value: unknown, wanted: string, path: string): Objection {
+function wrongType(value: unknown, wanted: string, path: string): FieldError {
   return { kind: "type", path, message: `must be ${wanted}, not ${JSON.stringify(value)}` };
 }
 
-function wrongValue(value: string, { values }: Field, path: string): Objection {
+function wrongValue(value: string, { values }: Field, path: string): FieldError {
   const supported = values.map((each) => JSON.stringify(each)).join(", ");
   const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${supported}`;
   return { kind: "value", path, message };

@@ -13,7 +13,7 @@ export type Change = {
   readonly after: ApiObject | null;
 };
 
-export type StoreWorld = {
+export type StoreOptions = {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly uid: () => string;
@@ -22,15 +22,15 @@ export type StoreWorld = {
 const historyLimit = 10_000;
 
 export class Store {
-  readonly #world: StoreWorld;
+  readonly #options: StoreOptions;
   readonly #objects = new Map<Resource, Map<string, ApiObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
   #history: Change[] = [];
   #version = 1;
   #compacted = 0;
 
-  constructor(world: StoreWorld) {
-    this.#world = world;
+  constructor(options: StoreOptions) {
+    this.#options = options;
   }
 
   get version(): number {
@@ -39,7 +39,7 @@ export class Store {
 
   /** The current time in the format of object metadata. */
   #time(): string {
-    return new Date(this.#world.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    return new Date(this.#options.now()).toISOString().replace(/\.\d+Z$/, "Z");
   }
 
   get(resource: Resource, namespace: string, name: string): ApiObject {
@@ -54,7 +54,7 @@ export class Store {
 
   /** All objects now, or as they were at an earlier version; sorted by key. */
   list(resource: Resource, at: number = this.#version): ApiObject[] {
-    this.#mustRemember(at);
+    this.#checkVersion(at);
     const objects = new Map(this.#of(resource));
     for (let i = this.#history.length - 1; i >= 0 && this.#history[i]!.version > at; i--) {
       const change = this.#history[i]!;
@@ -68,12 +68,12 @@ export class Store {
 
   /** The changes after a version, oldest first; throws 410 when they are no longer known. */
   since(resource: Resource, version: number): Change[] {
-    this.#mustRemember(version);
+    this.#checkVersion(version);
     return this.#history.filter((change) => change.resource === resource && change.version > version);
   }
 
   /** Whether the state at a version can still be told. */
-  remembers(version: number): boolean {
+  hasVersion(version: number): boolean {
     return version >= this.#compacted;
   }
 
@@ -88,7 +88,7 @@ export class Store {
       ...draft.metadata,
       name,
       ...(namespace === undefined ? {} : { namespace }),
-      uid: this.#world.uid(),
+      uid: this.#options.uid(),
       ...(dry ? {} : { resourceVersion: this.#next() }),
       creationTimestamp: this.#time(),
     } as Metadata;
@@ -148,7 +148,7 @@ export class Store {
   }
 
   /** Calls back on every change until the returned function is called. */
-  follow(listener: (change: Change) => void): () => void {
+  subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -177,8 +177,8 @@ export class Store {
     return after;
   }
 
-  #mustRemember(version: number): void {
-    if (!this.remembers(version)) throw expired(`${version}`, this.#compacted);
+  #checkVersion(version: number): void {
+    if (!this.hasVersion(version)) throw expired(`${version}`, this.#compacted);
     if (!Number.isSafeInteger(version)) throw new Failure(400, "BadRequest", "invalid resource version");
   }
 }

@@ -86,7 +86,7 @@ function token(version: number, after: string): string {
 function readToken(store: Store, text: string): { version: number; after: string } {
   const { rv, start } = tokenFields(text);
   if (typeof rv !== "number" || typeof start !== "string") throw badRequest("continue key is not valid");
-  if (store.remembers(rv)) return { version: rv, after: start };
+  if (store.hasVersion(rv)) return { version: rv, after: start };
   throw new Failure(
     410,
     "Expired",

@@ -1,6 +1,6 @@
 // Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
 
-import type { Linger, Release } from "../admission-hooks.ts";
+import type { CheckDelete, Terminate } from "../admission-hooks.ts";
 import { decoded, type WriteBody } from "../http/body.ts";
 import { badRequest, conflict } from "../http/failure.ts";
 import { type ApiRequest, isDryRun } from "../http/request.ts";
@@ -9,16 +9,21 @@ import { apiVersionOf } from "../objects/resources.ts";
 import type { Store } from "../objects/store.ts";
 import { selectionOf } from "./list.ts";
 
-type Farewell = { readonly linger: Linger; readonly release: Release };
+type DeletionHooks = { readonly terminate: Terminate; readonly checkDelete: CheckDelete };
 
-export function deleted(store: Store, request: ApiRequest, body: WriteBody, { linger, release }: Farewell) {
+export function deleted(
+  store: Store,
+  request: ApiRequest,
+  body: WriteBody,
+  { terminate, checkDelete }: DeletionHooks,
+) {
   const { resource, namespace, name } = request;
   const { uid, ...options } = deleteOptions(request, body);
   const object = store.get(resource, namespace, name);
   if (uid !== undefined && uid !== object.metadata.uid)
     throw conflict(resource.plural, name, `the UID in the precondition (${uid}) does not match`);
-  release(object);
-  const left = options.dryRun ? object : remove(store, request, object, linger(object, options.grace));
+  checkDelete(object);
+  const left = options.dryRun ? object : remove(store, request, object, terminate(object, options.grace));
   if (left !== null) return left;
   const details = { name, kind: resource.plural, uid: object.metadata.uid };
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
@@ -28,7 +33,7 @@ export function deletedAll(
   store: Store,
   request: ApiRequest,
   body: WriteBody,
-  { linger, release }: Farewell,
+  { terminate, checkDelete }: DeletionHooks,
 ) {
   const { resource, namespace } = request;
   const { dryRun, grace } = deleteOptions(request, body);
@@ -36,9 +41,9 @@ export function deletedAll(
   const found = store
     .list(resource)
     .filter((object) => (namespace === "" || object.metadata.namespace === namespace) && matches(object));
-  for (const object of found) release(object);
+  for (const object of found) checkDelete(object);
   const items = found.map((object) =>
-    dryRun ? object : (remove(store, request, object, linger(object, grace)) ?? object),
+    dryRun ? object : (remove(store, request, object, terminate(object, grace)) ?? object),
   );
   return {
     kind: `${resource.kind}List`,
@@ -53,9 +58,9 @@ function remove(
   store: Store,
   { resource }: ApiRequest,
   { metadata: { namespace = "", name } }: ApiObject,
-  lingering: Draft | null,
+  terminating: Draft | null,
 ): ApiObject | null {
-  if (lingering !== null) return store.update(resource, lingering);
+  if (terminating !== null) return store.update(resource, terminating);
   store.delete(resource, namespace, name);
   return null;
 }

@@ -62,11 +62,11 @@ const field = (title: string, path: string, wide = false): Column => ({
 /** Columns that only `-o wide` shows come after the age. */
 function columnsOf(kind: string): readonly Column[] {
   if (kind === "Event") return eventColumns;
-  const all = own[kind] ?? [];
+  const all = columnsByKind[kind] ?? [];
   return [name, ...all.filter(({ wide }) => !wide), age, ...all.filter(({ wide }) => wide)];
 }
 
-const own: Readonly<Record<string, readonly Column[]>> = {
+const columnsByKind: Readonly<Record<string, readonly Column[]>> = {
   Service: [
     field("Type", "spec.type"),
     field("Cluster-IP", "spec.clusterIP"),

@@ -77,20 +77,20 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
     return { request, wire, bookmark };
   }
 
-  const unfollow = store.follow(
+  const unsubscribe = store.subscribe(
     (change) => change.resource === resource && change.version > from && send(change),
   );
   const bookmarks = isOn(query, "allowWatchBookmarks");
-  const ticking = setInterval(() => bookmarks && bookmark(), options.bookmarkMs);
+  const bookmarkTimer = setInterval(() => bookmarks && bookmark(), options.bookmarkMs);
   const timeoutMs = Number(query.get("timeoutSeconds") ?? 1800) * 1000;
-  const ending = setTimeout(() => {
+  const timeout = setTimeout(() => {
     if (bookmarks) bookmark();
     wire.end();
   }, timeoutMs);
   wire.onClose(() => {
-    unfollow();
-    clearInterval(ticking);
-    clearTimeout(ending);
+    unsubscribe();
+    clearInterval(bookmarkTimer);
+    clearTimeout(timeout);
   });
   return { request, wire, bookmark };
 

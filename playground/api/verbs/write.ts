@@ -18,7 +18,7 @@ export function writeObject(
   store: Store,
   request: ApiRequest,
   body: WriteBody,
-  { admit, linger, release = () => {} }: AdmissionHooks,
+  { admit, terminate, checkDelete = () => {} }: AdmissionHooks,
 ): Answer {
   switch (request.verb) {
     case "create":
@@ -28,9 +28,9 @@ export function writeObject(
     case "patch":
       return patched(store, request, body, admit);
     case "delete":
-      return { code: 200, body: deleted(store, request, body, { linger, release }) };
+      return { code: 200, body: deleted(store, request, body, { terminate, checkDelete }) };
     case "deletecollection":
-      return { code: 200, body: deletedAll(store, request, body, { linger, release }) };
+      return { code: 200, body: deletedAll(store, request, body, { terminate, checkDelete }) };
     case "get":
     case "list":
     case "watch":
