@@ -1,4 +1,4 @@
-// Who may use the API of a playground: a certificate authority and a bearer token of its own, in kubeconfigs for root alone.
+// Access to the API of a playground: a certificate authority and a bearer token for each run, in kubeconfigs that only root can read.
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ export type Access = { readonly identity: Identity; readonly token: string };
 /** Where a node's own proxy reaches the API server: on the loopback of its network namespace. */
 export const nodeApiPort = 6443;
 
-/** Made for each run, and kept in memory and in the kubeconfigs only. */
+/** Created for each run; stored only in memory and in the kubeconfigs. */
 export function makeAccess(now: number): Access {
   return {
     identity: makeIdentity(["127.0.0.1", "::1", "localhost"], now),
@@ -19,7 +19,7 @@ export function makeAccess(now: number): Access {
   };
 }
 
-/** Root alone may enter it. */
+/** Only root can enter it. */
 export function makeStateFolder(): void {
   const parent = dirname(statePath());
   mkdirSync(parent, { recursive: true, mode: 0o700 });

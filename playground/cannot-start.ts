@@ -1,4 +1,4 @@
 // Why a playground cannot start on this machine.
 
-/** The message says what is missing. */
+/** The message names what is missing. */
 export class CannotStart extends Error {}

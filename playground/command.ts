@@ -1,4 +1,4 @@
-// `turnout playground`: a cluster on this machine to try things on, live on a terminal, or as plain lines.
+// `turnout playground`: a test cluster on this machine, with a live view on a terminal or as plain lines.
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readArguments } from "../src/cli/arguments.ts";
@@ -66,7 +66,7 @@ function usageErrorIn(given: OwnFlags): string | null {
   if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
     return `--port must be a port, for example --port=7443, not ${JSON.stringify(given.port)}`;
   if (process.getuid?.() !== 0)
-    return "the playground needs root, because it makes network namespaces: try sudo. Without root: turnout render --source=files:examples/shop --node=node-a";
+    return "the playground requires root to create network namespaces; use sudo, or without root: turnout render --source=files:examples/shop --node=node-a";
   return null;
 }
 
@@ -126,7 +126,7 @@ async function asPlainLines(
 ): Promise<number> {
   const print = (line: string) => world.stdout(json ? jsonLine(line) : `${line}\n`);
   const started = Date.now();
-  print("Starting a playground: two nodes, their pods and the outside, in network namespaces of their own.");
+  print("Starting a playground: two nodes, their pods and outside clients, each in a network namespace.");
   const playground = await Playground.start({ ...options, onMessage: print });
   try {
     print(
@@ -136,7 +136,9 @@ async function asPlainLines(
     if (script !== null) return await runScript(playground, script, print, signal);
     await runTour(playground, print, signal);
     if (once || signal.aborted) return 0;
-    print("\nServing until stopped; kubectl, turnout explain and turnout status can talk to it.");
+    print(
+      "\nRunning until interrupted. Use kubectl, turnout explain and turnout status in another terminal.",
+    );
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     return 0;
   } finally {
@@ -145,7 +147,7 @@ async function asPlainLines(
   }
 }
 
-/** `> ` begins a command, two spaces what came of it. */
+/** `> ` starts a command, two spaces start its output. */
 function jsonLine(line: string): string {
   if (line.trim() === "") return "";
   const [kind, text] = line.startsWith("> ")
@@ -156,7 +158,7 @@ function jsonLine(line: string): string {
   return `${JSON.stringify({ [kind]: text })}\n`;
 }
 
-/** Goes on behind a usageError, and ends with 1 then. */
+/** Continues after a failed command; then returns 1. */
 async function runScript(
   playground: Playground,
   script: string,

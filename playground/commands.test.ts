@@ -1,32 +1,32 @@
-// Tests of what is typed at the prompt before anything is done: mistakes are answered in words.
+// Tests of the command parser: invalid input is answered with one line that shows the correct usage.
 import { expect, it } from "vitest";
 import { runLine } from "./commands.ts";
 import type { Playground } from "./playground.ts";
 
 it.each([
-  ["snd web-1 svc/shop/web", 'there is no command "snd"; did you mean send?'],
-  ["frobnicate", 'there is no command "frobnicate"; there are send, explain, scale'],
-  ["constructor", 'there is no command "constructor"; there are'],
-  ["send web-1", "say from where to where, for example: send web-1 svc/shop/cart:80"],
-  ["send a b 101", "say a number from 1 to 100"],
-  ["kill", "say which one, for example: kill web-1"],
-  ["quit now", 'cannot use "now"; the command is: quit'],
-  ["help me", 'there is no command "me"; there are send'],
-  ["kill a b", 'cannot use "b"; the command is: kill POD'],
+  ["snd web-1 svc/shop/web", 'unknown command "snd"; did you mean send?'],
+  ["frobnicate", 'unknown command "frobnicate"; commands: send, explain, scale'],
+  ["constructor", 'unknown command "constructor"; commands:'],
+  ["send web-1", "FROM and TO are required, for example: send web-1 svc/shop/cart:80"],
+  ["send a b 101", "expected a number from 1 to 100"],
+  ["kill", "a name is required, for example: kill web-1"],
+  ["quit now", 'unexpected argument "now"; usage: quit'],
+  ["help me", 'unknown command "me"; commands: send'],
+  ["kill a b", 'unexpected argument "b"; usage: kill POD'],
 ])("%s", async (line, answer) => {
   const lines = await runLine({} as Playground, line);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain(answer);
 });
 
-it("help tells more of one command, and how packets are named", async () => {
+it("help COMMAND prints the details and the syntax of FROM and TO", async () => {
   const lines = await runLine({} as Playground, "help send");
-  expect(lines[0]).toMatch(/^send FROM TO \[TIMES\] +requests/);
+  expect(lines[0]).toMatch(/^send FROM TO \[TIMES\] +send requests/);
   expect(lines).toContain("for example: send web-1 svc/shop/cart:80 5");
   expect(lines.join("\n")).toMatch(/^FROM: .*\nTO: +svc/m);
 });
 
-it("answers are printed one by one, as they come", async () => {
+it("prints each answer as soon as it arrives", async () => {
   const printed: string[] = [];
   const counts: number[] = [];
   const send = async (from: string, to: string) => {

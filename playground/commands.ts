@@ -1,4 +1,4 @@
-// The commands of the playground, typed at its prompt or read from a script: each gives lines of text.
+// The commands of the playground prompt and of scripts. Each prints lines of text.
 import { setTimeout as sleep } from "node:timers/promises";
 import { closest } from "../src/config/closest.ts";
 import type { SendResult } from "./net/send.ts";
@@ -6,7 +6,7 @@ import { CommandError, type Playground, type Sent } from "./playground.ts";
 
 type Print = (line: string) => void;
 
-/** How packets are named, for `send` and `explain`. */
+/** The syntax of FROM and TO in `send` and `explain`. */
 const packets = [
   "FROM: web-1 (a pod), node-a, outside, outside:203.0.113.200",
   "TO:   svc/shop/web:80, svc/shop/dns:dns, nodeport:30080, nodeport:30053/udp, 172.30.0.10:80",
@@ -15,23 +15,23 @@ const packets = [
 type Command = {
   readonly usage: string;
   readonly summary: string;
-  /** How many words may follow it, if not one. */
+  /** Largest number of arguments; 1 when absent. */
   readonly maxArgs?: number;
-  /** What else `help` tells of it. */
+  /** Further lines of `help COMMAND`. */
   readonly details?: readonly string[];
-  /** What comes of it; lines that come one by one are lines at once. */
+  /** Returns the output; `print` prints a line before the command has finished. */
   readonly run: (playground: Playground, args: readonly string[], print: Print) => Promise<readonly string[]>;
 };
 
 export const commands: Readonly<Record<string, Command>> = {
   send: {
     usage: "send FROM TO [TIMES]",
-    summary: "requests from a pod, a node or outside; Enter: samples",
+    summary: "send requests from a pod, a node or outside",
     maxArgs: 3,
     details: [...packets, "for example: send web-1 svc/shop/cart:80 5"],
     run: async (playground, [from, to, times], print) => {
       if (from === undefined || to === undefined)
-        throw new CommandError("say from where to where, for example: send web-1 svc/shop/cart:80");
+        throw new CommandError("FROM and TO are required, for example: send web-1 svc/shop/cart:80");
       const count = wholeNumber(times ?? "1", 1, 100, "send web-1 svc/shop/cart:80 5");
       for (let i = 0; i < count; i++) print(sentText(await playground.send(from, to)));
       return [];
@@ -39,18 +39,18 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   explain: {
     usage: "explain FROM TO",
-    summary: "why such a packet goes where it goes",
+    summary: "show how a packet is routed, and why",
     maxArgs: 2,
     details: [...packets, "for example: explain outside nodeport:30080"],
     run: async (playground, [from, to]) => {
       if (from === undefined || to === undefined)
-        throw new CommandError("say which packet, for example: explain outside nodeport:30080");
+        throw new CommandError("FROM and TO are required, for example: explain outside nodeport:30080");
       return (await playground.explain(from, to)).trimEnd().split("\n");
     },
   },
   scale: {
-    usage: "scale SET N",
-    summary: "a Deployment gets so many pods",
+    usage: "scale DEPLOYMENT N",
+    summary: "set the number of pods of a Deployment",
     maxArgs: 2,
     run: change((playground, [name, replicas = ""]) => {
       const count = wholeNumber(replicas, 0, 50, "scale web 5");
@@ -60,17 +60,17 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   stop: {
     usage: "stop POD [SECONDS]",
-    summary: "ends in its own time (5 s), and serves on until then",
+    summary: "delete a pod; it serves during its grace period (5 s)",
     maxArgs: 2,
     run: change((playground, [name, seconds]) => {
       const grace = seconds === undefined ? undefined : wholeNumber(seconds, 0, 600, "stop web-1 10");
       playground.stop(named(name, "stop web-1"), grace);
-      return `${name} is ending`;
+      return `${name} is terminating`;
     }),
   },
   kill: {
     usage: "kill POD",
-    summary: "ends at once, as in a crash; its set starts another",
+    summary: "crash a pod; its Deployment starts another",
     run: change((playground, [name]) => {
       playground.kill(named(name, "kill web-1"));
       return `${name} is gone`;
@@ -78,7 +78,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   unready: {
     usage: "unready POD",
-    summary: "keeps running, gets no traffic; ready undoes it",
+    summary: "mark a pod not ready: it runs without new traffic",
     run: change((playground, [name]) => {
       playground.setReady(named(name, "unready web-1"), false);
       return `${name} is not ready`;
@@ -86,7 +86,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   ready: {
     usage: "ready POD",
-    summary: "takes traffic again",
+    summary: "mark a pod ready",
     run: change((playground, [name]) => {
       playground.setReady(named(name, "ready web-1"), true);
       return `${name} is ready`;
@@ -94,7 +94,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   drain: {
     usage: "drain NODE",
-    summary: "its pods end, others start elsewhere; uncordon undoes it",
+    summary: "cordon a node and delete its pods",
     run: change((playground, [name]) => {
       playground.drain(named(name, "drain node-a"));
       return `${name} is drained`;
@@ -102,43 +102,43 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   uncordon: {
     usage: "uncordon NODE",
-    summary: "takes pods again",
+    summary: "allow pods on a node again",
     run: change((playground, [name]) => {
       playground.uncordon(named(name, "uncordon node-a"));
-      return `${name} takes pods again`;
+      return `${name} is uncordoned`;
     }),
   },
   flush: {
     usage: "flush NODE",
-    summary: "all rules there go, and see them repaired",
+    summary: "flush all rules of a node; its proxy restores them",
     run: change((playground, [name]) => {
       playground.flush(named(name, "flush node-a"));
-      return `all rules of ${name} were flushed, as another program might do`;
+      return `flushed all rules of ${name}, as another program might do`;
     }),
   },
   wait: {
     usage: "wait [SECONDS]",
-    summary: "so long, or until the kernels hold what is wanted",
+    summary: "wait, or wait until the rules of all nodes are synced",
     run: async (playground, [seconds]) => {
       if (seconds !== undefined) await sleep(wholeNumber(seconds, 0, 60, "wait 6") * 1000);
-      else if (!(await playground.settled())) return ["the kernels do not hold what is wanted yet"];
+      else if (!(await playground.settled())) return ["the rules are not synced yet"];
       return [];
     },
   },
   help: {
     usage: "help [COMMAND]",
-    summary: "this list, or more of one",
+    summary: "list the commands, or describe one",
     run: async (_, [name]) => (name === undefined ? helpLines() : helpOf(name)),
   },
   quit: {
     usage: "quit",
-    summary: "leaves, and removes everything; Ctrl-C too",
+    summary: "exit and remove everything, like Ctrl-C",
     maxArgs: 0,
     run: async () => [],
   },
 };
 
-/** Runs one line. Mistakes come back as text. `print` hears every line as it comes. */
+/** Runs one line; a CommandError becomes output. `print` receives each line as soon as it is known. */
 export async function runLine(
   playground: Playground,
   line: string,
@@ -153,7 +153,7 @@ export async function runLine(
   }
 }
 
-/** The same for scripts; throws CannotDo when there is a mistake in the line. */
+/** The same for scripts: throws CommandError. */
 export async function runCommand(
   playground: Playground,
   line: string,
@@ -162,7 +162,7 @@ export async function runCommand(
   const [name = "", ...args] = line.trim().split(/\s+/);
   const { usage, maxArgs = 1, run } = commandOf(name);
   if (args.length > maxArgs)
-    throw new CommandError(`cannot use ${JSON.stringify(args[maxArgs])}; the command is: ${usage}`);
+    throw new CommandError(`unexpected argument ${JSON.stringify(args[maxArgs])}; usage: ${usage}`);
   const lines: string[] = [];
   const collect = (each: string) => {
     lines.push(each);
@@ -177,8 +177,8 @@ function commandOf(name: string): Command {
   if (command !== undefined) return command;
   const names = Object.keys(commands);
   const near = closest(name, names);
-  const hint = near === null ? `there are ${names.join(", ")}` : `did you mean ${near}?`;
-  throw new CommandError(`there is no command ${JSON.stringify(name)}; ${hint}`);
+  const hint = near === null ? `commands: ${names.join(", ")}` : `did you mean ${near}?`;
+  throw new CommandError(`unknown command ${JSON.stringify(name)}; ${hint}`);
 }
 
 export function helpLines(): string[] {
@@ -212,7 +212,7 @@ function resultText(result: SendResult): string {
     case "refused":
       return result.by === null ? "refused" : `refused by ${result.by}: nothing listens there`;
     case "closed":
-      return "taken and closed without an answer";
+      return "connection accepted, then closed without an answer";
     case "silence":
       return "no answer";
     case "unreachable":
@@ -221,17 +221,17 @@ function resultText(result: SendResult): string {
 }
 
 function named(name: string | undefined, example: string): string {
-  if (name === undefined) throw new CommandError(`say which one, for example: ${example}`);
+  if (name === undefined) throw new CommandError(`a name is required, for example: ${example}`);
   return name;
 }
 
 function wholeNumber(text: string, least: number, most: number, example: string): number {
   const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= most) return number;
-  throw new CommandError(`say a number from ${least} to ${most}, for example: ${example}`);
+  throw new CommandError(`expected a number from ${least} to ${most}, for example: ${example}`);
 }
 
-/** A change, which is printed before the proxies report what they did about it; then they have caught up with it. */
+/** Prints the change before the proxies report their Syncs, then waits until they are done. */
 function change(apply: (playground: Playground, args: readonly string[]) => string): Command["run"] {
   return async (playground, args, print) => {
     print(apply(playground, args));

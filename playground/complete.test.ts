@@ -1,4 +1,4 @@
-// Tests of Tab at the prompt: what it fills in, and what it offers.
+// Tests of Tab completion at the prompt.
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "./api/objects/object.ts";
 import { choicesOf, choicesText, completed } from "./complete.ts";
@@ -47,11 +47,11 @@ describe("Tab", () => {
     ["send a b c ", "send a b c "],
     ["constructor ", "constructor "],
     ["日", "日"],
-  ])("makes %j into %j", (line, whole) => {
+  ])("completes %j to %j", (line, whole) => {
     expect(completed(line, choices).line).toBe(whole);
   });
 
-  it("offers what could follow", () => {
+  it("lists the candidates", () => {
     expect(completed("send web-", choices).choices).toEqual(["web-1", "web-2"]);
     expect(completed("", choices).choices).toContain("quit");
     expect(completed("send web-1 ", choices).choices).toEqual([
@@ -63,7 +63,7 @@ describe("Tab", () => {
     expect(completed("send web-1 svc/shop/web:80", choices).choices).toEqual([]);
   });
 
-  it("says the first of many", () => {
+  it("prints the first 40 of many candidates", () => {
     expect(choicesText(["a", "b"])).toBe("  a, b");
     expect(choicesText(Array.from({ length: 100 }, (_, i) => `${i}`))).toMatch(/ 39 and 60 more$/);
   });

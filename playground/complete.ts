@@ -1,13 +1,13 @@
-// What Tab makes of a line that is being typed: commands, and the pods, nodes, Deployments and Services there are. Pure.
+// Tab completion: commands, and the names of pods, nodes, Deployments and Services. Pure.
 import { type ApiObject, dig, isMap, scalar } from "./api/objects/object.ts";
 import { commands } from "./commands.ts";
 
-/** What each word in the usage of a command can stand for. */
+/** The values of each placeholder in the usage of a command. */
 export type Choices = Readonly<Record<string, readonly string[]>>;
 
 export type Completed = {
   readonly line: string;
-  /** What could follow, where that is not clear yet. */
+  /** The candidates when there are several. */
   readonly choices: readonly string[];
 };
 
@@ -26,14 +26,14 @@ export function choicesOf(list: (kind: string) => readonly ApiObject[]): Choices
   return {
     POD: pods,
     NODE: nodes,
-    SET: namesOf(list("Deployment")),
+    DEPLOYMENT: namesOf(list("Deployment")),
     FROM: [...pods, ...nodes, "node", "outside"],
     TO: [...new Set(list("Service").flatMap(placesOf))],
     "[COMMAND]": Object.keys(commands),
   };
 }
 
-/** One line; of many the first. */
+/** One line with the first 40. */
 export function choicesText(choices: readonly string[]): string {
   const most = 40;
   const more = choices.length - most;
@@ -46,7 +46,7 @@ function wordsAfter([name, ...args]: readonly string[], choices: Choices): reado
   return choices[usage.split(" ")[args.length + 1] ?? ""] ?? [];
 }
 
-/** With its namespace where a name is not enough. */
+/** With the namespace when the name is not unique. */
 function namesOf(objects: readonly ApiObject[]): string[] {
   const names = objects.map(({ metadata }) => metadata.name);
   return objects.map(({ metadata: { name, namespace } }) =>

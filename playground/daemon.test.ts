@@ -1,4 +1,4 @@
-// What the playground reads in the log of a node's daemon.
+// Tests of reading Syncs from the log of a daemon.
 import { expect, it } from "vitest";
 import { Cluster } from "../src/manifests/cluster.ts";
 import { openSyncLog } from "../src/observe/sync-log.ts";
@@ -6,7 +6,7 @@ import { logLines } from "../test/support/log-lines.ts";
 import { manualClock } from "../test/support/manual-clock.ts";
 import { syncIn } from "./daemon.ts";
 
-it("a Sync, as the daemon logs it", () => {
+it("reads a Sync as the daemon logs it", () => {
   const { log, lines } = logLines(manualClock(), { format: "json", verbosity: 2 });
   openSyncLog(log)(
     {

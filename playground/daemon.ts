@@ -1,4 +1,4 @@
-// The proxy of one node: `turnout run` as a program of its own in the node's namespace, read through its log.
+// The proxy of one node: runs `turnout run` in the namespace of the node and reads its log.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer, type Server, type Socket } from "node:net";
@@ -7,7 +7,7 @@ import { namespaceName } from "../src/inspect/playgrounds.ts";
 import { environmentOf } from "../src/model/environment.ts";
 import { CannotStart } from "./cannot-start.ts";
 
-/** One Sync, as the daemon's log tells it. */
+/** One Sync, read from the log of the daemon. */
 export type SyncReport = {
   readonly node: string;
   readonly family: string;
@@ -25,16 +25,16 @@ export type DaemonOptions = {
   readonly statusSocket: string;
   /** For the API server as the node reaches it. */
   readonly kubeconfig: string;
-  /** A socket that listens inside the node, where its kubeconfig says. */
+  /** A socket that listens inside the node, at the address in its kubeconfig. */
   readonly listening: number;
   /** Connections to the API server from inside the node. */
   readonly onConnection: (connection: Socket) => void;
   readonly onSync: (report: SyncReport) => void;
-  /** The daemon ended although nobody asked it to, and is started again; its last words, if it had some. */
-  readonly onExit: (words: string) => void;
+  /** The daemon exited unexpectedly and is restarted; `lastError` may be empty. */
+  readonly onExit: (lastError: string) => void;
 };
 
-/** As a cluster would, only sooner. */
+/** Shorter than in a cluster. */
 const restartMs = 1_000;
 
 export class NodeDaemon {
@@ -60,7 +60,7 @@ export class NodeDaemon {
     this.#child = this.#start();
   }
 
-  /** Resolves when the rules are in place for the first time; rejects when the daemon ends before. */
+  /** Resolves after the first Sync; rejects when the daemon exits before it. */
   ready(): Promise<void> {
     return this.#ready;
   }
@@ -88,10 +88,10 @@ export class NodeDaemon {
       `--mode=${mode}`,
       `--status-socket=${statusSocket}`,
       "--detect-local-mode=NodeCIDR",
-      // The limits of connection tracking belong to the whole machine.
+      // Conntrack limits are settings of the whole machine.
       "--conntrack-max-per-core=0",
       "--conntrack-min=0",
-      // Somebody is watching: changes need not gather for a second, and modes that look for drift look often.
+      // Interactive use: sync without batching changes for a second, and check for drift often.
       ...["iptables", "ipvs"].flatMap((block) => [
         `--${block}-min-sync-period=50ms`,
         `--${block}-sync-period=3s`,
@@ -102,7 +102,7 @@ export class NodeDaemon {
     const child = spawn("ip", ["netns", "exec", namespaceName(node), ...command], {
       stdio: ["ignore", "pipe", "pipe"],
       env: environmentOf(process.env),
-      // Ctrl-C is for us alone: we then end the daemons in order.
+      // Ctrl-C must not reach the daemons: they are stopped in order.
       detached: true,
     });
     let last = "";
@@ -118,7 +118,7 @@ export class NodeDaemon {
       });
     }
     child.once("exit", () => {
-      this.#failed(new CannotStart(`${mode} mode does not work here: ${last}`));
+      this.#failed(new CannotStart(`cannot run ${mode} mode on this machine: ${last}`));
       if (!this.#isReady || this.#stopping) return;
       this.#options.onExit(last);
       this.#restartTimer = setTimeout(() => {
@@ -138,7 +138,7 @@ export class NodeDaemon {
   }
 }
 
-/** The Sync that a log line reports; null: it reports something else. */
+/** The Sync that a log line reports; null for other lines. */
 export function syncIn(line: string, node: string): SyncReport | null {
   const entry = parsed(line);
   if (entry?.msg !== "Synced") return null;
@@ -154,7 +154,7 @@ export function syncIn(line: string, node: string): SyncReport | null {
   };
 }
 
-/** What an entry complains about; null when it does not. Lines that are no entries are complaints themselves. */
+/** The error of a log entry, or null. A line that is not JSON is an error itself. */
 function errorIn(line: string): string | null {
   const entry = parsed(line);
   if (entry === null) return line;

@@ -1,4 +1,4 @@
-// Whether the kernel of a node holds what the cluster asks for now.
+// Checks whether the rules of a node match the cluster.
 
 import type { ModeName } from "../src/config/modes.ts";
 import { defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
@@ -24,7 +24,7 @@ export async function isSynced(
       .map(({ address }) => address)
       .sort();
   const localAddresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
-  // A daemon that is away has none.
+  // A daemon that is not running has no relays.
   const relays = () => ask(statusSocket, "/relays").catch(() => ({}));
   const config = defaultConfig(mode);
   const routes = nodeRoutes(snapshot, node, config, { localAddresses });

@@ -1,4 +1,4 @@
-// Tests of typing at the prompt: keys arrive in any portions, and edit the line where the cursor is.
+// Tests of line editing: keys arrive in chunks of any size and edit the line at the cursor.
 import { describe, expect, it } from "vitest";
 import { emptyLine, keysIn, pressed } from "./line.ts";
 
@@ -10,7 +10,7 @@ function typed(chunk: string): string {
   return `${before}|${after}`;
 }
 
-describe("what is typed", () => {
+describe("line editing", () => {
   it.each([
     ["send", "send|"],
     [`snd${left}${left}e`, "se|nd"],
@@ -24,7 +24,7 @@ describe("what is typed", () => {
     [`send web-1${left}${left}\u000b`, "send web|"],
     ["send\u0015kill", "kill|"],
     ["\u007f", "|"],
-    // A wide character, and one that is made of two.
+    // A wide character, and one composed of two code points.
     ["日本\u007f", "日|"],
     ["ae\u0301\u007f", "a|"],
     [`👍${left}x`, "x|👍"],
@@ -33,18 +33,18 @@ describe("what is typed", () => {
   });
 
   it.each([
-    // Keys that mean nothing here take nothing of what follows them with them.
+    // Unknown escape sequences do not swallow the keys after them.
     ["\u001b[Ahelp", ["\u001b[A", "h", "e", "l", "p"]],
     ["\u001bOAx", ["\u001bOA", "x"]],
     ["\u001b[1;5Cx", ["\u001b[1;5C", "x"]],
     ["\u001b[200~a\u001b[201~", ["\u001b[200~", "a", "\u001b[201~"]],
     ["\u001bxy", ["\u001bx", "y"]],
     ["\u001b", ["\u001b"]],
-  ])("%j are the keys %j", (chunk, keys) => {
+  ])("splits %j into the keys %j", (chunk, keys) => {
     expect(keysIn(chunk)).toEqual(keys);
   });
 
-  it("is not changed by keys that mean nothing here", () => {
+  it("ignores keys without a meaning", () => {
     for (const key of ["\u001b[A", "\u001b[15~", "\u001bx", "\u001b", "\u0007", "\u001a"])
       expect(pressed({ before: "a", after: "b" }, key)).toEqual({ before: "a", after: "b" });
   });

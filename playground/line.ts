@@ -1,6 +1,6 @@
-// The line that is typed at the prompt: which keys somebody pressed, and what each makes of the line. Pure.
+// Editing the line at the prompt: splits input into keys and applies each key. Pure.
 
-/** What stands in front of the cursor, and behind it. */
+/** The text before and after the cursor. */
 export type Line = { readonly before: string; readonly after: string };
 
 export const emptyLine: Line = { before: "", after: "" };
@@ -66,7 +66,7 @@ const keys: Readonly<Record<string, keyof typeof edits>> = {
   "\u0017": "cutWord",
 };
 
-/** What a key makes of the line; keys that do nothing here leave it as it is. */
+/** The line after a key; keys without a meaning change nothing. */
 export function pressed(line: Line, key: string): Line {
   const edit = Object.hasOwn(keys, key) ? edits[keys[key]!] : undefined;
   if (edit !== undefined) return edit(line);

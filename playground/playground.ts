@@ -1,4 +1,4 @@
-// A cluster on this machine, in network namespaces of its own: what can be seen of it, and what can be done to it.
+// A cluster in network namespaces of this machine: its state, and the operations on it.
 
 import { rmdirSync, rmSync } from "node:fs";
 import { arch, cpus, release, totalmem } from "node:os";
@@ -54,7 +54,7 @@ export type PlaygroundOptions = {
 /** One request that was sent. */
 export type Sent = { readonly from: string; readonly to: string; readonly result: SendResult };
 
-/** A command that cannot be carried out, for a reason the user can mend. */
+/** A command that failed for a reason the user can fix. */
 export class CommandError extends Error {}
 
 export class Playground {
@@ -84,10 +84,10 @@ export class Playground {
     for (const { name } of nodePlaces) this.#daemons.set(name, this.#startDaemon(name, options));
   }
 
-  /** Whatever fails, nothing is left behind. */
+  /** Removes everything again when it fails. */
   static async start(options: PlaygroundOptions): Promise<Playground> {
     removeStale();
-    // Before anything is made that somebody would have to remove.
+    // Before the first object that needs cleanup.
     startCleanupProcess();
     makeStateFolder();
     const network = await Network.open();
@@ -132,17 +132,17 @@ export class Playground {
     try {
       rmdirSync(dirname(statePath()));
     } catch {
-      // Somebody else's files are there.
+      // Another playground is running.
     }
   }
 
-  /** Sends one request and waits for what becomes of it. */
+  /** Sends one request and waits for its result. */
   async send(from: string, to: string): Promise<Sent> {
     const place = this.#locate(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
     if (packet.to.protocol !== "tcp" && packet.to.protocol !== "udp")
-      throw new CommandError(`cannot send ${packet.to.protocol} here`);
+      throw new CommandError(`cannot send ${packet.to.protocol}; the playground sends tcp and udp`);
     const source = place.sender.kind === "outside" ? packet.from.address : undefined;
     const destination = { address: packet.to.address, port: packet.to.port, protocol: packet.to.protocol };
     const tracking = await trackFlows(destination);
@@ -151,7 +151,7 @@ export class Playground {
       if (result.kind !== "refused") return { from, to, result };
       const refuser = refuserOf(destination, place.node, await tracking.flows());
       if (refuser.kind === "listener") return { from, to, result: { ...result, by: refuser.endpoint } };
-      // A kernel that does not report connections looks the same: the rules must agree.
+      // A kernel without conntrack events looks the same, so check the rules too.
       const { outcome } = decideBy[this.mode](routes[family], packet);
       const isKnown = refuser.node !== place.node || outcome.kind === "reject";
       return { from, to, result: isKnown ? { kind: "rejected", node: refuser.node, ms: result.ms } : result };
@@ -160,7 +160,7 @@ export class Playground {
     }
   }
 
-  /** Why a packet meets the result it meets, as the node it starts on (or arrives at) sees it. */
+  /** The trace of a packet, on the node where it starts or arrives. */
   async explain(from: string, to: string): Promise<string> {
     const place = this.#locate(from, to);
     const snapshot = await this.snapshot(place.node);
@@ -178,12 +178,12 @@ export class Playground {
     this.api.put({ ...set, spec: { ...(set.spec as object), replicas } });
   }
 
-  /** At once, as a crash; the set it belongs to, if any, starts another. */
+  /** Immediately, as in a crash; its Deployment, if any, starts another. */
   kill(name: string): void {
     this.api.deleteGracefully(this.#find("Pod", name), 0);
   }
 
-  /** In its own time: it serves on for its grace period. */
+  /** The pod keeps serving until its grace period ends. */
   stop(name: string, graceSeconds?: number): void {
     this.api.deleteGracefully(this.#find("Pod", name), graceSeconds);
   }
@@ -198,7 +198,7 @@ export class Playground {
     this.api.put({ ...pod, metadata: { ...pod.metadata, annotations } });
   }
 
-  /** No new Pods, and those it has move away. */
+  /** Cordons the node and deletes its Pods. */
   drain(name: string): void {
     this.#cordon(name, true);
     for (const pod of this.api.list("Pod"))
@@ -209,7 +209,7 @@ export class Playground {
     this.#cordon(name, false);
   }
 
-  /** What an unfriendly script would do. */
+  /** Flushes all rules, as another program might. */
   flush(node: string): void {
     this.#find("Node", node);
     runScriptIn(namespaceName(node), flushScript);
@@ -219,7 +219,7 @@ export class Playground {
     this.api.put(admitted(this.api, object));
   }
 
-  /** Resolves when the kernel of every node holds what the cluster asks for now; false when that takes too long. */
+  /** Resolves when the rules of every node match the cluster; false after the timeout. */
   async settled(timeoutMs = 15_000): Promise<boolean> {
     const deadline = Date.now() + timeoutMs;
     this.#controller.settle();
@@ -243,9 +243,9 @@ export class Playground {
       listening: this.#network.listenOnLoopback(node, nodeApiPort),
       onConnection: (connection) => this.api.adopt(connection),
       onSync: (report) => options.onSync?.(report),
-      onExit: (words) =>
+      onExit: (lastError) =>
         options.onMessage?.(
-          `the proxy of ${node} ended${words === "" ? "" : `: ${words}`}; it is started again`,
+          `the proxy of ${node} exited${lastError === "" ? "" : `: ${lastError}`}; restarting it`,
         ),
     });
   }
@@ -259,7 +259,7 @@ export class Playground {
     return { routes, ...question.value };
   }
 
-  /** Where somebody stands, and which node sees the packet first. */
+  /** The sender, and the node that sees the packet first. */
   #locate(text: string, towards: string): Location {
     const parsed = parseFrom(text);
     if (!parsed.ok) throw new CommandError(parsed.reason);
@@ -267,7 +267,9 @@ export class Playground {
     const first = nodePlaces[0]!.name;
     if (from.kind === "outside") {
       if (!outsideAddresses.includes(from.address))
-        throw new CommandError(`the outside here has the addresses ${outsideAddresses.join(", ")}`);
+        throw new CommandError(
+          `no outside client has this address; outside clients: ${outsideAddresses.join(", ")}`,
+        );
       return { label: "outside", node: nodeAt(towards) ?? first, sender: from };
     }
     if (from.kind === "node") return { label: first, node: first, sender: from };
@@ -300,12 +302,12 @@ export class Playground {
     if (found !== undefined) return found;
     const names = all.map(({ metadata }) => metadata.name);
     const some = names.length > 20 ? [...names.slice(0, 20), `${names.length - 20} more`] : names;
-    const there = names.length === 0 ? "there is none" : `there are ${some.join(", ")}`;
-    throw new CommandError(`there is no ${kind} ${JSON.stringify(name)}; ${there}`);
+    const known = names.length === 0 ? "there are none" : `known: ${some.join(", ")}`;
+    throw new CommandError(`${kind} ${JSON.stringify(name)} not found; ${known}`);
   }
 }
 
-/** The old tables are there only where something uses them. */
+/** Legacy tables exist only when a program has used them. */
 const flushScript = `nft flush ruleset
   for six in "" 6; do
     tables=$(cat /proc/net/ip\${six}_tables_names 2>/dev/null)
@@ -314,7 +316,7 @@ const flushScript = `nft flush ruleset
 
 type Location = { readonly label: string; readonly node: string; readonly sender: Sender };
 
-/** The node that has the address somebody calls: it sees the packet first. */
+/** The node with the destination address: it sees the packet first. */
 function nodeAt(towards: string): string | null {
   const to = parseTo(towards);
   if (!to.ok || to.value.kind !== "address") return null;
@@ -327,7 +329,7 @@ function addressesOf(pod: ApiObject): string[] {
   return Array.isArray(all) ? all.filter(isMap).map(({ ip }) => scalar(ip)) : [];
 }
 
-/** The port that was asked for, or any. */
+/** On the requested port, or on any free port. */
 async function listen(port: number, { identity, token }: Access): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
     const hooks: AdmissionHooks = {
@@ -343,7 +345,7 @@ async function listen(port: number, { identity, token }: Access): Promise<ApiSer
       if (wanted === 0) throw error;
     }
   }
-  throw new Error("Cannot open a port on loopback");
+  throw new Error("cannot listen on loopback");
 }
 
 function admissionTo(api: ApiServer): Admit {
@@ -353,7 +355,7 @@ function admissionTo(api: ApiServer): Admit {
   });
 }
 
-/** Namespaces that objects are in although nobody made them. */
+/** Namespaces that objects use and no manifest creates. */
 function missingNamespaces(manifests: readonly Manifest[]): Manifest[] {
   const named = manifests.flatMap(({ metadata }) => metadata?.namespace ?? []);
   const made = manifests.flatMap(({ kind, metadata }) =>

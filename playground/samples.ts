@@ -1,4 +1,4 @@
-// What Enter alone sends: a request to some of the Services there are, from somebody who is there. Pure.
+// The sample requests that Enter sends: to the first Services, from existing pods or outside. Pure.
 import { type ApiObject, dig, hasLabels, isMap, scalar } from "./api/objects/object.ts";
 import { isTerminating } from "./cluster/graceful-deletion.ts";
 
@@ -27,7 +27,7 @@ function sampleOf(service: ApiObject, port: Port, pods: readonly ApiObject[]): s
   return `send ${callerOf(service, pods)} svc/${namespace}/${name}:${scalar(port.port)}`;
 }
 
-/** A Pod that does not belong to the Service, where there is one. */
+/** A Pod that the Service does not select, if there is one. */
 function callerOf(service: ApiObject, pods: readonly ApiObject[]): string {
   const selector = dig(service, "spec.selector");
   const belongs = ({ metadata }: ApiObject) => isMap(selector) && hasLabels(metadata.labels, selector);

@@ -14,7 +14,7 @@ import { promptColumn, renderView } from "./view.ts";
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream; readonly colour: boolean };
 
 const drawEveryMs = 100;
-/** How far PgUp and PgDn go, in lines that were said. */
+/** How many output lines PgUp and PgDn scroll. */
 const page = 6;
 
 const esc = "\u001b";
@@ -23,14 +23,14 @@ export class TerminalView {
   readonly #terminal: Terminal;
   readonly #syncs = new Map<string, { report: SyncReport; count: number; at: number }>();
   readonly #output: string[] = [
-    "Welcome. Pods, nodes and the outside are namespaces; the packets are real.",
-    "help lists the commands, Tab completes them and the names of what is there.",
+    "Pods, nodes and outside clients are network namespaces; packets are real.",
+    "Type help for the commands. Tab completes commands and names.",
   ];
   #line: Line = emptyLine;
-  /** Lines that were entered, oldest first, and which of them is shown again. */
+  /** Entered lines, oldest first, and the index of the one recalled with ↑ and ↓. */
   readonly #history: string[] = [];
   #historyIndex = 0;
-  /** Lines that wait until those before them are done. */
+  /** Lines that have not run yet. */
   #queue: string[] = [];
   #busy = false;
   #scrolledLines = 0;
@@ -45,7 +45,7 @@ export class TerminalView {
     this.#syncs.set(report.node, { report, count, at: Date.now() });
     if (report.trigger === "drift")
       this.print(
-        `${report.node}: ${familyName(report)} rules that another program changed were repaired in ${report.ms} ms`,
+        `${report.node}: ${familyName(report)} rules changed by another program, restored in ${report.ms} ms`,
       );
   }
 
@@ -56,7 +56,7 @@ export class TerminalView {
 
   /** Until the user quits or the signal aborts. */
   async run(playground: Playground, signal: AbortSignal): Promise<void> {
-    // Somebody changed their mind while it started.
+    // Interrupted during the start.
     if (signal.aborted) return;
     const { input, output } = this.#terminal;
     output.write("\u001b[?1049h\u001b[2J");
@@ -64,7 +64,7 @@ export class TerminalView {
     input.setEncoding("utf8");
     input.resume();
     const drawing = setInterval(() => this.#draw(playground), drawEveryMs);
-    // What the terminal makes of the old picture is not known.
+    // A resize leaves the screen in an unknown state.
     const redraw = () => {
       this.#drawn = "";
     };
@@ -85,7 +85,7 @@ export class TerminalView {
     }
   }
 
-  /** True: the user wants to go. */
+  /** True when the user quits. */
   #press(key: string, playground: Playground): boolean {
     if (key === "\u0003" || key === "\u0004") return true;
     if (key === "\r" || key === "\n") {
@@ -107,7 +107,7 @@ export class TerminalView {
     return false;
   }
 
-  /** What could follow is said when nothing more can be filled in. */
+  /** Prints the candidates when nothing more can be completed. */
   #complete({ api }: Playground): void {
     const { before, after } = this.#line;
     const { line, choices } = completed(

@@ -1,4 +1,4 @@
-// Text on a screen: how wide it is, cut and folded to a width. Colours take no room, wide characters take two columns.
+// Text on a screen: width, cutting and folding. Colours take no columns, wide characters take two.
 import { printableLine } from "../src/model/printable.ts";
 
 const esc = "\u001b";
@@ -12,7 +12,7 @@ export function widthOf(text: string): number {
   return partsOf(text).reduce((sum, part) => sum + (isColour(part) ? 0 : plainWidth(part)), 0);
 }
 
-/** No wider than `width`; what was longer ends in `…`. */
+/** No wider than `width`; a longer line ends in `…`. */
 export function cut(line: string, width: number): string {
   if (widthOf(line) <= width) return line;
   let room = width - 1;
@@ -34,7 +34,7 @@ export function padded(text: string, width: number): string {
   return short + " ".repeat(Math.max(0, width - widthOf(short)));
 }
 
-/** The end of a text, as much of it as fits: what somebody who is typing looks at. */
+/** As much of the end of a text as fits, for the line being typed. */
 export function tail(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   const characters = Array.from(text);
@@ -42,7 +42,7 @@ export function tail(text: string, width: number): string {
   return `…${characters.join("")}`;
 }
 
-/** Lines no wider than `width`, broken between words; below a label they stay in its column, if that is not too narrow. */
+/** Lines no wider than `width`, broken between words. Continuation lines are aligned with the last column in the left half. */
 export function folded(line: string, width: number): string[] {
   const columns = [...line.matchAll(/ {2,}(?=\S)/g)].map(({ index, 0: gap }) => index + gap.length);
   const indent = " ".repeat(columns.findLast((column) => column < width / 2) ?? 2);
@@ -58,7 +58,7 @@ export function folded(line: string, width: number): string[] {
   return [...lines, rest];
 }
 
-/** The line as it may go to a terminal: colours stay, everything else that a terminal acts on is escaped. */
+/** The line for a terminal: colours stay, other control characters are escaped. */
 export function onTerminal(line: string): string {
   return partsOf(line)
     .map((part) => (isColour(part) ? part : printableLine(part)))

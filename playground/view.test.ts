@@ -1,4 +1,4 @@
-// Tests of the live view: it fits the screen, has colours only when asked for, and looks as it did when somebody looked.
+// Tests of the live view: it fits the screen, uses colours only on request, and matches the golden screens.
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "./api/objects/object.ts";
@@ -123,16 +123,16 @@ describe("the live view", () => {
     }
   });
 
-  it("shows who answers, who does not, and what the proxies did", () => {
+  it("shows the endpoints of each Service and the last Sync of each node", () => {
     const text = renderView(state, { width: 120, height: 30, colour: false }).join("\n");
     expect(text).toContain("web-1@a web-2@b!");
     expect(text).toContain("80:30080/tcp");
-    expect(text).toContain("nobody: refused");
+    expect(text).toContain("none (refused)");
     expect(text).toContain("4 syncs  5 s ago: change, 1 port, 2 operations, 3 ms");
-    expect(text).toContain("node-b drained");
+    expect(text).toContain("node-b cordoned");
   });
 
-  it("shows who is ending, and how many more there are than fit", () => {
+  it("marks terminating endpoints and counts those that do not fit", () => {
     const endpoints = Array.from({ length: 12 }, (_, i) => ({
       addresses: [`10.0.1.${i}`],
       nodeName: "node-a",
@@ -148,7 +148,7 @@ describe("the live view", () => {
     expect(line(200)).toMatch(/ web-11@a$/);
   });
 
-  it("does not let names in the cluster steer the terminal", () => {
+  it("escapes control characters in names", () => {
     const endpoints = [{ addresses: ["10.0.1.1"], targetRef: { name: "\u001b[2J\u009bmine\r" } }];
     const slices = state.slices.map((each) => ({ ...each, endpoints }));
     const shown = renderView({ ...state, slices }, { width: 200, height: 24, colour: false }).join("\n");
@@ -156,7 +156,7 @@ describe("the live view", () => {
     expect(shown).not.toMatch(/(?!\n)\p{Cc}/u);
   });
 
-  it("user/6: shows load-balancer addresses, and leaves them out where there is no room", () => {
+  it("user/6: shows load-balancer addresses, and omits them on a narrow screen", () => {
     const [balanced, plain] = state.services as [ApiObject, ApiObject];
     const services = [
       balanced,
@@ -172,7 +172,7 @@ describe("the live view", () => {
     expect(shown(60)).not.toContain("EXTERNAL-IP");
   });
 
-  it("user/6: aligns its columns: those of Services below their headings, those of nodes below each other", () => {
+  it("user/6: aligns the columns of Services with their headings, and the columns of nodes", () => {
     const long = object("Service", "six", {
       spec: { clusterIP: "fd30::1234:5678:9abc", ports: [{ port: 443, nodePort: 30443 }, { port: 1 }] },
     });
@@ -189,7 +189,7 @@ describe("the live view", () => {
       const at = (start: string, text: string) => lines.find((line) => line.startsWith(start))!.indexOf(text);
       const columns = ["CLUSTER-IP", "EXTERNAL-IP", "PORT", "ENDPOINTS"].map((name) => at("SERVICE", name));
       expect([at("web", "172."), at("web", "198."), at("web", "80:"), at("web", "web-1@a")]).toEqual(columns);
-      expect([at("six", "fd30"), at("six", "443:"), at("six", "nobody")]).toEqual([
+      expect([at("six", "fd30"), at("six", "443:"), at("six", "none (")]).toEqual([
         columns[0],
         ...columns.slice(2),
       ]);
@@ -197,14 +197,14 @@ describe("the live view", () => {
     }
   });
 
-  it("has colours only when asked", () => {
+  it("uses colours only on request", () => {
     expect(renderView(state, { width: 80, height: 24, colour: false }).join("")).not.toContain("\u001b");
     expect(renderView(state, { width: 80, height: 24, colour: true }).join("")).toContain(
       "\u001b[32mweb-1@a",
     );
   });
 
-  it("leaves half of the room to what was said, however many Services there are", () => {
+  it("leaves half of the space for output, however many Services there are", () => {
     const lines = renderView(crowded, { width: 80, height: 24, colour: false });
     expect(lines).toContain("… and 195 more");
     expect(lines.filter((line) => line.startsWith("  answer "))).toHaveLength(7);
@@ -212,7 +212,7 @@ describe("the live view", () => {
     expect(long).toMatch(/^team\/a-ser…ng-name-0 172\.30\.0\.0 +80:30000\/tcp \+1 10\.9\.0\.1$/);
   });
 
-  it("scrolls back to what was said before, and tells how much there is", () => {
+  it("scrolls back through the output and counts the lines above and below", () => {
     const [above, below] = [0, 20].map((back) =>
       renderView({ ...crowded, scrolledLines: back }, { width: 80, height: 24, colour: false }),
     );
@@ -222,14 +222,14 @@ describe("the live view", () => {
     expect(below).toContain("  answer 19");
   });
 
-  it("shows the end of a line that is typed, whatever characters it has", () => {
+  it("shows the end of a long input line, also with wide characters", () => {
     const prompt = (input: string) =>
       renderView({ ...state, line: lineOf(input) }, { width: 40, height: 12, colour: false }).at(-1)!;
     expect(prompt(`send ${"x".repeat(50)} there`)).toMatch(/^> …x+ there$/);
     expect(widthOf(prompt("日本語".repeat(20)))).toBeLessThanOrEqual(40);
   });
 
-  it("keeps the cursor in sight, and cuts what is behind it", () => {
+  it("keeps the cursor visible and cuts the text after it", () => {
     const line = { before: "x".repeat(50), after: "y".repeat(9) };
     const prompt = renderView({ ...state, line }, { width: 40, height: 12, colour: false }).at(-1)!;
     expect(prompt).toMatch(/^> …x{36}…$/);
@@ -237,19 +237,19 @@ describe("the live view", () => {
     expect(promptColumn({ before: "日", after: "x" }, 40)).toBe(5);
   });
 
-  it("leaves a very small screen to what was said", () => {
+  it("shows only output on a very small screen", () => {
     const lines = renderView(crowded, { width: 40, height: 12, colour: false });
     expect(lines.slice(1, 9)).toEqual(Array.from({ length: 8 }, (_, i) => `  answer ${32 + i}`));
   });
 
-  it("folds below the text, not below its label", () => {
+  it("aligns a folded line with its text, not with its label", () => {
     const output = "  because   10.0.1.4 is in 10.0.1.0/24: traffic of a pod";
     const lines = renderView({ ...state, output: [output] }, { width: 40, height: 16, colour: false });
     expect(lines).toContain("  because   10.0.1.4 is in 10.0.1.0/24:");
     expect(lines).toContain("            traffic of a pod");
   });
 
-  it("folds below the last column that leaves half of the room", () => {
+  it("aligns a folded line with the last column in the left half", () => {
     const output =
       "             33.3 %  10.0.1.4:8080 on node-a  sees this node: the sender is not a pod of this node";
     expect(folded(output, 80)).toEqual([
@@ -258,7 +258,7 @@ describe("the live view", () => {
     ]);
   });
 
-  it("has a help that needs no folding on a small screen", () => {
+  it("prints help that fits into 80 columns", () => {
     for (const line of helpLines()) expect(widthOf(`  ${line}`)).toBeLessThanOrEqual(80);
   });
 
@@ -269,7 +269,7 @@ describe("the live view", () => {
     it.each([
       [80, 24],
       [200, 50],
-    ])("looks right at %i×%i, without colour and with", async (width, height) => {
+    ])("matches the golden screen at %i×%i, without and with colour", async (width, height) => {
       for (const colour of [false, true]) {
         const screen = renderView(shown, { width, height, colour }).join("\n");
         const file = `view-${name}-${width}x${height}${colour ? "-colour" : ""}.txt`;
@@ -281,8 +281,8 @@ describe("the live view", () => {
   });
 });
 
-describe("what Enter sends", () => {
-  it("comes from somebody who is there, and goes to Services that are there", () => {
+describe("sample requests", () => {
+  it("are sent from existing pods to existing Services", () => {
     expect(samplesOf(state.services, state.pods)).toEqual([
       "send outside nodeport:30080",
       "send web-1 svc/shop/broken:80",

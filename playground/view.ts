@@ -1,4 +1,4 @@
-// The live view as text: Services with their endpoints, nodes with their Syncs, what was said, and a prompt. Pure.
+// The live view as text: Services with their endpoints, nodes with their Syncs, output, and a prompt. Pure.
 import { printableLine } from "../src/model/printable.ts";
 import { type ApiObject, dig, isMap, mapsIn, scalar } from "./api/objects/object.ts";
 import type { SyncReport } from "./daemon.ts";
@@ -7,7 +7,7 @@ import { cut, folded, padded, tail, widthOf } from "./text.ts";
 
 export type ViewState = {
   readonly mode: string;
-  /** What clients of a Service without endpoints meet. */
+  /** What happens to clients of a Service without endpoints. */
   readonly noEndpoints: string;
   readonly kubeconfig: string;
   readonly services: readonly ApiObject[];
@@ -19,9 +19,9 @@ export type ViewState = {
     string,
     { readonly report: SyncReport; readonly count: number; readonly at: number }
   >;
-  /** Everything said so far, oldest first. */
+  /** All output lines so far, oldest first. */
   readonly output: readonly string[];
-  /** How many of the last of them are hidden, because somebody scrolled back. */
+  /** How many of the latest lines are scrolled out of view. */
   readonly scrolledLines: number;
   readonly line: Line;
   readonly busy: boolean;
@@ -44,7 +44,7 @@ export function renderView(state: ViewState, screen: Screen): string[] {
   const rules = 2;
   const whole = screen.height - foot.length - rules;
   const room = whole - top.length - nodes.length;
-  // On a very small screen what was said has all of it.
+  // A very small screen shows only the output.
   const head = room < leastRoom ? [] : [...top, ...serviceLines(state, paint, screen.width, room), ...nodes];
   const middle = outputLines(state, paint, screen.width, Math.max(0, whole - head.length));
   return [...head, ...middle, ...foot].slice(-screen.height).map((line) => cut(line, screen.width));
@@ -52,17 +52,17 @@ export function renderView(state: ViewState, screen: Screen): string[] {
 
 const leastRoom = 4;
 
-/** As much of the line as fits, the cursor always in sight. */
+/** As much of the line as fits; the cursor is always visible. */
 function promptText({ before, after }: Line, width: number): string {
   return tail(before, width - 3) + after;
 }
 
-/** Where the cursor stands, counted from 1. */
+/** Column of the cursor, counted from 1. */
 export function promptColumn({ before }: Line, width: number): number {
   return widthOf(tail(before, width - 3)) + 3;
 }
 
-/** At least half of `room` is for what was said. */
+/** At least half of `room` is left for output. */
 function serviceLines(state: ViewState, paint: Painter, width: number, room: number): string[] {
   const several = new Set(state.services.map(({ metadata }) => metadata.namespace)).size > 1;
   const most = Math.max(1, Math.ceil(room / 2) - 1);
@@ -74,7 +74,7 @@ function serviceLines(state: ViewState, paint: Painter, width: number, room: num
     cells: cellsOf(service),
   }));
   const titles = rows.map(({ title: { name, traits } }) => name + traits);
-  // Long names get more room where there is some.
+  // Long names get more columns on a wide screen.
   const titleWidth = Math.min(longest(19, titles), Math.max(19, Math.floor(width / 4)));
   const widthsOf = (names: readonly (keyof Cells)[]) =>
     names.map((name) => ({
@@ -86,7 +86,7 @@ function serviceLines(state: ViewState, paint: Painter, width: number, room: num
     }));
   const roomLeft = (columns: ReturnType<typeof widthsOf>) =>
     width - columns.reduce((sum, each) => sum + each.width + 1, titleWidth + 1);
-  // Where there is no room for both, endpoints come before the addresses of load balancers.
+  // On a narrow screen the endpoints take precedence over the external addresses.
   const all = widthsOf(["address", "external", "port"]);
   const isOutside = rows.some((row) => row.cells.external !== "");
   const cells = isOutside && roomLeft(all) >= leastEndpoints ? all : widthsOf(["address", "port"]);
@@ -95,7 +95,7 @@ function serviceLines(state: ViewState, paint: Painter, width: number, room: num
     [padded(title, titleWidth), ...cells.map((each) => padded(textOf(each.name), each.width)), last].join(
       " ",
     );
-  const legend = "ENDPOINTS (! unready, ↓ ending)";
+  const legend = "ENDPOINTS (! unready, ↓ terminating)";
   return [
     paint.dim(line("SERVICE", (name) => headings[name], legend.length > left ? "ENDPOINTS" : legend)),
     ...rows.map(({ service, title, cells: texts }) =>
@@ -121,7 +121,7 @@ function cellsOf(service: ApiObject): Cells {
   };
 }
 
-/** The first address outside the cluster, a load balancer's before others, and how many more there are. */
+/** The first external address, load balancers first, and the number of the rest. */
 function externalText(service: ApiObject): string {
   const balancers = mapsIn(dig(service, "status.loadBalancer.ingress")).map(({ ip, hostname }) =>
     scalar(ip ?? hostname),
@@ -137,7 +137,7 @@ function longest(least: number, texts: readonly string[]): number {
   return Math.max(least, ...texts.map(widthOf));
 }
 
-/** What was said, between two rules that tell how much more of it there is. */
+/** The output between two rules that show how many lines are above and below. */
 function outputLines(state: ViewState, paint: Painter, width: number, room: number): string[] {
   const end = Math.max(0, state.output.length - state.scrolledLines);
   const lines = (from: number, to: number) =>
@@ -154,7 +154,7 @@ function outputLines(state: ViewState, paint: Painter, width: number, room: numb
   ];
 }
 
-/** A horizontal line with a word in it. */
+/** A horizontal line with a label. */
 function rule(word: string, width: number): string {
   const text = word === "" ? "" : `─ ${word} `;
   return text + "─".repeat(Math.max(0, width - text.length));
@@ -179,7 +179,7 @@ function titleOf(service: ApiObject, withNamespace: boolean): Title {
   };
 }
 
-/** A long name is cut in its middle: what names differ in is often their end. Traits give way to it. */
+/** A long name is cut in the middle, because names often differ at the end. Traits are dropped first. */
 function titleText({ name, traits }: Title, width: number): string {
   if (name.length + traits.length <= width) return name + traits;
   const shown = traits.length <= width / 3 ? traits : "";
@@ -195,7 +195,7 @@ function endpointText(service: ApiObject, state: ViewState, paint: Painter, widt
     ({ metadata }) =>
       metadata.labels?.["kubernetes.io/service-name"] === name && metadata.namespace === namespace,
   );
-  // Of two families one is enough: they name the same Pods.
+  // Both families list the same Pods; show one.
   const family = slices.some(({ addressType }) => addressType === "IPv4") ? "IPv4" : "IPv6";
   const labels = slices
     .filter(({ addressType }) => addressType === family)
@@ -208,11 +208,10 @@ function endpointText(service: ApiObject, state: ViewState, paint: Painter, widt
         ? { text: `${text}!`, paint: paint.bad }
         : { text, paint: paint.good };
     });
-  const nobody = `nobody: ${state.noEndpoints}`;
-  return labels.length === 0 ? paint.bad(nobody) : fitting(labels, width);
+  return labels.length === 0 ? paint.bad(`none (${state.noEndpoints})`) : fitting(labels, width);
 }
 
-/** `web-1@a`; the address where it is no Pod. */
+/** `web-1@a`; the address when the endpoint is not a Pod. */
 function endpointName(endpoint: Readonly<Record<string, unknown>>): string {
   const address = Array.isArray(endpoint.addresses) ? scalar(endpoint.addresses[0]) : "";
   const node = scalar(endpoint.nodeName).replace("node-", "");
@@ -222,7 +221,7 @@ function endpointName(endpoint: Readonly<Record<string, unknown>>): string {
 
 type Label = { readonly text: string; readonly paint: (text: string) => string };
 
-/** As many as there is room for, and how many more there are. */
+/** As many as fit, and the number of the rest. */
 function fitting(labels: readonly Label[], width: number): string {
   const room = (count: number) => width - (count === labels.length ? 0 : ` +${labels.length - count}`.length);
   const length = (count: number) =>
@@ -233,7 +232,7 @@ function fitting(labels: readonly Label[], width: number): string {
   return [...shown, ...(count < labels.length ? [`+${labels.length - count}`] : [])].join(" ");
 }
 
-/** The first port, and how many more there are. */
+/** The first port, and the number of the rest. */
 function portText(service: ApiObject): string {
   const ports = dig(service, "spec.ports");
   const [first, ...more] = Array.isArray(ports) ? ports.filter(isMap) : [];
@@ -247,7 +246,7 @@ function portText(service: ApiObject): string {
 function nodeLines(state: ViewState, paint: Painter): string[] {
   const rows = state.nodes.map((node) => {
     const { name } = node.metadata;
-    const cordoned = dig(node, "spec.unschedulable") === true ? paint.bad(" drained") : "";
+    const cordoned = dig(node, "spec.unschedulable") === true ? paint.bad(" cordoned") : "";
     const sync = state.syncs.get(name);
     return {
       name: `${paint.bold(name)}${cordoned}`,
@@ -273,7 +272,7 @@ function nodeLines(state: ViewState, paint: Painter): string[] {
   );
 }
 
-/** `1 pod`, `12 pods`: numbers end below each other, and so begin the words. */
+/** `1 pod`, `12 pods`, with the numbers aligned to the right and the words to the left. */
 function countColumn(numbers: readonly number[], word: string): string[] {
   const digits = Math.max(...numbers.map((number) => String(number).length));
   return numbers.map((number) =>

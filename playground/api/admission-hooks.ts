@@ -1,17 +1,17 @@
-// How objects come and go, beyond what is written in them: what the server fills in, and what lingers when it is deleted.
+// Hooks of a write: defaulting and validation before an object is stored, graceful deletion, and protection from deletion.
 import type { ApiObject, Draft } from "./objects/object.ts";
 import type { Resource } from "./objects/resources.ts";
 
 /**
- * Fills in and checks what a writer hands in, before it is stored; `old` is null for a new object.
- * `strict`: fields that nobody knows are refused too.
+ * Defaults and validates an object before it is stored; `old` is null for a new object.
+ * `strict`: unknown fields are refused too.
  */
 export type Admit = (resource: Resource, draft: Draft, old: ApiObject | null, strict: boolean) => Draft;
 
-/** What an object that is to be deleted looks like until it is gone; null: it goes at once. */
+/** The terminating object to store until its grace period ends; null: delete it immediately. */
 export type Terminate = (object: ApiObject, graceSeconds: number | undefined) => Draft | null;
 
-/** Throws Failure when an object must stay. */
+/** Throws Failure when an object may not be deleted. */
 export type CheckDelete = (object: ApiObject) => void;
 
 export type AdmissionHooks = {
@@ -20,5 +20,5 @@ export type AdmissionHooks = {
   readonly checkDelete?: CheckDelete;
 };
 
-/** Of a server without controllers: everything is stored as it comes, and goes when it is told. */
+/** Hooks of a server without controllers: objects are stored unchanged and deleted immediately. */
 export const defaultHooks: AdmissionHooks = { admit: (_resource, draft) => draft, terminate: () => null };

@@ -1,4 +1,4 @@
-// The switchboard of misbehaviour: which requests are answered wrongly, how, and how often.
+// Fault injection for tests: which requests fail, how, and how often.
 import type { Resource } from "./objects/resources.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
@@ -6,7 +6,7 @@ export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "d
 export type Fault =
   /** Answers with a Status: 410, 429, 500, 503, … */
   | { readonly kind: "status"; readonly code: number; readonly retryAfter?: number; readonly reason?: string }
-  /** Takes the request and never answers. */
+  /** Accepts the request and never answers. */
   | { readonly kind: "hang" }
   /** Closes the connection without an answer. */
   | { readonly kind: "drop" }
@@ -14,19 +14,19 @@ export type Fault =
   | { readonly kind: "body"; readonly contentType: string; readonly text: string }
   /** Opens the stream with raw text before anything else, e.g. a broken line. */
   | { readonly kind: "prelude"; readonly text: string }
-  /** Acts as a server that has never heard of `sendInitialEvents`. */
+  /** Ignores `sendInitialEvents`, as an old server does. */
   | { readonly kind: "ignore-initial-events" }
   | ByteFault;
 
-/** What happens to the bytes of an answer on their way out. */
+/** A fault in the bytes of a response. */
 export type ByteFault =
-  /** The connection is reset after so many bytes. */
+  /** Resets the connection after this many bytes. */
   | { readonly kind: "reset"; readonly afterBytes: number }
-  /** The answer ends in good form after so many bytes. */
+  /** Ends the response cleanly after this many bytes. */
   | { readonly kind: "truncate"; readonly afterBytes: number }
-  /** Headers come, bytes do not; the connection stays open. */
+  /** Sends headers but no body; the connection stays open. */
   | { readonly kind: "silent" }
-  /** So many bytes at a time. */
+  /** Sends this many bytes at a time. */
   | { readonly kind: "drip"; readonly bytes: number; readonly everyMs: number };
 
 export type RequestMatch = {
@@ -43,15 +43,15 @@ export class Faults {
   #armed: { readonly match: RequestMatch; readonly fault: Fault; times: number }[] = [];
   /** Whether streaming lists are refused with 422, as by a server whose gate is off. */
   refuseStreamingLists = false;
-  /** Called for every request that meets a fault. */
+  /** Called for every request that a fault was applied to. */
   onFault: (fault: Fault) => void = () => {};
 
-  /** How many requests are still to meet one. */
+  /** How many requests will still fail. */
   get armed(): number {
     return this.#armed.reduce((sum, { times }) => sum + times, 0);
   }
 
-  /** The next `times` matching requests meet this fault; the one armed first comes first. */
+  /** Applies the fault to the next `times` matching requests, in the order of arming. */
   arm(match: RequestMatch, fault: Fault, times = 1): void {
     this.#armed.push({ match, fault, times });
   }
@@ -61,7 +61,7 @@ export class Faults {
     this.refuseStreamingLists = false;
   }
 
-  /** The fault of this request, used up by one. */
+  /** The fault for this request; it counts as used. */
   take(verb: Verb, resource: Resource): Fault | null {
     const armed = this.#armed.find(({ match }) => matches(match, verb, resource));
     if (!armed) return null;

@@ -1,4 +1,4 @@
-// Requests that the API must refuse: without a token, from web pages, of other types, too large, too deep, with hostile keys.
+// Requests that the API must refuse: without a token, from web pages, with other media types, too large, too deep, with hostile keys.
 import { request } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bodyLimit } from "./http/body.ts";
@@ -26,7 +26,7 @@ type Ask = {
   readonly body?: string | Buffer;
 };
 
-/** With the token and JSON where nothing else is given; `fetch` would not send every header. */
+/** Sends the token and JSON by default; `fetch` would not send every header. */
 function ask({ method = "GET", path = services, headers = {}, body = "" }: Ask) {
   return new Promise<{ code: number; text: string }>((resolve, reject) => {
     const framing =
@@ -57,7 +57,7 @@ const patch = (type: string, body: unknown) =>
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
 
-describe("security/1: a request is refused", () => {
+describe("security/1: the API refuses a request", () => {
   it.each(["/healthz", "/version", "/api", "/openapi/v2", "/openapi/v3", services, "/nothing"])(
     "without the token: %s",
     async (path) => {
@@ -67,7 +67,7 @@ describe("security/1: a request is refused", () => {
     },
   );
 
-  it("that names another host, or comes from a web page", async () => {
+  it("for another host, or from a web page", async () => {
     const { host } = new URL(server.url);
     for (const good of [host, "localhost", "LOCALHOST:1", "[::1]:6443", "127.0.0.1"])
       expect(await code({ headers: { host: good } })).toBe(200);
@@ -77,7 +77,7 @@ describe("security/1: a request is refused", () => {
       expect(await code({ headers: { origin } })).toBe(403);
   });
 
-  it("with a body of another type: a form or text could come from any web page", async () => {
+  it("with another media type, because any web page can send forms and text", async () => {
     const types = [
       "text/plain",
       "",
@@ -96,7 +96,7 @@ describe("security/1: a request is refused", () => {
     expect(await code(removed)).toBe(200);
   });
 
-  it("with a body of more than 3 MiB, announced or not", async () => {
+  it("with a body of more than 3 MiB, with or without Content-Length", async () => {
     const sized = (bytes: number) =>
       JSON.stringify({ ...service("large"), note: "x".repeat(bytes - 68) }).padEnd(bytes);
     expect(sized(bodyLimit)).toHaveLength(bodyLimit);
@@ -110,7 +110,7 @@ describe("security/1: a request is refused", () => {
     expect(await post(sized(bodyLimit))).toBe(201);
   });
 
-  it("that nests too deep, in any format", async () => {
+  it("with deep nesting, in any format", async () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
     expect(await post(nested(500_000))).toBe(400);
     expect(await post("[".repeat(1_000_000))).toBe(400);
@@ -124,14 +124,14 @@ describe("security/1: a request is refused", () => {
     expect(await patch("json", deeper)).toBe(400);
   });
 
-  it("that would grow without end", async () => {
+  it("with a patch that grows exponentially", async () => {
     const doubling = Array.from({ length: 60 }, (_, i) => ({ op: "copy", from: "", path: `/a${i}` }));
     expect(await patch("json", doubling)).toBe(413);
     const many = Array.from({ length: 10_001 }, () => ({ op: "add", path: "/a", value: 1 }));
     expect(await patch("json", many)).toBe(413);
   });
 
-  it("of a watch with selectors that cannot be read, before the stream begins", async () => {
+  it("for a watch with malformed selectors, before the stream opens", async () => {
     const path = `${services}?watch=true&labelSelector=%3D%3D`;
     expect(await code({ path })).toBe(400);
     expect(await code({ path: `${services}?continue=bnVsbA` })).toBe(400);
@@ -147,7 +147,7 @@ describe("security/1: hostile keys", () => {
     ...Object.keys(Object),
   ];
 
-  it("are refused or plain data in bodies and patches", async () => {
+  it("are refused or stored as plain data in bodies and patches", async () => {
     expect(await post(`{"kind":"Service","metadata":{"name":"a","labels":{"__proto__":"x"}}}`)).toBe(400);
     expect(await post({ ...service("a"), spec: { __proto__: null, constructor: 1, prototype: 2 } })).toBe(
       201,
@@ -171,7 +171,7 @@ describe("security/1: hostile keys", () => {
     expect(pollution()).toEqual([]);
   });
 
-  it("are plain data to the functions that patch", () => {
+  it("are plain data to the patch functions", () => {
     const value = JSON.parse(hostile) as object;
     const resource = resourceOfKind("Service")!;
     for (const result of [mergePatch({}, value), strategicPatch(resource, {}, value)]) {
@@ -186,7 +186,7 @@ describe("security/1: hostile keys", () => {
     expect(pollution()).toEqual([]);
   });
 
-  it("select nothing that objects inherit", async () => {
+  it("do not select inherited properties", async () => {
     for (const key of ["constructor", "toString", "hasOwnProperty"]) {
       const list = async (selector: string) => {
         const { text } = await ask({ path: `${services}?labelSelector=${encodeURIComponent(selector)}` });
@@ -198,7 +198,7 @@ describe("security/1: hostile keys", () => {
     expect((await ask({ path: `${services}?labelSelector=constructor%3Da` })).text).toContain('"name":"b"');
   });
 
-  it("are no kinds of the binary format", async () => {
+  it("are not kinds of protobuf", async () => {
     const text = (tag: number, value: string) => Buffer.from([tag, value.length, ...Buffer.from(value)]);
     const meta = Buffer.concat([text(10, "v1"), text(18, "constructor")]);
     const body = Buffer.concat([
@@ -212,8 +212,8 @@ describe("security/1: hostile keys", () => {
   });
 });
 
-describe("security/1: work grows with the size of a body, not with its square", () => {
-  it("in lists that are merged by key", () => {
+describe("security/1: linear time", () => {
+  it("for merging lists by key", () => {
     let compared = 0;
     const entry = (port: number) => ({
       get port() {

@@ -1,4 +1,4 @@
-// The API over real sockets: list, watch, selectors, pages, writes, faults.
+// Tests of the API over real sockets: list, watch, selectors, pages, writes, faults.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ApiServer } from "./server.ts";
 
@@ -98,7 +98,7 @@ describe("lists", () => {
     });
   });
 
-  it("knows the rules of resourceVersion", async () => {
+  it("follows the rules of resourceVersion", async () => {
     const { resourceVersion } = server.put(service("a")).metadata;
     server.put(service("b"));
     const list = (query: string) => get(`/api/v1/services?${query}`);
@@ -111,7 +111,7 @@ describe("lists", () => {
 });
 
 describe("watches", () => {
-  it("follows with selectors: what stops matching is deleted", async () => {
+  it("reports an object that stops matching the selector as deleted", async () => {
     const { resourceVersion } = server.put(service("a")).metadata;
     const path = `/api/v1/services?watch=true&resourceVersion=${resourceVersion}&labelSelector=%21skip`;
     const found = await events(path, 3, () => {
@@ -129,7 +129,7 @@ describe("watches", () => {
     );
   });
 
-  it("streams a list and marks its end, compressed when asked", async () => {
+  it("streams a list and marks its end", async () => {
     server.put(service("a"));
     const query =
       "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -141,7 +141,7 @@ describe("watches", () => {
     expect((await get(`/api/v1/services?${query}`)).code).toBe(422);
   });
 
-  it("tells 410 inside the stream", async () => {
+  it("reports 410 inside the stream", async () => {
     server.put(service("a"));
     server.put(service("b"));
     server.store.compact();
@@ -168,7 +168,7 @@ describe("writes", () => {
     expect((await get(`${path}/a`)).body).toMatchObject({ code: 404, reason: "NotFound" });
   });
 
-  it("tells with dryRun what it would store or refuse, and stores nothing", async () => {
+  it("returns with dryRun what it would store or refuse, and stores nothing", async () => {
     const dry = "?dryRun=All";
     const would = await call("POST", path + dry, service("a"));
     expect(would.body.metadata).toMatchObject({ name: "a", uid: expect.any(String) });
@@ -187,7 +187,7 @@ describe("writes", () => {
     expect((await get(`${path}/a`)).body).toEqual(stored);
   });
 
-  it("patches in three ways, and the status apart; has no server-side apply", async () => {
+  it("supports three kinds of patches and /status, but no server-side apply", async () => {
     await call("POST", path, service("a", { clusterIP: "172.30.0.1", ports: [{ port: 80, name: "web" }] }));
     const patch = (type: string, body: unknown, query = "") =>
       call("PATCH", `${path}/a${query}`, body, `application/${type}`);
@@ -222,7 +222,7 @@ describe("writes", () => {
     expect((await patch("cbor", "x")).code).toBe(415);
   });
 
-  it("refuses paths and periods that cannot be read", async () => {
+  it("refuses malformed paths and grace periods", async () => {
     await call("POST", path, service("a"));
     expect((await get(`${path}/%zz`)).code).toBe(400);
     expect((await call("DELETE", `${path}/a?gracePeriodSeconds=x`)).code).toBe(400);
@@ -260,7 +260,7 @@ describe("writes", () => {
   });
 });
 
-describe("misbehaviour", () => {
+describe("faults", () => {
   it("answers with a fault as often as armed", async () => {
     server.faults.arm({ verb: "list", resource: "services" }, { kind: "status", code: 429, retryAfter: 3 });
     expect((await get("/api/v1/nodes")).code).toBe(200);
@@ -270,7 +270,7 @@ describe("misbehaviour", () => {
     expect((await get("/api/v1/services")).code).toBe(200);
   });
 
-  it("cuts, truncates, hangs and restarts", async () => {
+  it("resets, truncates, hangs and restarts", async () => {
     server.put(service("a"));
     server.faults.arm({}, { kind: "reset", afterBytes: 10 });
     await expect(get("/api/v1/services")).rejects.toThrow("terminated");
@@ -283,12 +283,12 @@ describe("misbehaviour", () => {
     const { url } = server;
     await server.restart();
     expect(server.url).toBe(url);
-    // The first attempt may still meet a connection from before the restart.
+    // The first attempt may reuse a connection from before the restart.
     const answer = await get("/api/v1/services").catch(() => get("/api/v1/services"));
     expect(answer.code).toBe(200);
   });
 
-  it("asks for a token that may change", async () => {
+  it("requires the current token", async () => {
     let token = "one";
     const guarded = new ApiServer({ token: () => token });
     await guarded.listen();

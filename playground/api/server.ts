@@ -26,14 +26,13 @@ export type ApiServerOptions = {
   readonly host?: string;
   /** 0: any free port; a restart keeps it. */
   readonly port?: number;
-  /** PEM text; without it the server speaks plain HTTP. */
+  /** PEM text; without it the server uses plain HTTP. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly clientCA?: string };
   /** The bearer token every request must carry; read for each request, so it can rotate. */
   readonly token?: () => string;
-  /** Whether a request is allowed; the others are answered with 403. */
+  /** Whether a request is authorized; otherwise it is answered with 403. */
   readonly allows?: (request: ApiRequest) => boolean;
   readonly bookmarkMs?: number;
-  /** How objects come and go: what is filled in and checked, and what stays for a while when it is deleted. */
   readonly hooks?: AdmissionHooks;
   readonly now?: () => number;
 };
@@ -81,7 +80,7 @@ export class ApiServer {
     return this.#sockets.size;
   }
 
-  /** Opens its own socket, or serves on one that somebody else opened, perhaps in another network namespace. */
+  /** Opens a socket, or serves on an open one, possibly of another network namespace. */
   async listen(opened?: Listener): Promise<void> {
     const { tls, host = "127.0.0.1" } = this.#options;
     const listener = (request: IncomingMessage, response: ServerResponse) =>
@@ -110,13 +109,13 @@ export class ApiServer {
     this.#server = server;
   }
 
-  /** Serves on a connection that somebody else accepted, perhaps in another network namespace. */
+  /** Serves on an accepted connection, possibly of another network namespace. */
   adopt(connection: Socket): void {
     if (this.#server) this.#server.emit("connection", connection);
     else connection.destroy();
   }
 
-  /** Cuts every connection and refuses new ones; objects stay. */
+  /** Closes every connection and refuses new ones; objects are kept. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -135,7 +134,7 @@ export class ApiServer {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** The watches being answered now. */
+  /** The open watches. */
   watches(match: RequestMatch = {}): OpenWatch[] {
     return [...this.#watches].filter(({ request }) => matches(match, request.verb, request.resource));
   }
@@ -152,7 +151,7 @@ export class ApiServer {
     this.store.delete(resourceFor(kind, apiVersion), namespace, name);
   }
 
-  /** As a client would delete it: it may terminate. `graceSeconds`: how long, if not as long as it likes; 0: not at all. */
+  /** Deletes as for a client, with a grace period; `graceSeconds` overrides it, 0 deletes immediately. */
   deleteGracefully({ kind, metadata }: ApiObject, graceSeconds?: number): void {
     const { namespace = "", name } = metadata;
     const resource = resourceFor(kind);
@@ -162,7 +161,7 @@ export class ApiServer {
     else this.store.update(resource, terminating);
   }
 
-  /** Everything of a kind, as a client that is up to date knows it. */
+  /** All objects of a kind. */
   list(kind: string): ApiObject[] {
     return this.store.list(resourceFor(kind));
   }
@@ -186,7 +185,7 @@ export class ApiServer {
       const { code, body } = await this.#outcome(message, request);
       answerJson(message, response, code, body, fault);
     } catch (error) {
-      // What is left of a body is passed over, so that the client can read the answer.
+      // Discard the rest of the body, so that the client can read the response.
       message.resume();
       answerFailure(response, error);
     }
@@ -242,7 +241,7 @@ export class ApiServer {
   }
 }
 
-/** Without a token and an authority for clients, every client is known. */
+/** Without a token and a client CA every client is authenticated. */
 function guardOf({ host = "127.0.0.1", token, tls }: ApiServerOptions): Guard {
   const isCertified = ({ socket }: IncomingMessage) =>
     tls?.clientCA !== undefined && (socket as Socket & { authorized?: boolean }).authorized === true;
@@ -254,7 +253,7 @@ function guardOf({ host = "127.0.0.1", token, tls }: ApiServerOptions): Guard {
   };
 }
 
-/** Old OpenAPI in its binary form, empty: kubectl then says itself that it does not know a kind. */
+/** An empty OpenAPI v2 document: kubectl then reports unknown kinds itself. */
 function answerNoDefinitions(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" });
   response.end();
@@ -268,7 +267,7 @@ function resourceFor(kind: string, apiVersion?: string): Resource {
   const resource = resourceOfKind(kind, apiVersion);
   if (!resource) {
     const known = [...new Set(resources.map((each) => each.kind))].join(", ");
-    throw new Failure(404, "NotFound", `this small API has no ${kind}; it has ${known}`);
+    throw new Failure(404, "NotFound", `the playground API has no ${kind}; supported kinds: ${known}`);
   }
   return resource;
 }

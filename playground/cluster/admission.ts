@@ -1,4 +1,4 @@
-// What the API server does to an object before it is stored: checks, defaults, and what it gives Services.
+// Admission: validation, defaults, and allocation for Services.
 import type { Admit, CheckDelete } from "../api/admission-hooks.ts";
 import { badRequest, Failure, notFound } from "../api/http/failure.ts";
 import { type ApiObject, type Draft, isMap } from "../api/objects/object.ts";
@@ -7,7 +7,7 @@ import { admitService } from "./admit-service.ts";
 import type { Spec } from "./service-shape.ts";
 import { check } from "./validation.ts";
 
-/** What there is now: Services have cluster IPs and node ports, and everything lives in a namespace. */
+/** The state of the cluster that admission depends on. */
 export type Existing = {
   readonly services: () => readonly ApiObject[];
   readonly hasNamespace: (name: string) => boolean;
@@ -24,7 +24,7 @@ export function admission({ services, hasNamespace }: Existing): Admit {
   };
 }
 
-/** No labels and no annotations are the same as none. */
+/** Empty labels and annotations count as absent. */
 function withoutEmptyMaps(metadata: NonNullable<Draft["metadata"]>): NonNullable<Draft["metadata"]> {
   const isEmpty = (value: unknown) => isMap(value) && Object.keys(value).length === 0;
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)));
@@ -36,7 +36,7 @@ function admitOther({ kind }: Resource, draft: Draft): Draft {
     case "Namespace":
       return { ...draft, status: { phase: "Active" } };
     case "Endpoints":
-      throw badRequest("Endpoints are made from EndpointSlices here: write an EndpointSlice instead");
+      throw badRequest("Endpoints are generated from EndpointSlices; create an EndpointSlice instead");
     case "Deployment": {
       const template = isMap(spec.template) ? spec.template : {};
       return {
@@ -51,7 +51,7 @@ function admitOther({ kind }: Resource, draft: Draft): Draft {
   }
 }
 
-/** What kubectl expects to be there. */
+/** Defaults that kubectl expects. */
 function podSpec(given: unknown): Spec {
   const spec = isMap(given) ? given : {};
   const containers = Array.isArray(spec.containers) ? spec.containers.filter(isMap) : [];
@@ -68,13 +68,13 @@ function podSpec(given: unknown): Spec {
   };
 }
 
-/** What must stay: the namespace everybody has, and the nodes. */
+/** The default namespace and the nodes cannot be deleted. */
 export const checkDelete: CheckDelete = ({ kind, metadata: { name } }) => {
   if (kind === "Namespace" && name === "default")
     throw forbidden('namespaces "default" is forbidden: this namespace may not be deleted');
   if (kind === "Node")
     throw forbidden(
-      `nodes ${JSON.stringify(name)} is forbidden: the nodes of the playground stay; kubectl drain ${name} empties it`,
+      `nodes ${JSON.stringify(name)} is forbidden: playground nodes cannot be deleted; to remove its pods: kubectl drain ${name}`,
     );
 };
 

@@ -1,10 +1,10 @@
-// What the API server gives a Service before it is stored: cluster IPs of its families, node ports, a health-check port. Pure.
+// Allocates cluster IPs, node ports and the health-check port of a Service. Pure.
 import { type Family, families } from "../../src/model/address.ts";
 import { invalid } from "../api/http/failure.ts";
 import { type ApiObject, type Draft, isMap, scalar } from "../api/objects/object.ts";
 import { completed, fitted, needsOf, portsIn, type Spec, specOf } from "./service-shape.ts";
 
-/** `draft` has been checked. */
+/** `draft` has been validated. */
 export function admitService(draft: Draft, old: ApiObject | null, services: readonly ApiObject[]): Draft {
   const isMe = ({ metadata: { name, namespace } }: ApiObject) =>
     name === draft.metadata?.name && namespace === (draft.metadata?.namespace ?? "default");
@@ -49,7 +49,7 @@ function familyOfAddress(address: string): Family {
   return address.includes(":") ? "ipv6" : "ipv4";
 }
 
-/** One family or two: the policy decides, the first family is the one that was asked for, or had. */
+/** The families by policy; the first is the requested one, or the current one. */
 function familiesOf(given: Spec, before: Spec): { ipFamilies: Family[]; ipFamilyPolicy: string } {
   const addresses = [given.clusterIPs ?? given.clusterIP ?? []].flat().map(scalar);
   const named = Array.isArray(given.ipFamilies) ? given.ipFamilies : (before.ipFamilies as unknown[]);
@@ -58,7 +58,7 @@ function familiesOf(given: Spec, before: Spec): { ipFamilies: Family[]; ipFamily
     ...addresses.filter((address) => address !== "None").map(familyOfAddress),
   ];
   const wanted = [...new Set([...asked, "ipv4" as const, ...families])];
-  // Without a selector nobody knows of which family the endpoints of a headless Service will be.
+  // The endpoints of a headless Service without a selector can be of any family.
   const open = given.clusterIP === "None" && !isMap(given.selector) && asked.length === 0;
   const policy =
     scalar(given.ipFamilyPolicy ?? before.ipFamilyPolicy) || (open ? "RequireDualStack" : "SingleStack");
@@ -114,7 +114,7 @@ function portId({ port, protocol }: Spec): string {
 
 const lastNodePort = 32_767;
 
-/** The node ports of everybody: who asks for one that is taken, or for none, gets a free one. */
+/** The allocated node ports. `take` returns the requested port if it is free, else the next free one. */
 function poolOf(others: readonly ApiObject[], name: string) {
   const taken = new Map<unknown, string>();
   for (const other of others) {

@@ -1,4 +1,4 @@
-// Tests of the playground's controllers without a network: what Services are given, and which EndpointSlices they get.
+// Tests of admission and of EndpointSlices, without a network.
 import { describe, expect, it } from "vitest";
 import type { ApiObject, Draft } from "../api/objects/object.ts";
 import { resourceOfKind } from "../api/objects/resources.ts";
@@ -22,7 +22,7 @@ describe("admission", () => {
       true,
     );
 
-  it("gives a Service addresses and defaults", () => {
+  it("allocates addresses and sets defaults", () => {
     expect(admit({ ports: [{ port: 80 }] }).spec).toMatchObject({
       type: "ClusterIP",
       clusterIP: "172.30.1.2",
@@ -32,7 +32,7 @@ describe("admission", () => {
     });
   });
 
-  it("gives both families and a free node port where they are asked for", () => {
+  it("allocates both families and a free node port on request", () => {
     const spec = { type: "NodePort", ipFamilyPolicy: "PreferDualStack", ports: [{ port: 80 }] };
     expect(admit(spec).spec).toMatchObject({
       clusterIPs: ["172.30.1.2", "fd30::101"],
@@ -41,12 +41,12 @@ describe("admission", () => {
     });
   });
 
-  it("keeps the addresses of a Service that is written again without them", () => {
+  it("keeps the addresses when an update omits them", () => {
     const old = service("x", { clusterIPs: ["172.30.0.77"], ipFamilies: ["IPv4"], ports: [{ port: 80 }] });
     expect(admit({ ports: [{ port: 81 }] }, old).spec).toMatchObject({ clusterIP: "172.30.0.77" });
   });
 
-  it("knows the namespaces there are", () => {
+  it("refuses objects in unknown namespaces", () => {
     const make = admission({ services: () => [], hasNamespace: () => false });
     const draft = { metadata: { name: "x", namespace: "nowhere" }, spec: { ports: [{ port: 80 }] } };
     expect(() => make(resourceOfKind("Service")!, draft, null, true)).toThrow(
@@ -56,7 +56,7 @@ describe("admission", () => {
     expect(made.status).toEqual({ phase: "Active" });
   });
 
-  it("refuses what cannot be", () => {
+  it("refuses invalid ports", () => {
     expect(() => admit({ ports: [] })).toThrow(/spec.ports: Required/);
     expect(() => admit({ type: "NodePort", ports: [{ port: 80, nodePort: 30100 }] })).toThrow(
       /allocated by shop\/web/,
@@ -87,7 +87,7 @@ describe("EndpointSlices", () => {
   });
   const ports = [{ port: 80, targetPort: "http", protocol: "TCP" }];
 
-  it("hold the selected pods of each family, with named ports looked up", () => {
+  it("contain the selected pods of each family, with named ports resolved", () => {
     const web = service("web", { selector: { app: "web" }, ipFamilies: ["IPv4", "IPv6"], ports });
     const slices = slicesOf(web, [pod("web-1", "a"), pod("web-2", "b", false)]);
     expect(slices.map(({ metadata, addressType }) => [metadata?.name, addressType])).toEqual([
@@ -116,7 +116,7 @@ describe("EndpointSlices", () => {
     expect(slicesOf(web, [pod("web-1", "a")])[0]?.endpoints).toMatchObject([{ hints }]);
   });
 
-  it("tell who is terminating, and whether it still serves", () => {
+  it("mark terminating endpoints and whether they serve", () => {
     const web = service("web", { selector: { app: "web" }, ipFamilies: ["IPv4"], ports });
     const [slice] = slicesOf(web, [pod("web-1", "a", true, true), pod("web-2", "b", false, true)]);
     expect(slice?.endpoints).toMatchObject([
@@ -125,7 +125,7 @@ describe("EndpointSlices", () => {
     ]);
   });
 
-  it("are nobody's business without a selector, and empty when nobody matches", () => {
+  it("are not created without a selector or without matching pods", () => {
     expect(slicesOf(service("web", { ports }), [pod("web-1", "a")])).toEqual([]);
     expect(slicesOf(service("web", { selector: { app: "other" }, ports }), [pod("web-1", "a")])).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// The controllers of a cluster in one: sets become Pods, Pods get a place, Services get EndpointSlices.
+// The controllers of the cluster: Deployments, scheduling, load balancers, EndpointSlices, Endpoints and Events.
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/object.ts";
 import { resourceOfKind, resources } from "../api/objects/resources.ts";
 import type { ApiServer } from "../api/server.ts";
@@ -11,18 +11,18 @@ import { whyUnschedulable } from "./placement.ts";
 import { isReady, ownerOf, planSet } from "./sets.ts";
 import { containerPorts, endpointsOf, type PlacedPod, slicesOf } from "./slices.ts";
 
-/** What the controllers need of the network. */
+/** The network operations that the controllers use. */
 export type PodNetwork = {
   attach(label: string, pod: string, node: NodePlace, ports: ReturnType<typeof containerPorts>): Attached;
   detach(label: string): void;
 };
 
-/** A timer for more than 25 days would fire at once, again and again. */
+/** setTimeout fires immediately for delays of more than 25 days. */
 const longestTimerMs = 60_000;
 
 const coreEvents = resourceOfKind("Event", "v1")!;
 
-/** As many Events are remembered. */
+/** How many Events are kept. */
 const eventLimit = 200;
 
 /** A Pod with this annotation set to "false" runs but is not ready. */
@@ -49,12 +49,12 @@ export class Controller {
     clearTimeout(this.#timer);
   }
 
-  /** Brings everything to what the objects ask for; what it writes calls it again, until nothing is left to do. */
+  /** One pass of all controllers; its writes schedule the next pass until nothing changes. */
   reconcile(): void {
     for (const set of this.#api.list("Deployment")) this.#reconcileSet(set);
     this.#removeOrphans();
     this.#removeTerminated();
-    // First, so that their addresses are free for others.
+    // Before placing Pods, so that the addresses are free.
     this.#detachGone();
     for (const pod of this.#api.list("Pod")) this.#placePod(pod);
     const pods = this.#placedPods();
@@ -64,7 +64,7 @@ export class Controller {
     this.#reconcileEvents();
   }
 
-  /** Reconciles until nothing is left to do. */
+  /** Reconciles until nothing changes. */
   settle(): void {
     for (let version = -1; version !== this.#api.store.version; ) {
       version = this.#api.store.version;
@@ -84,12 +84,12 @@ export class Controller {
     const { start, end } = plan();
     for (const pod of end) this.#api.deleteGracefully(pod);
     for (const pod of start) this.#api.put(pod);
-    if (start.length > 0) this.#report(set, "ScalingUp", `starts ${namesOf(start)}`);
-    if (end.length > 0) this.#report(set, "ScalingDown", `ends ${namesOf(end)}`);
+    if (start.length > 0) this.#report(set, "ScalingUp", `Created ${namesOf(start)}`);
+    if (end.length > 0) this.#report(set, "ScalingDown", `Deleted ${namesOf(end)}`);
     this.#setStatus(set, plan().status);
   }
 
-  /** What belonged to a set or a namespace that is gone goes with it. */
+  /** Deletes the objects of deleted namespaces and the Pods of deleted Deployments. */
   #removeOrphans(): void {
     const namespaces = new Set(this.#api.list("Namespace").map(({ metadata }) => metadata.name));
     for (const { kind, namespaced } of resources) {
@@ -104,26 +104,26 @@ export class Controller {
     }
   }
 
-  /** Pods whose time is over go; for the next one an alarm is set. */
+  /** Deletes Pods after their grace period, and sets a timer for the next one. */
   #removeTerminated(): void {
     clearTimeout(this.#timer);
     const now = Date.now();
     for (const pod of this.#api.list("Pod")) {
       if (deletionTime(pod) > now) continue;
       this.#remove(pod);
-      this.#report(pod, "Ended", "has ended");
+      this.#report(pod, "Ended", "Terminated");
     }
     const next = Math.min(...this.#api.list("Pod").map(deletionTime));
     if (next !== Number.POSITIVE_INFINITY)
       this.#timer = setTimeout(() => this.reconcile(), Math.min(next - now, longestTimerMs)).unref();
   }
 
-  /** Schedules a Pod, connects it, and says so in its status. */
+  /** Schedules a Pod, attaches it to the network, and updates its status. */
   #placePod(pod: ApiObject): void {
     const node = this.#nodeFor(pod);
     if (node === null) {
       if (dig(pod, "status.phase") !== "Pending")
-        this.#report(pod, "FailedScheduling", `no node takes it: ${this.#whyUnschedulable(pod)}`);
+        this.#report(pod, "FailedScheduling", `No node available: ${this.#whyUnschedulable(pod)}`);
       this.#setStatus(pod, { phase: "Pending" });
       return;
     }
@@ -135,7 +135,7 @@ export class Controller {
       place = this.#attach(label, pod, node);
       if (place === undefined) return;
       this.#attached.set(label, place);
-      this.#report(pod, "Started", `runs on ${node.name} at ${place.addresses.ipv4}`);
+      this.#report(pod, "Started", `Started on ${node.name} at ${place.addresses.ipv4}`);
     }
     const ready = dig(pod, "metadata.annotations") as Record<string, string> | undefined;
     const status = ready?.[readyAnnotation] === "false" ? "False" : "True";
@@ -145,7 +145,7 @@ export class Controller {
       this.#report(
         pod,
         status === "True" ? "Ready" : "Unready",
-        status === "True" ? "takes traffic again" : "takes no traffic",
+        status === "True" ? "Ready for traffic" : "Not ready for traffic",
       );
     const wanted = {
       phase: "Running",
@@ -161,7 +161,7 @@ export class Controller {
     else this.#setStatus(pod, wanted);
   }
 
-  /** A Pod that cannot be connected waits, and the next change tries again. */
+  /** A Pod that cannot be attached stays pending; the next change retries. */
   #attach(label: string, pod: ApiObject, node: NodePlace): Attached | undefined {
     try {
       return this.#network.attach(label, pod.metadata.name, node, containerPorts(pod));
@@ -173,7 +173,7 @@ export class Controller {
     }
   }
 
-  /** Where it says, or on the node with the fewest Pods of its kind that takes any. */
+  /** The named node, or the schedulable node with the fewest Pods of the same Deployment. */
   #nodeFor(pod: ApiObject): NodePlace | null {
     const named = dig(pod, "spec.nodeName");
     if (typeof named === "string") return nodePlaces.find(({ name }) => name === named) ?? null;
@@ -219,7 +219,7 @@ export class Controller {
     });
   }
 
-  /** A load balancer's address: the one that was asked for, or one of its own; who is none any more has none. */
+  /** Allocates the address of a load balancer, or removes it after a change of type. */
   #serveLoadBalancer(service: ApiObject): void {
     const asked = dig(service, "spec.loadBalancerIP");
     const given = dig(service, "status.loadBalancer.ingress");
@@ -248,7 +248,7 @@ export class Controller {
     for (const slice of wanted) this.#api.put(slice);
   }
 
-  /** Endpoints are made from whatever EndpointSlices there are. */
+  /** Builds Endpoints from all EndpointSlices. */
   #reconcileEndpoints(): void {
     const services = this.#api
       .list("Service")
@@ -270,7 +270,7 @@ export class Controller {
     for (const endpoints of wanted) this.#api.put(endpoints);
   }
 
-  /** Events are told in the older API group too, and the oldest are forgotten. */
+  /** Copies Events to the core API group and deletes the oldest. */
   #reconcileEvents(): void {
     const events = this.#api
       .list("Event")
@@ -278,7 +278,7 @@ export class Controller {
     const old = events.slice(0, Math.max(0, events.length - eventLimit));
     for (const event of old) {
       this.#remove(event);
-      // It was never written when many Events came together, and clients may delete it.
+      // The copy may be missing: many Events at the same time, or a client deleted it.
       const { name, namespace = "" } = event.metadata;
       if (this.#api.store.has(coreEvents, namespace, name)) this.#remove(coreEvent(event) as ApiObject);
     }
@@ -315,7 +315,7 @@ function containerStatuses(pod: ApiObject, ready: boolean, startedAt: string) {
   }));
 }
 
-/** `namespace.name`: also the name of the Pod's place in the network. */
+/** `namespace.name`, also used in the name of the network namespace. */
 export function labelOf({ metadata }: ApiObject): string {
   return `${metadata.namespace ?? "default"}.${metadata.name}`;
 }

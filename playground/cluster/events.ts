@@ -1,9 +1,9 @@
-// What `kubectl get events` and `kubectl describe` tell: Events of both API groups, as objects. Pure.
+// Events for `kubectl get events` and `kubectl describe`, in both API groups. Pure.
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/object.ts";
 
 type Event = Draft & { readonly kind: "Event"; readonly apiVersion: string };
 
-/** Something that happened to an object; `serial` tells Events apart. */
+/** An Event of an object; `serial` makes its name unique. */
 export function eventFor(
   { apiVersion, kind, metadata }: ApiObject,
   reason: string,
@@ -27,7 +27,7 @@ export function eventFor(
   };
 }
 
-/** The same Event as the older API group tells it. */
+/** The same Event in the core API group. */
 export function coreEvent(event: ApiObject): Event {
   const time = scalar(event.eventTime);
   const last = scalar(dig(event, "series.lastObservedTime")) || time;

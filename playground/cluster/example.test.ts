@@ -1,4 +1,4 @@
-// One shop: what the playground starts with is what examples/shop describes, for files and for kubectl apply.
+// The playground starts with the objects of examples/shop.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -27,7 +27,7 @@ function startedPlayground(): ApiServer {
   return server;
 }
 
-it("user/6: examples/shop is the shop of the playground: applying it there changes nothing", () => {
+it("user/6: applying examples/shop to a new playground changes nothing", () => {
   const server = startedPlayground();
   const folder = join(import.meta.dirname, "../../examples/shop");
   const shop = parseManifests(readFileSync(join(folder, "shop.yaml"), "utf8"));
@@ -41,7 +41,7 @@ it("user/6: examples/shop is the shop of the playground: applying it there chang
     const there = stored.get(nameOf(object));
     expect({ [nameOf(object)]: mergePatch(there, object) }).toEqual({ [nameOf(object)]: there });
   }
-  // And nothing is missing there, but for the other node.
+  // Only the other node is missing in examples/shop.
   const names = shop.map(nameOf);
   expect([...stored.keys()].filter((name) => !names.includes(name))).toEqual(["Node node-b"]);
 });

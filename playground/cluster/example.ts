@@ -1,12 +1,12 @@
-// The cluster the playground starts with: the shop of examples/shop, with Deployments in place of its EndpointSlices.
+// The initial cluster of the playground: examples/shop, with Deployments instead of EndpointSlices.
 import { parseAllDocuments } from "yaml";
 import { checkInput } from "../api/http/input.ts";
 import { type Draft, isMap } from "../api/objects/object.ts";
 
-/** An object as somebody would apply it. */
+/** An object as in a manifest. */
 export type Manifest = Draft & { readonly kind: string };
 
-/** Throws when the text is no YAML of objects. */
+/** Throws when the text is not YAML of Kubernetes objects. */
 export function parseManifests(text: string): Manifest[] {
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
@@ -14,7 +14,7 @@ export function parseManifests(text: string): Manifest[] {
     const object = document.toJS() as unknown;
     if (object === null) return [];
     if (!isMap(object) || typeof object.kind !== "string")
-      throw new Error("this is no Kubernetes object: it has no kind");
+      throw new Error("not a Kubernetes object: it has no kind");
     checkInput(object);
     return [object as Manifest];
   });
@@ -36,7 +36,7 @@ export const exampleManifests = `apiVersion: v1
 kind: Namespace
 metadata: { name: shop }
 ---
-# web: open to everybody inside, on every node's port 30080, and at a load balancer for one network only.
+# web: reachable in the cluster, on node port 30080, and by a load balancer for one network only.
 apiVersion: v1
 kind: Service
 metadata: { name: web, namespace: shop }
@@ -50,7 +50,7 @@ spec:
   loadBalancerIP: 198.51.100.10
   loadBalancerSourceRanges: ["203.0.113.0/25"]
 ---
-# cart: sticky clients; and externalTrafficPolicy Local, so pods see the client's own address.
+# cart: session affinity, and externalTrafficPolicy Local, so that pods see the client address.
 apiVersion: v1
 kind: Service
 metadata: { name: cart, namespace: shop }
@@ -62,7 +62,7 @@ spec:
   sessionAffinity: ClientIP
   ports: [{ port: 80, targetPort: 8080, nodePort: 30081 }]
 ---
-# stock: traffic stays in its zone as long as somebody there can answer.
+# stock: traffic stays in its zone while an endpoint there is ready.
 apiVersion: v1
 kind: Service
 metadata: { name: stock, namespace: shop }
@@ -81,7 +81,7 @@ spec:
   selector: { app: dns }
   ports: [{ name: dns, port: 53, protocol: UDP, targetPort: 5353 }]
 ---
-# broken: its selector matches no pod, so clients are rejected immediately instead of waiting.
+# broken: its selector matches no pod, so clients are rejected immediately.
 apiVersion: v1
 kind: Service
 metadata: { name: broken, namespace: shop }

@@ -1,4 +1,4 @@
-// The objects every playground has: its Nodes, and the network of its Services. Pure.
+// The objects of every playground: Nodes, the default namespace and the ServiceCIDR. Pure.
 import { nodePlaces, serviceCIDRs } from "../net/layout.ts";
 import type { Manifest } from "./example.ts";
 
@@ -41,8 +41,8 @@ export function foundation(now: Date, machine: Machine): Manifest[] {
           {
             type: "Ready",
             status: "True",
-            reason: "NamespaceMade",
-            message: "its network namespace is there",
+            reason: "NamespaceCreated",
+            message: "the network namespace exists",
             lastHeartbeatTime: since,
             lastTransitionTime: since,
           },

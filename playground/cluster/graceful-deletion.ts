@@ -1,14 +1,14 @@
-// The end of a Pod: it serves on for its grace period while it is marked as terminating, then it is gone.
+// Graceful deletion: a terminating Pod keeps serving until its grace period ends.
 import type { Terminate } from "../api/admission-hooks.ts";
 import { type ApiObject, dig } from "../api/objects/object.ts";
 
-/** Shorter than in a real cluster: somebody is watching. */
+/** Shorter than in a real cluster, for interactive use. */
 const defaultGraceSeconds = 5;
 
-/** A day: a period without limit would lead to a date that cannot be written. */
+/** A day. Without a limit the deletion time could exceed the range of dates. */
 const maxGraceSeconds = 86_400;
 
-/** Pods that run linger; everything else goes at once. */
+/** Running Pods get a grace period; other objects are deleted immediately. */
 export function gracefulDeletion(now: () => number): Terminate {
   return (object, requested) => {
     if (object.kind !== "Pod" || dig(object, "spec.nodeName") === undefined) return null;
@@ -17,7 +17,7 @@ export function gracefulDeletion(now: () => number): Terminate {
     const seconds = Math.min(wanted, maxGraceSeconds);
     if (seconds <= 0) return null;
     const end = Math.ceil(now() / 1000 + seconds) * 1000;
-    // Who ends already does not end later.
+    // A second deletion cannot extend the grace period.
     if (deletionTime(object) <= end) return object;
     const deletionTimestamp = new Date(end).toISOString().replace(/\.\d+Z$/, "Z");
     const metadata = { ...object.metadata, deletionTimestamp, deletionGracePeriodSeconds: seconds };
@@ -25,7 +25,7 @@ export function gracefulDeletion(now: () => number): Terminate {
   };
 }
 
-/** When a Pod is gone, in milliseconds since 1970; never, as long as nobody deleted it. */
+/** End of the grace period in milliseconds since 1970; infinite for a Pod that is not terminating. */
 export function deletionTime({ metadata }: ApiObject): number {
   const { deletionTimestamp } = metadata;
   return typeof deletionTimestamp === "string" ? Date.parse(deletionTimestamp) : Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// Objects that a client may write and that must not stop the controllers: they would end the whole playground.
+// Objects from clients that must not crash the controllers, and with them the playground.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { memoryNetwork } from "../../test/support/memory-network.ts";
 import { type ApiObject, type Draft, dig } from "../api/objects/object.ts";
@@ -35,8 +35,8 @@ const deployment = (replicas: number, metadata: object = {}, spec: object = {}) 
 });
 const phases = () => server.list("Pod").map((pod: ApiObject) => dig(pod, "status.phase"));
 
-describe("security/1: the controllers go on", () => {
-  it("when a node has no address left for a Pod: it waits, and an Event says why", () => {
+describe("security/1: the controllers continue", () => {
+  it("when a node has no address left for a Pod, which stays pending with an Event", () => {
     for (let i = 0; i < 253; i++)
       server.put({
         kind: "Pod",
@@ -53,13 +53,13 @@ describe("security/1: the controllers go on", () => {
     expect(phases().filter((phase) => phase === "Pending")).toHaveLength(2);
   });
 
-  it("when the Pods of a template would end as soon as they start", () => {
+  it("when a template would terminate its Pods immediately", () => {
     write(deployment(2, { deletionTimestamp: "2001-01-01T00:00:00Z", uid: "x", finalizers: ["a"] }));
     controller.settle();
     expect(phases()).toEqual(["Running", "Running"]);
   });
 
-  it("when a grace period leads beyond all dates", () => {
+  it("when a grace period exceeds the range of dates", () => {
     write(deployment(1, {}, { terminationGracePeriodSeconds: 1e300 }));
     controller.settle();
     write(deployment(0, {}, { terminationGracePeriodSeconds: 1e300 }));
@@ -68,7 +68,7 @@ describe("security/1: the controllers go on", () => {
     expect(pod?.metadata.deletionGracePeriodSeconds).toBe(86_400);
   });
 
-  it("and refuse more ports than the machine should open, or than there are node ports", () => {
+  it("and refuse too many container ports or node ports", () => {
     const containers = [
       { name: "c", ports: Array.from({ length: 101 }, (_, i) => ({ containerPort: i + 1 })) },
     ];
@@ -78,7 +78,7 @@ describe("security/1: the controllers go on", () => {
     expect(() => write({ ...service, spec: { type: "NodePort", ports } })).toThrow("no node port is left");
   });
 
-  it("and manifests are checked as requests are", () => {
+  it("and manifests are validated like requests", () => {
     expect(() => parseManifests('kind: Service\n"__proto__": { a: 1 }\n')).toThrow('"__proto__" is refused');
     expect(() => parseManifests(`kind: Service\nspec: ${"[".repeat(99)}${"]".repeat(99)}\n`)).toThrow(
       "nests deeper",

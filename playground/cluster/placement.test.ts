@@ -1,4 +1,4 @@
-// Where a Pod may be, and why not elsewhere.
+// Tests of scheduling: which nodes a Pod can run on, and the reason why not.
 import { expect, it } from "vitest";
 import type { ApiObject } from "../api/objects/object.ts";
 import { whyUnschedulable } from "./placement.ts";

@@ -1,7 +1,7 @@
-// On which nodes a Pod may be: those that take any, whose labels it asks for, and whose taints it tolerates. Pure.
+// Scheduling: which nodes a Pod can run on, by cordon, nodeSelector and taints. Pure.
 import { type ApiObject, dig, isMap, mapsIn, own } from "../api/objects/object.ts";
 
-/** null: it may; else why not. */
+/** The reason, or null when the Pod can run on the node. */
 export function whyUnschedulable(pod: ApiObject, node: ApiObject): string | null {
   const { name, labels } = node.metadata;
   if (dig(node, "spec.unschedulable") === true) return `${name} is cordoned`;

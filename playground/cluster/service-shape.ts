@@ -1,4 +1,4 @@
-// A Service as its type shapes it: what another type left behind goes, what nobody said is filled in. Pure.
+// Fits a Service to its type: removes fields of the previous type and sets defaults. Pure.
 import { type ApiObject, type Draft, dig, isMap, mapsIn } from "../api/objects/object.ts";
 
 export type Spec = Readonly<Record<string, unknown>>;
@@ -11,7 +11,7 @@ export function portsIn(spec: Spec): Readonly<Record<string, unknown>>[] {
   return mapsIn(spec.ports);
 }
 
-/** What its type asks for. */
+/** What the type requires. */
 export function needsOf({ type = "ClusterIP", externalIPs, externalTrafficPolicy }: Spec) {
   const nodePorts = type === "NodePort" || type === "LoadBalancer";
   return {
@@ -23,7 +23,7 @@ export function needsOf({ type = "ClusterIP", externalIPs, externalTrafficPolicy
   };
 }
 
-/** As somebody wrote it, without what is as good as absent, and without what fits only the type it had before. */
+/** The draft without zero values, and without unchanged fields that only the previous type allows. */
 export function fitted(draft: Draft, old: ApiObject | null): Draft {
   if (!isMap(draft.spec)) return draft;
   const before = specOf(old);
@@ -48,7 +48,7 @@ export function fitted(draft: Draft, old: ApiObject | null): Draft {
   return { ...draft, spec: { ...spec, ports } };
 }
 
-/** With what the server says where nobody did; addresses and node ports apart. */
+/** With defaults, except addresses and node ports. */
 export function completed(given: Spec): Spec {
   const needs = needsOf(given);
   const { sessionAffinityConfig, ...rest } = given;
@@ -69,7 +69,7 @@ export function completed(given: Spec): Spec {
   };
 }
 
-/** Where false and 0 are not the same as nothing. */
+/** Fields whose zero value differs from absent. */
 const keptZeros = new Set(["allocateLoadBalancerNodePorts", "port"]);
 
 function withoutZeros(map: Spec): Spec {

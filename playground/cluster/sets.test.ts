@@ -1,4 +1,4 @@
-// Sets of Pods and their ends: who starts, who ends, and how long an end takes.
+// Tests of Deployments and of graceful deletion.
 import { describe, expect, it } from "vitest";
 import type { ApiObject, Draft } from "../api/objects/object.ts";
 import { deletionTime, gracefulDeletion, isTerminating } from "./graceful-deletion.ts";
@@ -30,17 +30,17 @@ const running = (draft: Draft, fields: object = {}): ApiObject => ({
 
 const names = (pods: readonly Draft[]) => pods.map(({ metadata }) => metadata?.name);
 
-describe("a set", () => {
+describe("a Deployment", () => {
   const started = planSet(set(3), []).start.map((draft) => running(draft));
 
-  it("starts what is missing and ends what is too much, the youngest first", () => {
+  it("creates missing Pods and deletes surplus ones, the highest number first", () => {
     expect(names(started)).toEqual(["web-1", "web-2", "web-3"]);
     expect(planSet(set(3), started)).toMatchObject({ start: [], end: [] });
     expect(names(planSet(set(1), started).end)).toEqual(["web-2", "web-3"]);
     expect(planSet(set(3), started).status).toMatchObject({ replicas: 3, readyReplicas: 3 });
   });
 
-  it("does not wait for one that ends, and leaves it its name", () => {
+  it("does not wait for a terminating Pod, and does not reuse its name", () => {
     const terminate = gracefulDeletion(() => 0);
     const terminating = running(terminate(started[0]!, undefined)!);
     expect(names(planSet(set(3), [terminating, ...started.slice(1)]).start)).toEqual(["web-4"]);
@@ -65,11 +65,11 @@ describe("a set", () => {
   });
 });
 
-describe("the end of a pod", () => {
+describe("graceful deletion", () => {
   const pod = running(planSet(set(1), []).start[0]!);
   const terminate = gracefulDeletion(() => 10_000);
 
-  it("takes as long as it is given, and can only come sooner", () => {
+  it("lasts for the grace period, which can only be shortened", () => {
     const terminating = running(terminate(pod, undefined)!);
     expect(isTerminating(pod)).toBe(false);
     expect(deletionTime(terminating)).toBe(15_000);
@@ -80,7 +80,7 @@ describe("the end of a pod", () => {
     expect(deletionTime(running(terminate(own, undefined)!))).toBe(70_000);
   });
 
-  it("is at once when told so, or when it does not run yet; other objects never terminate", () => {
+  it("is immediate with a grace period of 0, for Pods that do not run yet, and for other objects", () => {
     expect(terminate(pod, 0)).toBeNull();
     expect(terminate({ ...pod, spec: {} }, undefined)).toBeNull();
     expect(terminate(set(1), undefined)).toBeNull();

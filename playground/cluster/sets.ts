@@ -1,4 +1,4 @@
-// What a Deployment asks for: which Pods to start, which to end, and what to say of it. Pure.
+// Plans a Deployment: which Pods to create, which to delete, and its status. Pure.
 import { createHash } from "node:crypto";
 import { type ApiObject, type Draft, dig, isMap } from "../api/objects/object.ts";
 import { isTerminating } from "./graceful-deletion.ts";
@@ -9,10 +9,10 @@ export type SetPlan = {
   readonly status: object;
 };
 
-/** Names the template that a Pod was made from. */
+/** Identifies the template of a Pod. */
 const hashLabel = "pod-template-hash";
 
-/** `pods`: all there are. Pods of an older template go when enough new ones are ready. */
+/** `pods`: all Pods. Pods of an older template are deleted when enough new ones are ready. */
 export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
   const replicas = Number(dig(set, "spec.replicas") ?? 1);
   const template = dig(set, "spec.template");
@@ -43,7 +43,7 @@ export function planSet(set: ApiObject, pods: readonly ApiObject[]): SetPlan {
   };
 }
 
-/** The set a Pod belongs to, by its uid. */
+/** The uid of the Deployment of a Pod. */
 export function ownerOf(pod: ApiObject): string | null {
   const owners = dig(pod, "metadata.ownerReferences");
   const owner = Array.isArray(owners)
@@ -60,7 +60,7 @@ export function isReady(pod: ApiObject): boolean {
   );
 }
 
-/** `web-1`, `web-2`, …; one that still ends keeps its name until it is gone. */
+/** `web-1`, `web-2`, …; the name of a terminating Pod is not reused. */
 function freeNames(set: ApiObject, pods: readonly ApiObject[], count: number): string[] {
   const { name, namespace } = set.metadata;
   const taken = new Set(
@@ -72,7 +72,7 @@ function freeNames(set: ApiObject, pods: readonly ApiObject[], count: number): s
   return names;
 }
 
-/** Of the template's metadata only labels and annotations are for Pods: with a deletionTimestamp none would ever stay. */
+/** Copies only labels and annotations of the template; a deletionTimestamp would delete the Pod immediately. */
 function podOf(
   set: ApiObject,
   name: string,
@@ -99,7 +99,7 @@ function numberOf({ metadata }: ApiObject): number {
   return Number(/-(\d+)$/.exec(metadata.name)?.[1] ?? 0);
 }
 
-/** Equal for equal templates: the order of fields, empty fields and the hash label do not count. */
+/** Equal for equal templates; ignores field order, empty fields and the hash label. */
 function templateHash(template: unknown): string {
   return createHash("sha256")
     .update(JSON.stringify(canonical(template)) ?? "")

@@ -1,21 +1,20 @@
-// From a Service and the Pods it selects to its EndpointSlices, as the EndpointSlice controller makes them. Pure.
+// Builds the EndpointSlices of a Service like the EndpointSlice controller. Pure.
 import { type Family, families } from "../../src/model/address.ts";
 import { type ApiObject, type Draft, dig, hasLabels, isMap, scalar } from "../api/objects/object.ts";
 
 export type Slice = Draft & { readonly kind: "EndpointSlice" };
 
-/** A Pod with a place in the network. */
+/** A Pod that is attached to the network. */
 export type PlacedPod = {
   readonly object: ApiObject;
   readonly node: string;
   readonly zone: string;
   readonly addresses: Readonly<Record<Family, string>>;
   readonly ready: boolean;
-  /** It was deleted, and serves on for a while. */
   readonly terminating: boolean;
 };
 
-/** Nothing for a Service without a selector: its slices are somebody else's. */
+/** Empty for a Service without a selector: its slices are created by other clients. */
 export function slicesOf(service: ApiObject, pods: readonly PlacedPod[]): Slice[] {
   const selector = dig(service, "spec.selector");
   if (!isMap(selector) || Object.keys(selector).length === 0) return [];
@@ -29,7 +28,7 @@ export function slicesOf(service: ApiObject, pods: readonly PlacedPod[]): Slice[
     .flatMap((family) => slicesOfFamily(service, chosen, family));
 }
 
-/** The same as the older kind tells it: addresses of one family, grouped by their ports. */
+/** The deprecated Endpoints object: addresses of one family, grouped by ports. */
 export function endpointsOf(
   service: ApiObject,
   slices: readonly ApiObject[],
@@ -74,7 +73,7 @@ export function endpointsOf(
 
 const typeNames = { ipv4: "IPv4", ipv6: "IPv6" } as const;
 
-/** Pods whose ports resolve alike share a slice. */
+/** Pods with the same resolved ports share a slice. */
 function slicesOfFamily(service: ApiObject, pods: readonly PlacedPod[], family: Family): Slice[] {
   const groups = new Map<string, PlacedPod[]>();
   for (const pod of pods) {

@@ -1,4 +1,4 @@
-// What is wrong with a Service somebody writes, beyond the types of its fields. Pure.
+// Validates Services beyond the types of their fields. Pure.
 import { contains, isLoopback, parseAddress, parseCidr } from "../../src/model/address.ts";
 import { type FieldError, invalidValue, valueError } from "../api/objects/fields.ts";
 import { type ApiObject, type Draft, dig, isMap, scalar } from "../api/objects/object.ts";
@@ -20,7 +20,7 @@ export function serviceErrors(draft: Draft, old: ApiObject | null): FieldError[]
 
 const part = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-/** A label's name may have a domain in front; its value may be empty. */
+/** A label name may have a domain prefix; a value may be empty. */
 export function labelErrors(path: string, labels: unknown): FieldError[] {
   const rule =
     "must consist of letters, digits, '-', '_' or '.', begin and end with a letter or digit, and have at most 63";
@@ -100,7 +100,7 @@ function addressErrors(spec: Spec, before: Spec): FieldError[] {
     return [invalidValue("spec.clusterIPs[0]", first, `must be spec.clusterIP, ${scalar(clusterIP)}`)];
   if (clusterIP === "None")
     return needsOf(spec).nodePorts
-      ? [invalidValue(path, clusterIP, `a ${scalar(type)} Service needs an address of its own`)]
+      ? [invalidValue(path, clusterIP, `a ${scalar(type)} Service requires a cluster IP`)]
       : [];
   return [clusterIPs ?? clusterIP].flat().flatMap((each: unknown) => {
     const address = parseAddress(scalar(each));
@@ -151,7 +151,7 @@ function policyErrors(spec: Spec): FieldError[] {
       invalidValue(
         "spec.externalTrafficPolicy",
         policy,
-        `nobody calls a Service of type ${scalar(type)} from outside`,
+        `a Service of type ${scalar(type)} has no external traffic`,
       ),
     type === "ExternalName" &&
       scalar(spec.externalName) === "" &&

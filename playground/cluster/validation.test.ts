@@ -1,4 +1,4 @@
-// What the playground's API refuses, and what it says.
+// Tests of the validation errors of the playground API.
 import { describe, expect, it } from "vitest";
 import type { Failure } from "../api/http/failure.ts";
 import type { ApiObject, Draft } from "../api/objects/object.ts";
@@ -32,8 +32,8 @@ function answer(kind: string, draft: Draft, old: ApiObject | null = null, strict
   }
 }
 
-describe("what is written", () => {
-  it("has a schema for every kind, and the example keeps to them", () => {
+describe("validation", () => {
+  it("has a schema for every kind, and accepts the example", () => {
     expect(Object.keys(schemas).sort()).toEqual([...new Set(resources.map(({ kind }) => kind))].sort());
     for (const object of [
       ...foundation(new Date(0), { kernel: "6.1", architecture: "x64", cpus: 2, memoryBytes: 1 }),
@@ -81,13 +81,13 @@ describe("what is written", () => {
     ],
     [{ type: "Foo" }, 'spec.type: Unsupported value: "Foo": supported values: "ClusterIP", "NodePort"'],
     [{ clusterIP: "10.0.0.1" }, "must be an address of 172.30.0.0/16 or fd30::/112"],
-    [{ externalTrafficPolicy: "Local" }, "nobody calls a Service of type ClusterIP from outside"],
+    [{ externalTrafficPolicy: "Local" }, "a Service of type ClusterIP has no external traffic"],
     [{ type: "ExternalName" }, 'spec.externalName: Required value: for example "example.com"'],
-  ])("is refused: a Service with %j", (spec, message) => {
+  ])("refuses a Service with %j", (spec, message) => {
     expect(answer("Service", service(spec))).toContain(message);
   });
 
-  it("is refused when a name is none", () => {
+  it("refuses invalid names", () => {
     expect(answer("Service", service({}, { name: "Web_1" }))).toContain('for example "my-name"');
     expect(answer("Namespace", { metadata: { name: "a.b" } })).toContain('for example "my-name"');
     expect(answer("Pod", { metadata: { name: "a.b" } })).toBe("fine");
@@ -95,7 +95,7 @@ describe("what is written", () => {
     expect(answer("Pod", { metadata: { name: "a".repeat(64) } })).toContain("at most 63 characters here");
   });
 
-  it("is refused: a port that no server can listen on, of a Pod or a Deployment", () => {
+  it("refuses invalid container ports of Pods and Deployments", () => {
     const pod = {
       containers: [{ name: "a" }, { name: "b", ports: [{ containerPort: 80 }, { containerPort: 65_536 }] }],
     };
@@ -105,7 +105,7 @@ describe("what is written", () => {
     expect(answer("Deployment", set({ template }))).toContain(`spec.template.spec.${why}`);
   });
 
-  it("is refused: another node, and another network for the pods of a node", () => {
+  it("refuses other nodes and a change of podCIDR", () => {
     const node = (name: string, podCIDR: string) => ({ metadata: { name }, spec: { podCIDR } });
     expect(answer("Node", node("node-c", "10.0.3.0/24"))).toContain("are node-a and node-b");
     const old = node("node-a", "10.0.1.0/24") as unknown as ApiObject;
@@ -113,14 +113,14 @@ describe("what is written", () => {
     expect(answer("Node", node("node-a", "10.0.1.0/24"), old)).toBe("fine");
   });
 
-  it("may hold fields nobody knows when the writer does not mind", () => {
+  it("accepts unknown fields unless validation is strict", () => {
     expect(answer("Service", service({ selektor: {} }), null, false)).toBe("fine");
     expect(answer("Service", service({ ports: [{ port: "80" }] }), null, false)).toContain(
       "must be an integer",
     );
   });
 
-  it("may not change the address of a Service, nor the selector of a Deployment", () => {
+  it("refuses to change a cluster IP or the selector of a Deployment", () => {
     const old = (draft: object) => draft as unknown as ApiObject;
     expect(
       answer("Service", service({ clusterIP: "172.30.0.2" }), old(service({ clusterIP: "172.30.0.1" }))),
@@ -134,11 +134,11 @@ describe("what is written", () => {
   });
 
   it.each([
-    [{ selector: { matchLabels: { app: "x" } } }, 'spec.selector wants {"app":"x"}'],
+    [{ selector: { matchLabels: { app: "x" } } }, 'must match spec.selector {"app":"x"}'],
     [{ selector: {} }, "for example {app: web}"],
     [{ replicas: 1000 }, "must be from 0 to 100"],
     [{ template: undefined }, "spec.template: Required value"],
-  ])("is refused: a Deployment with %j", (spec, message) => {
+  ])("refuses a Deployment with %j", (spec, message) => {
     expect(answer("Deployment", set(spec))).toContain(message);
   });
 });

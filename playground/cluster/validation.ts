@@ -1,4 +1,4 @@
-// What is wrong with an object somebody writes: fields that do not exist, values that cannot be. Pure.
+// Validates objects: unknown fields, types and values. Pure.
 import { badRequest, Failure } from "../api/http/failure.ts";
 import { type FieldError, fieldErrors, invalidValue, valueError } from "../api/objects/fields.ts";
 import { type ApiObject, type Draft, dig, hasLabels, isMap, mapsIn, scalar } from "../api/objects/object.ts";
@@ -7,7 +7,7 @@ import { nodePlaces } from "../net/layout.ts";
 import { fitted } from "./service-shape.ts";
 import { labelErrors, serviceErrors } from "./validate-service.ts";
 
-/** Throws Failure when something is wrong. `strict`: fields nobody knows are an error too. */
+/** Throws Failure for an invalid object. `strict`: unknown fields are an error too. */
 export function check(kind: string, draft: Draft, old: ApiObject | null, strict: boolean): void {
   checkFields(kind, draft, strict);
   checkValues(kind, kind === "Service" ? fitted(draft, old) : draft, old);
@@ -58,7 +58,8 @@ function nameErrors(kind: string, { metadata }: Draft): FieldError[] {
   const name = metadata?.name;
   if (name === undefined || kind === "Event") return [];
   if ((kind === "Pod" || kind === "Deployment") && name.length > 63) {
-    const why = "must have at most 63 characters here: the network namespace of a pod carries its name";
+    const why =
+      "must have at most 63 characters here, because it is part of the name of the network namespace";
     return [invalidValue("metadata.name", name, why)];
   }
   const short = kind === "Service" || kind === "Namespace";
@@ -104,14 +105,13 @@ function nodeErrors(draft: Draft, old: ApiObject | null): FieldError[] {
   ];
 }
 
-/** Every port is a socket of this machine. */
+/** Every port is a socket on this machine. */
 const containerPortLimit = 100;
 
-/** A server listens on each port. */
 function containerErrors(draft: Draft, path: string): FieldError[] {
   const count = mapsIn(dig(draft, `${path}.containers`)).flatMap(({ ports }) => mapsIn(ports)).length;
   if (count > containerPortLimit) {
-    const why = `a pod of the playground has at most ${containerPortLimit} container ports, not ${count}`;
+    const why = `a playground pod has at most ${containerPortLimit} container ports, not ${count}`;
     return [valueError(`${path}.containers`, `Too many: ${why}`)];
   }
   return mapsIn(dig(draft, `${path}.containers`)).flatMap((container, i) =>
@@ -136,14 +136,14 @@ function replicaErrors(draft: Draft): FieldError[] {
     invalidValue(
       "spec.replicas",
       replicas,
-      "must be from 0 to 100: every pod is a network namespace of this machine",
+      "must be from 0 to 100, because every pod is a network namespace of this machine",
     ),
   ];
 }
 
 function pauseErrors(draft: Draft): FieldError[] {
   if (dig(draft, "spec.paused") !== true) return [];
-  return [valueError("spec.paused", "Forbidden: the playground does not pause rollouts")];
+  return [valueError("spec.paused", "Forbidden: the playground does not support pausing rollouts")];
 }
 
 function selectorErrors(draft: Draft, old: ApiObject | null): FieldError[] {
@@ -161,7 +161,7 @@ function selectorErrors(draft: Draft, old: ApiObject | null): FieldError[] {
         invalidValue(
           "spec.template.metadata.labels",
           labels ?? {},
-          `spec.selector wants ${JSON.stringify(wanted)}`,
+          `must match spec.selector ${JSON.stringify(wanted)}`,
         ),
       ];
 }

@@ -1,15 +1,15 @@
-// The program in every pod: answers over HTTP and UDP, and says who answered and whom it saw.
+// The echo server of every pod: replies over HTTP and UDP with its name and the client address.
 import { createSocket, type Socket } from "node:dgram";
 import { createServer } from "node:http";
 import type { Server } from "node:net";
 import { type Family, familyOf, joinHostPort } from "../../src/model/address.ts";
 
-/** Code that must be synchronous runs in the pod's namespace. */
+/** Runs synchronous code in the network namespace of a pod. */
 export type Inside = <T>(action: () => T) => T;
 
 export type EchoPort = { readonly protocol: "TCP" | "UDP"; readonly port: number };
 
-/** What an answer says. */
+/** The content of a reply. */
 export type EchoReply = {
   readonly pod: string;
   readonly node: string;
@@ -39,7 +39,7 @@ export function startEcho(
 
 type Reply = (port: number, saw: string) => string;
 
-// Without a host `listen` makes its socket at once, and so in the namespace this thread is in.
+// Without a host, `listen` creates its socket synchronously, in the current namespace of the thread.
 function serveHttp(port: number, reply: Reply, inside: Inside): () => void {
   const server: Server = createServer((request, response) => {
     response.writeHead(200, { "content-type": "application/json", connection: "close" });
@@ -57,7 +57,7 @@ function serveUdp(port: number, reply: Reply, inside: Inside): () => void {
   return () => socket.close();
 }
 
-/** A socket that looks names up without waiting, so that `bind` happens at once. */
+/** A socket with a synchronous lookup, so that `bind` is synchronous too. */
 export function openUdp(type: "udp4" | "udp6"): Socket {
   const socket = createSocket({
     type,

@@ -1,4 +1,4 @@
-// The map of the playground: who has which address, and the `ip` commands that make it so. Pure.
+// The network layout: addresses, and the `ip` commands that configure them. Pure.
 import { namespaceName, playgroundNodes } from "../../src/inspect/playgrounds.ts";
 import type { Family } from "../../src/model/address.ts";
 import type { Commands } from "./namespaces.ts";
@@ -15,10 +15,10 @@ export const nodePlaces: readonly NodePlace[] = [nodePlace(nodeA, "a", 1), nodeP
 
 export const serviceCIDRs: Readonly<Record<Family, string>> = { ipv4: "172.30.0.0/16", ipv6: "fd30::/112" };
 
-/** Who calls from outside the cluster; the second is no friend of any load balancer's source ranges. */
+/** Clients outside the cluster; the second is outside the source ranges of the example. */
 export const outsideAddresses: readonly string[] = ["203.0.113.9", "203.0.113.200", "2001:db8:9::9"];
 
-/** Load-balancer addresses; the router sends them to the first node. */
+/** Load-balancer addresses, routed to the first node. */
 export const loadBalancerCIDR = "198.51.100.0/24";
 
 const router = {
@@ -100,7 +100,7 @@ function nodeCommands(node: NodePlace): string[] {
   ];
 }
 
-/** A pod behind its own routed link, as many network plug-ins do it. */
+/** A pod with its own routed link, as in many network plug-ins. */
 export function podCommands(netns: string, node: NodePlace, link: string, index: number): Commands {
   const pod = podAddresses(node, index);
   const gateway = podAddresses(node, 254);
@@ -110,10 +110,10 @@ export function podCommands(netns: string, node: NodePlace, link: string, index:
       [
         `link add ${link} type veth peer name eth0 netns ${netns}`,
         `link set ${link} up`,
-        // Of link scope, so that masquerading shows pods the node's own address.
+        // Link scope, so that masqueraded packets have the address of the node.
         `addr add ${gateway.ipv4}/32 dev ${link} scope link`,
         `addr add ${gateway.ipv6}/128 dev ${link} nodad`,
-        // The link of a pod that had the address before goes a little later than the pod.
+        // The link of the previous pod with this address may still exist.
         `route replace ${pod.ipv4}/32 dev ${link}`,
         `route replace ${pod.ipv6}/128 dev ${link}`,
       ],
@@ -133,7 +133,7 @@ export function podCommands(netns: string, node: NodePlace, link: string, index:
   ]);
 }
 
-/** Settings of namespaces that forward: replies may come back another way than the request went. */
+/** Sysctls of forwarding namespaces; replies may take another route than requests. */
 export const routerSysctls: readonly (readonly [string, string])[] = [
   ["net/ipv4/ip_forward", "1"],
   ["net/ipv6/conf/all/forwarding", "1"],

@@ -1,4 +1,4 @@
-// Which playgrounds run here, told from the files they keep.
+// Tests of listing the running playgrounds.
 
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { livingPlaygrounds } from "../../src/inspect/playgrounds.ts";
 
-it("the playground that started last is the last, whatever its number; those that ended do not count", () => {
+it("lists running playgrounds by start time, not by process id", () => {
   const folder = mkdtempSync(join(tmpdir(), "turnout-states-"));
   const kept = (pid: number, second: number) => {
     mkdirSync(join(folder, String(pid)));
@@ -16,7 +16,7 @@ it("the playground that started last is the last, whatever its number; those tha
   };
   try {
     expect(livingPlaygrounds(join(folder, "none"))).toEqual([]);
-    // Beyond the largest number of a process there is.
+    // Larger than any process id.
     kept(2 ** 22 + 1, 9);
     kept(process.pid, 1);
     kept(process.ppid, 2);

@@ -1,4 +1,4 @@
-// Network namespaces of the playground: named after their owner, entered, and removed, also by the next start.
+// Creates and removes the network namespaces of a playground, including those of crashed playgrounds.
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, rmSync } from "node:fs";
@@ -18,7 +18,6 @@ export type Commands = ReadonlyMap<string, readonly string[]>;
 
 const hasIPv6 = existsSync("/proc/net/if_inet6");
 
-/** Makes namespaces. */
 export function addNamespaces(names: readonly string[]): void {
   batch(
     [],
@@ -26,7 +25,7 @@ export function addNamespaces(names: readonly string[]): void {
   );
 }
 
-/** One process for each namespace; a machine without IPv6 gets the rest. */
+/** Runs `ip` once per namespace; skips IPv6 commands on a machine without IPv6. */
 export function ip(commands: Commands): void {
   for (const [netns, lines] of commands)
     batch(
@@ -42,20 +41,20 @@ function batch(options: readonly string[], lines: readonly string[]): void {
     const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
     if (code === "ENOENT")
       throw new CannotStart(
-        "Cannot run ip: it is not installed; on Debian: apt-get install iproute2 nftables",
+        "cannot run ip: it is not installed; on Debian: apt-get install iproute2 nftables",
       );
-    throw new CannotStart(`Cannot make the network: ip says ${JSON.stringify(String(stderr).trim())}`);
+    throw new CannotStart(`cannot create the network: ip: ${JSON.stringify(String(stderr).trim())}`);
   }
 }
 
-/** In a session of its own: Ctrl-C is for us alone, and must not leave a network half made. */
+/** In a separate session, so that Ctrl-C does not leave a partial network. */
 function runIp(args: readonly string[], input = ""): string {
   const env = environmentOf(process.env);
   const options = { input, stdio: "pipe", encoding: "utf8", detached: true, env } as const;
   return execFileSync("ip", args, options);
 }
 
-/** Removes what playgrounds that died left behind; gives the number of namespaces removed. */
+/** Removes what crashed playgrounds left; returns the number of namespaces. */
 export function removeStale(): number {
   const stale = existsSync(namespaceFolder)
     ? readdirSync(namespaceFolder).filter((name) => isStale(namePattern.exec(name)?.[1]))
@@ -74,7 +73,7 @@ export function runScriptIn(name: string, script: string): void {
   runIp(["netns", "exec", name, "sh", "-c", script]);
 }
 
-/** Ends the processes inside and removes the namespace. */
+/** Kills the processes inside and removes the namespace. */
 export function removeNamespace(name: string): void {
   if (!existsSync(join(namespaceFolder, name))) return;
   const pids = runIp(["netns", "pids", name]).split("\n").map(Number);
@@ -83,17 +82,17 @@ export function removeNamespace(name: string): void {
 }
 
 /**
- * Starts a small shell that outlives us, however we end: when its input closes, it removes everything that carries our
- * process id. It leaves alone what was removed before.
+ * Starts a shell that outlives this process: when its input closes, it removes everything named after our process id
+ * that still exists.
  */
 export function startCleanupProcess(pid = process.pid): void {
-  // Twice: a command that we had started may have made something after the first look.
+  // Twice: a running command may create something after the first pass.
   const script = `trap '' INT TERM HUP; read never
-    for look in first second; do
+    for pass in first second; do
       for name in $(ls ${namespaceFolder} 2>/dev/null | grep '^turnout-${pid}-'); do
         ip netns pids "$name" | xargs -r kill -9; ip netns delete "$name"; done
       rm -rf ${statePath(pid)}; rmdir ${stateFolder} 2>/dev/null
-      [ $look = second ] || sleep 0.5; done`;
+      [ $pass = second ] || sleep 0.5; done`;
   const guardian = spawn("sh", ["-c", script], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
@@ -111,6 +110,6 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It ended by itself.
+    // It has already exited.
   }
 }

@@ -1,4 +1,4 @@
-// The network of the playground: nodes and the outside when it opens, pods as they come and go.
+// The network of the playground: nodes, outside clients, and pods that are attached and detached.
 
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import {
 } from "./layout.ts";
 import { addNamespaces, ip, removeNamespace } from "./namespaces.ts";
 
-/** A pod that is connected. */
+/** An attached pod. */
 export type Attached = {
   readonly node: NodePlace;
   readonly addresses: Readonly<Record<Family, string>>;
@@ -43,12 +43,12 @@ export class Network {
     return network;
   }
 
-  /** Runs synchronous code at a place: `node-a`, `outside`, or a pod's `namespace.name`. */
+  /** Runs synchronous code in a namespace: `node-a`, `outside`, or `namespace.name` of a pod. */
   inside(label: string): Inside {
     return (action) => this.#native.inside(namespacePath(namespaceName(label)), action);
   }
 
-  /** A socket that listens on 127.0.0.1 at a place, and is not reachable from any other. */
+  /** A socket that listens on 127.0.0.1 of a namespace, reachable only from there. */
   listenOnLoopback(label: string, port: number): number {
     return this.inside(label)(() => this.#native.listenOnLoopback(port));
   }
@@ -59,7 +59,7 @@ export class Network {
     );
     let index = 1;
     while (taken.has(index)) index++;
-    if (index > 250) throw new CannotStart(`cannot connect pod ${pod}: ${node.name} has no address left`);
+    if (index > 250) throw new CannotStart(`cannot attach pod ${pod}: ${node.name} has no address left`);
     const netns = namespaceName(label);
     addNamespaces([netns]);
     try {
@@ -90,7 +90,7 @@ export class Network {
   }
 }
 
-/** What this kernel does not have is left out. */
+/** Skips sysctls that the kernel does not have. */
 function setRouterSysctls(): void {
   for (const [name, value] of routerSysctls) {
     const file = join("/proc/sys", name);

@@ -1,4 +1,4 @@
-// Sends one request from a namespace and says what became of it, as a program there would see it.
+// Sends one request from a namespace and returns the result as a client sees it.
 import { type RequestOptions, request } from "node:http";
 import { isIPv6 } from "node:net";
 import { type EchoReply, type Inside, openUdp } from "./echo.ts";
@@ -13,9 +13,9 @@ export type SendResult =
   | { readonly kind: "answered"; readonly by: EchoReply; readonly ms: number }
   /** By a rule of the proxy on this node. */
   | { readonly kind: "rejected"; readonly node: string; readonly ms: number }
-  /** `by`: where nothing listens; null: it is not known. */
+  /** `by`: the address without a listener; null: unknown. */
   | { readonly kind: "refused"; readonly by: string | null; readonly ms: number }
-  /** Somebody took the connection and ended it. */
+  /** The connection was accepted and closed. */
   | { readonly kind: "closed"; readonly ms: number }
   | { readonly kind: "silence"; readonly ms: number }
   | { readonly kind: "unreachable"; readonly ms: number };
@@ -36,7 +36,7 @@ function sendHttp(
   const started = performance.now();
   const ms = () => Math.round((performance.now() - started) * 10) / 10;
   return new Promise((resolve) => {
-    // A name that is looked up without waiting makes the socket at once, in the namespace this thread is in.
+    // With a synchronous lookup the socket is created immediately, in the current namespace of the thread.
     const options: RequestOptions & { autoSelectFamily: boolean } = {
       host: "service",
       port,
@@ -88,13 +88,13 @@ function sendUdp(
     socket.on("message", (text) =>
       settle({ kind: "answered", by: replyIn(text.toString(), address, port), ms: ms() }),
     );
-    // Only a connected socket is told that nobody listens.
+    // Only a connected socket receives ICMP errors.
     inside(() => (source === undefined ? socket.bind(0) : socket.bind(0, source)));
     socket.connect(port, address, () => socket.send("hello"));
   }).finally(() => socket.close());
 }
 
-/** Somebody else's answer, such as that of a health server, is shown as it is. */
+/** A reply of another server, such as a health check, has only an endpoint. */
 function replyIn(text: string, address: string, port: number): EchoReply {
   try {
     const answer = JSON.parse(text) as Partial<EchoReply>;

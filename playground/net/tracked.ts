@@ -1,4 +1,4 @@
-// Which connections the nodes track while a request is sent: a packet that a rule rejects is never tracked.
+// Records new conntrack entries during a request: a packet that a rule rejects has none.
 
 import { setImmediate as turn } from "node:timers/promises";
 import { HostError } from "../../src/host/error.ts";
@@ -23,7 +23,7 @@ const NEW_FLOW = subsystem.conntrack << 8;
 /** NFNLGRP_CONNTRACK_NEW. */
 const newFlowGroup = 1;
 
-/** Watches every node. The table itself is too late: a reset removes its connection from there. */
+/** Watches conntrack events on every node; a reset removes the entry before the table could be read. */
 export async function trackFlows({ address }: Destination): Promise<Tracking> {
   const life = new AbortController();
   const cursor = new FlowCursor(familyOf(address));
@@ -38,14 +38,14 @@ export async function trackFlows({ address }: Destination): Promise<Tracking> {
       lost: () => {},
     };
     const netns = namespacePath(namespaceName(name));
-    // Without reports nothing is found, and a refusal is not attributed.
+    // Without conntrack events a refusal cannot be attributed.
     await listen("netfilter", [newFlowGroup], listener, life.signal, { netns }).catch((error: unknown) => {
       if (!(error instanceof HostError)) throw error;
     });
   }
   return {
     async flows() {
-      // The kernel reports a connection before its answer arrives; the report may be read a turn later.
+      // The event precedes the reply, but may be read in a later turn of the event loop.
       for (let i = 0; i < 3; i++) await turn();
       return found;
     },

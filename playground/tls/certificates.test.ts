@@ -1,4 +1,4 @@
-// The certificates of the playground: Node.js and openssl accept them, for their own hosts and no others.
+// Tests of the certificates: Node.js and openssl accept them only for their own hosts.
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const now = Date.UTC(2026, 5, 1);
 describe("security/1: certificates", () => {
   const identity = makeIdentity(["127.0.0.1", "::1", "localhost"], Date.now());
 
-  it("are signed by an authority of their own, which may sign, and only the server's hosts match", () => {
+  it("are signed by their own CA and match only the hosts of the server", () => {
     const [ca, cert] = [new X509Certificate(identity.ca), new X509Certificate(identity.cert)];
     expect([ca.ca, cert.ca]).toEqual([true, false]);
     expect([ca.verify(ca.publicKey), cert.verify(ca.publicKey), cert.checkIssued(ca)]).toEqual([
@@ -36,7 +36,7 @@ describe("security/1: certificates", () => {
     expect(new X509Certificate(other.cert).validTo).toBe("Jun  1 00:00:00 2027 GMT");
   });
 
-  it("let a client that trusts the authority connect, and no other", async () => {
+  it("let only clients connect that trust the CA", async () => {
     const server = createServer({ key: identity.key, cert: identity.cert }, (_, response) =>
       response.end("hello"),
     );
@@ -75,7 +75,7 @@ describe("security/1: certificates", () => {
 describe("DER", () => {
   const hex = (bytes: Buffer) => bytes.toString("hex");
 
-  it("writes numbers, identifiers, lengths and times as X.690 says", () => {
+  it("writes numbers, identifiers, lengths and times as in X.690", () => {
     expect(hex(integer(Buffer.from([0, 0, 0x7f])))).toBe("02017f");
     expect(hex(integer(Buffer.from([0x80])))).toBe("02020080");
     expect(hex(integer(Buffer.from([0, 0])))).toBe("020100");

@@ -1,4 +1,4 @@
-// Makes a certificate authority and one server certificate, in memory: Node.js has no generator, and openssl may be missing.
+// Creates a certificate authority and a server certificate in memory: Node.js has no generator, and openssl may not be installed.
 import {
   createHash,
   generateKeyPairSync,
@@ -22,12 +22,12 @@ import {
   yes,
 } from "./der.ts";
 
-/** PEM text. The key of the authority is not kept: it signs one certificate. */
+/** PEM text. The CA key is discarded after signing one certificate. */
 export type Identity = { readonly ca: string; readonly cert: string; readonly key: string };
 
 const day = 24 * 3_600_000;
 
-/** `hosts`: the addresses and names that the server is reached by. */
+/** `hosts`: the addresses and names of the server. */
 export function makeIdentity(hosts: readonly string[], now: number): Identity {
   const authority = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const server = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -69,7 +69,7 @@ function certificate({ subject, issuer, key, signer, extensions, now }: Certifie
     integer(randomBytes(16)),
     ecdsaWithSha256,
     issuer,
-    // A clock that is set back a little must not end it, nor a run of some months.
+    // Valid despite small clock changes and for long runs.
     sequence(time(new Date(now - day)), time(new Date(now + 365 * day))),
     subject,
     key.export({ type: "spki", format: "der" }),
@@ -98,7 +98,7 @@ function alternativeName(host: string): Buffer {
   return isIP(host) === 0 ? implicit(2, Buffer.from(host)) : implicit(7, addressBytes(host));
 }
 
-/** IPv6 only as it is written for loopback and the like: with one `::` or none. */
+/** Supports IPv6 addresses with at most one `::`. */
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
   const [head = "", tail = ""] = address.split("::");

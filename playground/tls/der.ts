@@ -1,4 +1,4 @@
-// Writes ASN.1 values in DER, as far as certificates need it. Pure.
+// Encodes the ASN.1 values of certificates in DER. Pure.
 
 /** One value: its tag, its length, its content. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
@@ -12,7 +12,7 @@ export const octets = (...content: readonly Uint8Array[]): Buffer => der(0x04, .
 export const text = (value: string): Buffer => der(0x0c, Buffer.from(value));
 export const yes: Buffer = der(0x01, Buffer.from([0xff]));
 
-/** `unused`: how many bits at the end do not count. */
+/** `unused`: number of unused bits at the end. */
 export const bits = (content: Uint8Array, unused = 0): Buffer => der(0x03, Buffer.from([unused]), content);
 
 /** `[number] EXPLICIT`. */

@@ -1,4 +1,4 @@
-// A playground for the tests of a suite; behind one that fails there is a new one, since what that left would fail it again.
+// Provides a playground for a test suite; after a failed test a new one is started.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -7,12 +7,12 @@ import { reasonToSkip } from "./netns.ts";
 
 const program = join(import.meta.dirname, "..", "..", "dist", "turnout.cjs");
 
-/** null when a playground can be had here. */
+/** null when a playground can run on this machine. */
 export function reasonToSkipPlayground(): string | null {
   return existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
 }
 
-/** To be called while a suite is being described. */
+/** Call it inside `describe`. */
 export function playgroundFor(
   mode: PlaygroundOptions["mode"],
   reason: string | null,

@@ -1,4 +1,4 @@
-// Real kubectls on the playground: Debian's, and the one of the release we follow. What they change, packets meet.
+// Real kubectl versions on the playground: the Debian package and the current release. Changes must take effect on traffic.
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,10 +13,10 @@ const reason = reasonToSkipPlayground();
 
 const debians = "/usr/bin/kubectl";
 const assets = findAssets("kubectl");
-/** Both, when there is time. */
+/** Both versions only in long runs. */
 const enough =
   assets.found && process.env.TURNOUT_LONG === undefined
-    ? "one is enough; for both: TURNOUT_LONG=1 npm test"
+    ? "only one version is tested; for both: TURNOUT_LONG=1 npm test"
     : null;
 const kubectls: readonly [name: string, path: string, reason: string | null][] = [
   [
@@ -32,7 +32,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
   const home = mkdtempSync(join(tmpdir(), "turnout-kubectl-"));
   afterAll(() => rmSync(home, { recursive: true }));
 
-  it("finds, sorts and shows in every form", async () => {
+  it("selects, sorts and prints objects", async () => {
     const lines = async (line: string) => (await kubectl(line)).trim().split("\n");
     expect(await lines("get pods -l app=stock -o name")).toEqual(["pod/stock-1", "pod/stock-2"]);
     expect(await lines("get pods -o name --field-selector spec.nodeName=node-b -l app=stock")).toEqual([
@@ -46,14 +46,14 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("get pods --sort-by=.status.podIP")).toMatch(/^NAME [\s\S]*^stock-1 /m);
     expect(await kubectl("get endpoints web")).toMatch(/^web +10\.0\.\d\.\d+:8080,/m);
     expect(await kubectl("get service web -o yaml")).toMatch(/^ {2}externalTrafficPolicy: Cluster$/m);
-    expect(await kubectl("describe pod stock-1")).toMatch(/Started.* runs on node-a at 10\.0\.1\./);
+    expect(await kubectl("describe pod stock-1")).toMatch(/Started.* Started on node-a at 10\.0\.1\./);
     const node = await kubectl("describe node node-a");
     expect(node).toMatch(/^PodCIDR: +10\.0\.1\.0\/24$/m);
     expect(node).not.toMatch(/-\d+%|0001/);
-    expect(await kubectl("get events")).toMatch(/Normal +Started +pod\/stock-1 +runs on node-a/);
+    expect(await kubectl("get events")).toMatch(/Normal +Started +pod\/stock-1 +Started on node-a/);
   });
 
-  it("applies, gets, watches, edits, scales and deletes, and traffic follows", async () => {
+  it("applies, gets, watches, edits, scales and deletes, with effect on traffic", async () => {
     await kubectl("apply -f -", hello);
     expect(await kubectl("get service hello")).toMatch(
       /^hello +NodePort +172\.30\.\S+ +<none> +80:\d+\/TCP/m,
@@ -89,7 +89,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await met("svc/shop/web:80")).toMatch(/^web-/);
   });
 
-  it("user/6: applies examples/shop, which is the shop that is there", async () => {
+  it("user/6: applying examples/shop changes nothing", async () => {
     const before = await kubectl(
       "get services,endpointslices,nodes -o jsonpath={range.items[*]}{.spec}{.endpoints}{end}",
     );
@@ -129,18 +129,20 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("describe deployment made")).toMatch(/^Replicas: +2 desired \| 2 updated/m);
     for (const line of ["rollout history deployment/made", "rollout undo deployment/made"])
       await expect(kubectl(line)).rejects.toThrow(/could not find the requested resource/);
-    await expect(kubectl("rollout pause deployment/made")).rejects.toThrow(/does not pause rollouts/);
+    await expect(kubectl("rollout pause deployment/made")).rejects.toThrow(
+      /does not support pausing rollouts/,
+    );
     await kubectl("delete deployment,service made made-np made-too --ignore-not-found");
   });
 
-  it("makes and removes a namespace with all that is in it", async () => {
+  it("creates and deletes a namespace with its objects", async () => {
     await expect(kubectl("create service clusterip web --tcp=80 -n mine")).rejects.toThrow(
       /"mine" not found/,
     );
     await kubectl("create namespace mine");
     await kubectl("create service clusterip web --tcp=80 -n mine");
     expect(await kubectl("get ns")).toMatch(/^mine +Active/m);
-    // Pods of the same name in two namespaces are two pods.
+    // Pods in two namespaces may have the same name.
     await kubectl("run cart-1 --image=echo -n mine");
     await kubectl("wait --for=condition=Ready pod/cart-1 -n mine --timeout=60s");
     const address = await kubectl("get pod cart-1 -n mine -o jsonpath={.status.podIP}");
@@ -151,7 +153,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await expect(kubectl("get service web -n mine")).rejects.toThrow(/not found/);
   });
 
-  it("deletes all there are, and with --dry-run none", async () => {
+  it("deletes all objects of a kind, and none with --dry-run", async () => {
     await kubectl("create namespace many");
     for (const name of ["a", "b", "c"]) await kubectl(`create service clusterip ${name} --tcp=80 -n many`);
     await kubectl("delete services --all --dry-run=server -n many");
@@ -161,7 +163,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("get services -n many -o name")).toBe("");
   });
 
-  it("cordons and drains a node: its pods end in their own time, and nobody is refused", async () => {
+  it("cordons and drains a node without failed requests", async () => {
     expect(await kubectl("cordon node-b")).toContain("node/node-b cordoned");
     expect(await kubectl("get nodes")).toMatch(/^node-b +Ready,SchedulingDisabled/m);
     const drained = kubectl("drain node-b --ignore-daemonsets --force --grace-period=10 --timeout=60s");
@@ -172,7 +174,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("uncordon node-b")).toContain("node/node-b uncordoned");
   });
 
-  it("is told in words what cannot be", async () => {
+  it("reports errors", async () => {
     const taken = hello.replace("port: 80,", "port: 80, nodePort: 30080,");
     await expect(kubectl("apply -f -", taken)).rejects.toThrow(/already allocated by shop\/web/);
     await kubectl("delete -f - --ignore-not-found", hello);
@@ -186,8 +188,8 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
         /without containers, logs or shells; .*(send|ip netns exec)/,
       );
     await expect(kubectl("create configmap x --from-literal=a=b")).rejects.toThrow(/has no configmaps/);
-    await expect(kubectl("delete node node-b")).rejects.toThrow(/kubectl drain node-b empties it/);
-    await expect(kubectl("delete nodes --all")).rejects.toThrow(/nodes of the playground stay/);
+    await expect(kubectl("delete node node-b")).rejects.toThrow(/to remove its pods: kubectl drain node-b/);
+    await expect(kubectl("delete nodes --all")).rejects.toThrow(/playground nodes cannot be deleted/);
     await expect(kubectl("delete namespace default")).rejects.toThrow(/may not be deleted/);
     await expect(kubectl("scale deployment web --replicas=1000")).rejects.toThrow(/from 0 to 100/);
     const wrong = [
@@ -204,7 +206,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await expect(kubectl("create namespace Shop")).rejects.toThrow(/for example "my-name"/);
   });
 
-  it("explains kinds and fields, and knows what may be done", async () => {
+  it("explains kinds and fields, and answers access reviews", async () => {
     expect(await kubectl("explain service")).toMatch(/^ +spec\t<Object>/m);
     expect(await kubectl("explain service.spec.externalTrafficPolicy")).toMatch(/ENUM:\s+Cluster\s+Local\n/);
     expect(await kubectl("explain deployment --recursive")).toMatch(/containerPort\t<integer> -required-/);
@@ -212,7 +214,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     expect(await kubectl("auth can-i delete pods")).toBe("yes\n");
   });
 
-  it("changes a Service in every way there is, and shows the difference before", async () => {
+  it("changes a Service by apply, replace and patch, and shows the diff", async () => {
     const [, service = ""] = hello.split("---\n");
     const other = service.replace("port: 80,", "port: 81,");
     await kubectl("apply -f -", service);
@@ -240,7 +242,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
       /[Ss]erver-side apply not available on the server: .*use kubectl apply without --server-side/,
     );
     expect(await kubectl("get service hello -o yaml --show-managed-fields")).not.toContain("managedFields");
-    // What a load balancer got goes with it.
+    // A change of type removes the load-balancer status.
     await kubectl(`patch service hello -p {"spec":{"type":"LoadBalancer"}}`);
     await kubectl("wait service/hello --for=jsonpath={.status.loadBalancer.ingress[0].ip} --timeout=9s");
     await kubectl(`patch service hello -p {"spec":{"type":"ClusterIP"}}`);
@@ -253,7 +255,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     await kubectl("delete service hello");
   });
 
-  it("keeps pods off a node that has a taint, or not the label", async () => {
+  it("respects taints and node selectors", async () => {
     await kubectl("taint node node-a busy=yes:NoSchedule");
     await kubectl("create deployment shy --image=echo --replicas=2");
     await kubectl("wait --for=condition=Available deployment/shy --timeout=60s");
@@ -280,7 +282,7 @@ describe.each(kubectls)("%s on the playground", (_, path, whyNot) => {
     });
   }
 
-  /** Who answers a pod that does not come and go here, or how it fails. */
+  /** The pod that answers cart-1, or the kind of failure. */
   async function met(to: string): Promise<string> {
     await place.playground.settled();
     const { result } = await place.playground.send("cart-1", to);

@@ -1,4 +1,4 @@
-// Who may use the API of a playground: the exploit of an unprivileged user, tried again, and what root's kubeconfig allows.
+// Access to the playground API: an unprivileged user is refused, and the kubeconfig of root works.
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
@@ -33,7 +33,7 @@ describe("security/1: the API of the playground", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it("gives an unprivileged user 401 and no kubeconfig, and nothing of theirs runs", async () => {
+  it("refuses an unprivileged user and does not load their library", async () => {
     const { kubeconfig, api } = place.playground;
     const steps = [
       ["PATCH", "/api/v1/namespaces/shop/services/web", "application/json-patch+json", pollution],
@@ -74,7 +74,7 @@ describe("security/1: the API of the playground", () => {
     expect("LD_PRELOAD" in {}).toBe(false);
   });
 
-  it("leaves the prototype alone for a client with the token too", async () => {
+  it("protects the prototype from clients with the token too", async () => {
     const before = Object.getOwnPropertyNames(Object.prototype);
     const service = "/api/v1/namespaces/shop/services/web";
     const spec = { metadata: { labels: JSON.parse('{"constructor":"b"}') as object } };
@@ -87,7 +87,7 @@ describe("security/1: the API of the playground", () => {
     expect(existsSync(marker)).toBe(false);
   });
 
-  it("keeps the token in files and folders of root alone", () => {
+  it("stores the token in files that only root can read", () => {
     const { kubeconfig } = place.playground;
     const modes = [kubeconfig, join(dirname(kubeconfig), "node-kubeconfig"), dirname(kubeconfig)]
       .concat(dirname(dirname(kubeconfig)))
@@ -104,7 +104,7 @@ describe("security/1: the API of the playground", () => {
     expect(access().token).toMatch(/^[\w-]{43}$/);
   });
 
-  it("is served inside the nodes on loopback alone", () => {
+  it("listens only on loopback inside the nodes", () => {
     for (const node of ["node-a", "node-b"]) {
       const listening = execFileSync(
         "ip",
@@ -117,7 +117,7 @@ describe("security/1: the API of the playground", () => {
     }
   });
 
-  it("answers the commands that ask for the playground", async () => {
+  it("serves the turnout commands", async () => {
     const turnout = async (...args: string[]) =>
       // doctor ends with another code than 0 when it finds differences.
       (

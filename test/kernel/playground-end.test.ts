@@ -1,4 +1,4 @@
-// However a playground ends, no namespace, process or file of it is left.
+// A playground removes its namespaces, processes and files, however it ends.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const program = join(root, "dist", "playground.cjs");
 const reason = existsSync(program) ? reasonToSkip() : "not built; build with: npm run build";
 
 const directly = [process.execPath, program, "playground"];
-/** What `npm start` runs after it has made the machine ready, below npm and a shell as there. */
+/** What `npm start` runs after setup, with npm and a shell as parents. */
 const byNpm = ["npm", "exec", "--no", "-c", `exec ${process.execPath} scripts/start.mjs --port=0`];
 
 describe("the end of a playground", () => {
@@ -30,7 +30,7 @@ describe("the end of a playground", () => {
     await nothingRemains(pid);
   });
 
-  it("Ctrl-C, which everybody hears", async () => {
+  it("Ctrl-C, which signals the whole process group", async () => {
     const { child, pid } = await started(byNpm);
     process.kill(-child.pid!, "SIGINT");
     await nothingRemains(pid);
@@ -45,7 +45,7 @@ describe("the end of a playground", () => {
     await nothingRemains(child.pid!);
   });
 
-  it("a second playground leaves the first one alone", async () => {
+  it("a second playground does not affect the first", async () => {
     const [first, second] = [
       await started([...directly, "--port=0"]),
       await started([...directly, "--port=0"]),
@@ -58,7 +58,7 @@ describe("the end of a playground", () => {
   });
 });
 
-/** Resolves when it serves; its process id stands in the path of its kubeconfig. */
+/** Resolves when it serves; its process id is in the path of its kubeconfig. */
 function started([command = "", ...args]: readonly string[]): Promise<{ child: ChildProcess; pid: number }> {
   const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"], detached: true });
   let text = "";
@@ -77,7 +77,7 @@ async function nothingRemains(pid: number): Promise<void> {
   expect(remains(pid)).toEqual([]);
 }
 
-/** The process of a playground, and namespaces, files and processes that carry its process id. */
+/** The process of a playground, and namespaces, files and processes named after its process id. */
 function remains(pid: number): string[] {
   const namespaces = existsSync("/run/netns") ? readdirSync("/run/netns") : [];
   const state = `/run/turnout-playground/${pid}`;

@@ -1,4 +1,4 @@
-// Pods of the playground come as others go: an address that somebody still seems to hold, and a pod that cannot be connected.
+// Attaching pods: an address with a stale route, and a pod that cannot be attached.
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -20,7 +20,7 @@ afterEach(() => network?.close());
 const onNode = (...args: readonly string[]) =>
   execFileSync("ip", ["-n", namespaceName(node.name), ...args], { encoding: "utf8" });
 
-it("takes over an address whose last pod is gone, and its link not yet", () => {
+it("reuses an address while the link of its last pod still exists", () => {
   const { ipv4, ipv6 } = podAddresses(node, 1);
   onNode("link", "add", "last", "type", "veth", "peer", "name", "far");
   for (const end of ["last", "far"]) onNode("link", "set", end, "up");
@@ -31,10 +31,10 @@ it("takes over an address whose last pod is gone, and its link not yet", () => {
   for (const address of [ipv4, ipv6]) expect(onNode("route", "get", address)).toContain("dev pod1 ");
 });
 
-it("leaves nothing of a pod that cannot be connected, which can be tried again", () => {
+it("cleans up after a failed attach, which can be retried", () => {
   onNode("link", "add", "pod1", "type", "veth", "peer", "name", "far");
   const attach = () => network.attach("shop.web-1", "web-1", node, []);
-  expect(attach).toThrow(/Cannot make the network: .*File exists/);
+  expect(attach).toThrow(/cannot create the network: .*File exists/);
   expect(existsSync(namespacePath(namespaceName("shop.web-1")))).toBe(false);
   expect(attach().node).toBe(node);
 });

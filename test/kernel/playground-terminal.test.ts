@@ -1,4 +1,4 @@
-// The playground on a real terminal: it draws, takes what is typed, follows the size, and leaves the terminal as it was.
+// The playground on a real terminal: it draws, reads input, adapts to the size, and restores the terminal.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,14 +21,14 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 describe("the playground", () => {
   beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
 
-  it("lives on a terminal of 80×24 without colour", async () => {
+  it("runs on a terminal of 80×24 without colour", async () => {
     const terminal = open("stty cols 80 rows 24; export NO_COLOR=1;", "--port=0");
     await terminal.shows("Enter sends samples");
     expect(terminal.screen()).toContain("SERVICE             CLUSTER-IP  EXTERNAL-IP   PORT");
     expect(terminal.screen()).not.toContain("\u001b[1m");
     for (const line of terminal.screen().split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 
-    // What is typed while it works is not lost.
+    // Input is queued while a command runs.
     terminal.type("scale cart 2\r");
     terminal.type("kill web-1\rsend web-2 svc/shop/cart:80\r");
     await terminal.shows("cart now has 2 pods");
@@ -36,7 +36,7 @@ describe("the playground", () => {
     await terminal.shows("answered by cart-");
     terminal.type("explain cart-1 svc/shop/w\t");
     await terminal.shows("> explain cart-1 svc/shop/web:80 ");
-    // The cursor moves, and what is typed goes where it is.
+    // Text is inserted at the cursor.
     terminal.type("\u0015snd web-2 svc/shop/cart:80\u001b[H\u001b[Ce\r");
     await terminal.shows("> send web-2 svc/shop/cart:80");
     terminal.type("\u0015drain \t\t");
@@ -48,12 +48,12 @@ describe("the playground", () => {
     await terminal.shows("below: PgDn");
     terminal.type("\u0003");
     expect(await terminal.ended).toBe(0);
-    // Back from the other screen, with a cursor.
-    const farewell = "removing everything…\\s+Everything is removed.\\s+$";
-    expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h${farewell}`));
+    // The main screen and the cursor are restored.
+    const goodbye = "removing everything…\\s+Everything is removed.\\s+$";
+    expect(terminal.all()).toMatch(new RegExp(`${esc}\\[\\?1049l${esc}\\[\\?25h${goodbye}`));
   });
 
-  it("goes away when somebody changes their mind while it starts, also while it makes the network", async () => {
+  it("stops when it is interrupted while it creates the network", async () => {
     const { path, runs } = slowIp();
     const terminal = open(`export PATH=${path}:$PATH;`, "--port=0");
     await until(() => existsSync(runs));
@@ -67,24 +67,24 @@ describe("the playground", () => {
     const terminal = open("stty cols 200 rows 50;", "--port=0");
     await terminal.shows("Enter sends samples");
     expect(terminal.screen()).toContain("\u001b[32mcart-1@a\u001b[0m");
-    // user/6: what was done comes before what the proxy did about it, in both families.
+    // user/6: the command is printed before the reaction of the proxy, for both families.
     terminal.type("flush node-a\r");
-    const repairs = "rules that another program changed were repaired";
+    const repairs = "rules changed by another program, restored";
     await terminal.shows(`node-a: IPv4 ${repairs}`);
     await terminal.shows(`node-a: IPv6 ${repairs}`);
     expect(terminal.screen()).toMatch(
-      /> flush node-a\n +all rules of node-a were flushed[^\n]*\nnode-a: IPv[46] rules[^\n]*\nnode-a: IPv[46] rules/,
+      /> flush node-a\n +flushed all rules of node-a[^\n]*\nnode-a: IPv[46] rules[^\n]*\nnode-a: IPv[46] rules/,
     );
     terminal.type("quit\r");
     expect(await terminal.ended).toBe(0);
   });
 
   it.each([
-    [`export PATH=${shellAlone()};`, [], "Cannot run ip: it is not installed; on Debian: apt-get install"],
+    [`export PATH=${shellAlone()};`, [], "cannot run ip: it is not installed; on Debian: apt-get install"],
     [
       "",
       [`--manifests=${manifest("kind: ConfigMap\nmetadata: { name: a }")}`],
-      "this small API has no ConfigMap",
+      "the playground API has no ConfigMap",
     ],
     ["", [`--manifests=${manifest("a: [b")}`], "turnout playground: "],
     [
@@ -92,7 +92,7 @@ describe("the playground", () => {
       [`--manifests=${manifest("kind: Service\nmetadata: { name: a }\nspec: { selektor: {} }")}`],
       'did you mean "spec.selector"?',
     ],
-  ])("says in one sentence why it cannot start: %s %j", async (settings, args, answer) => {
+  ])("reports in one line why it cannot start: %s %j", async (settings, args, answer) => {
     const terminal = open(settings, "--port=0", ...args);
     expect(await terminal.ended).toBe(1);
     expect(terminal.all()).toContain(answer);
@@ -108,7 +108,7 @@ function shellAlone(): string {
   return scratch;
 }
 
-/** A folder with an `ip` that takes its time, and a file that is there once it runs. */
+/** A folder with a slow `ip`, and a file that exists once it runs. */
 function slowIp(): { readonly path: string; readonly runs: string } {
   const path = mkdtempSync(join(scratch, "slow-"));
   const runs = join(path, "runs");
@@ -127,7 +127,7 @@ function manifest(text: string): string {
   return path;
 }
 
-/** The program on a terminal of its own, in place of the shell that starts it: Ctrl-C reaches nobody else. */
+/** The program on a terminal of its own, replacing the shell, so that Ctrl-C reaches only the program. */
 function open(settings: string, ...args: string[]) {
   const command = `${settings} exec ${process.execPath} ${program} playground ${args.join(" ")}`;
   const child: ChildProcessWithoutNullStreams = spawn("script", ["-qefc", command, "/dev/null"], {

@@ -1,4 +1,4 @@
-// The playground as its users meet it: real packets agree with explain, and changes reach them.
+// The playground end to end: real packets agree with explain, and changes take effect.
 import { describe, expect, it, vi } from "vitest";
 import { runLine } from "../../playground/commands.ts";
 import { ask } from "../../src/observe/status/client.ts";
@@ -31,11 +31,11 @@ const places = [
 
 describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s mode", (mode) => {
   const place = playgroundFor(mode, reason);
-  /** What callers of a Service without endpoints meet; a relay takes them before it knows. */
+  /** What clients of a Service without endpoints see; a relay accepts before it knows the endpoints. */
   const noEndpoints =
     mode === "userspace" ? { tcp: "closed", udp: "silence" } : { tcp: "rejected", udp: "rejected" };
 
-  it("gives real packets the result that explain tells", async () => {
+  it("handles real packets as explain predicts", async () => {
     const differences: string[] = [];
     for (const from of senders) {
       for (const to of places) {
@@ -44,7 +44,7 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
         const { result } = await place.playground.send(from, to);
         const met = result.kind === "answered" ? result.by.endpoint : result.kind;
         if (!agrees(explained, met))
-          differences.push(`${from} → ${to}: met ${met}, but explain says\n${explained}`);
+          differences.push(`${from} → ${to}: got ${met}, but explain predicts\n${explained}`);
       }
     }
     expect(differences).toEqual([]);
@@ -70,14 +70,14 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     expect(await answersOf("outside", "nodeport:30080")).toMatch(/^web-\d$/);
   });
 
-  it("lets pods end in their own time: they answer as long as noEndpoints else can", async () => {
+  it("keeps terminating pods serving when no other endpoint is ready", async () => {
     const pods = () =>
       place.playground.api
         .list("Pod")
         .flatMap(({ metadata: { name } }) => (name.startsWith("dns-") ? [name] : []));
     await runLine(place.playground, "scale dns 1");
     const [first] = pods();
-    // Longer than a busy machine takes for what follows.
+    // Longer than the following steps take on a busy machine.
     await runLine(place.playground, `stop ${first} 60`);
     const next = await answersOf("web-1", "svc/shop/dns:53");
     expect(next).toMatch(/^dns-/);
@@ -99,7 +99,7 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     expect(await answersOf("web-1", "svc/shop/dns:53")).toBe(noEndpoints.udp);
   });
 
-  it("user/6: tells a rejection by the proxy from a refusal where nothing listens", async () => {
+  it("user/6: distinguishes a rejection by the proxy from a refusal by a closed port", async () => {
     const deaf = { kind: "Service", metadata: { name: "deaf", namespace: "shop" } };
     const ports = [
       { name: "tcp", port: 80, targetPort: 81 },
@@ -109,9 +109,9 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     await place.playground.settled();
     const outcome = async (from: string, to: string) =>
       (await runLine(place.playground, `send ${from} ${to}`))[0];
-    const rejected = mode === "userspace" ? /taken and closed/ : /rejected by the proxy of node-a;/;
+    const rejected = mode === "userspace" ? /accepted, then closed/ : /rejected by the proxy of node-a;/;
     const refused =
-      mode === "userspace" ? /taken and closed/ : /refused by 10\.0\.\d\.\d+:81: nothing listens/;
+      mode === "userspace" ? /accepted, then closed/ : /refused by 10\.0\.\d\.\d+:81: nothing listens/;
     expect(await outcome("web-1", "svc/shop/broken:80")).toMatch(rejected);
     expect(await outcome("web-1", "svc/shop/deaf:tcp")).toMatch(refused);
     expect(await outcome("web-1", "svc/shop/deaf:udp")).toMatch(mode === "userspace" ? /no answer/ : refused);
@@ -121,7 +121,7 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     place.playground.api.remove("Service", "shop", "deaf");
   });
 
-  it("starts a proxy again that was killed", async () => {
+  it("restarts a proxy that was killed", async () => {
     const status = () => ask(place.playground.statusSocketOf("node-b"), "/").catch(() => null);
     const before = (await status())?.pid;
     expect(before).toBeGreaterThan(1);
@@ -131,13 +131,13 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     expect(await answersOf("node-b", "svc/shop/web:80")).toMatch(/^web-/);
   });
 
-  it("says what is wrong with a command", async () => {
+  it("explains invalid commands", async () => {
     expect(await runLine(place.playground, "fly")).toEqual([expect.stringContaining("send, explain, scale")]);
     expect(await runLine(place.playground, "scale web many")).toEqual([
       expect.stringContaining("scale web 5"),
     ]);
-    expect(await runLine(place.playground, "kill noEndpoints")).toEqual([
-      expect.stringContaining("there are cart-1"),
+    expect(await runLine(place.playground, "kill missing")).toEqual([
+      expect.stringContaining("known: cart-1"),
     ]);
     expect(await runLine(place.playground, "send web-1")).toEqual([
       expect.stringContaining("svc/shop/cart:80"),
@@ -150,9 +150,9 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
   }
 });
 
-/** From outside no cluster IP can be reached, because the router does not know them; and families do not mix. */
+/** Cluster IPs are not routed from outside, and a client reaches only addresses of its own family. */
 function canMeet(from: string, to: string): boolean {
-  // Another node's ports are that node's to explain.
+  // Ports of another node are explained by that node.
   if (!from.startsWith("outside"))
     return !to.startsWith("[2001:") || (from.endsWith("1") && to.includes("::2]"));
   if (to.startsWith("svc/") || to.startsWith("[fd30")) return false;
@@ -160,13 +160,13 @@ function canMeet(from: string, to: string): boolean {
   return to.startsWith("nodeport:") || to.startsWith("[") === isIPv6;
 }
 
-/** Whether what a packet met is among what explain tells. */
+/** Whether the result of a packet is among the outcomes that explain predicts. */
 function agrees(explained: string, met: string): boolean {
   if (met === "rejected") return /^outcome +reject/m.test(explained);
-  // A packet that is left alone finds noEndpoints who listens.
+  // A packet that no rule matches reaches a closed port.
   if (met === "refused") return /^outcome +pass/m.test(explained);
   if (met === "closed") return /^outcome +close/m.test(explained);
-  // A relay that has noEndpoints to give a datagram to does not answer it.
+  // A relay without endpoints drops datagrams.
   if (met === "silence") return /^outcome +(drop|close)/m.test(explained);
   if (met === "unreachable") return /^outcome +pass/m.test(explained);
   return explained.includes(`%  ${met} `);

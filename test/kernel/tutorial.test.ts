@@ -1,4 +1,4 @@
-// The tutorial is true: every command in docs/tutorial.md is run, and prints what the page says.
+// Runs every command of docs/tutorial.md and compares the output.
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,12 +15,12 @@ type Step = { readonly where: "console" | "playground"; readonly command: string
 
 const place = playgroundFor("nftables", reason);
 
-it("prints what docs/tutorial.md says", async () => {
+it("prints the output of docs/tutorial.md", async () => {
   for (const { where, command, output } of stepsOf(readFileSync(join(root, "docs/tutorial.md"), "utf8"))) {
     const lines = where === "playground" ? await runLine(place.playground, command) : await run(command);
     const wrong =
       lines.length !== output.length || lines.some((line, i) => !patternOf(output[i]!).test(line));
-    // When a line differs, all of them are shown; else the page's own placeholders would hide the rest.
+    // Compare all lines when one differs; placeholders would hide the others.
     expect({ command, lines: wrong ? lines : output }).toEqual({ command, lines: output });
   }
 });
@@ -42,7 +42,7 @@ async function run(command: string): Promise<string[]> {
     .map((line) => line.trimEnd());
 }
 
-/** Commands and the lines below each, of the blocks that are marked as run. */
+/** The commands of the `console` and `playground` blocks, with their output. */
 function stepsOf(page: string): Step[] {
   return [...page.matchAll(/^```(console|playground)\n([\s\S]*?)^```/gm)].flatMap(([, where, body = ""]) => {
     const steps: Step[] = [];
@@ -55,7 +55,7 @@ function stepsOf(page: string): Step[] {
   });
 }
 
-/** Columns are as wide as what stands in them: an age of 9s, or 10s. */
+/** Column widths vary with the content, such as an age of 9s or 10s. */
 function patternOf(line: string): RegExp {
   const literal = line.split("…").map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*").replaceAll(/ {2,}/g, " +")}$`);

@@ -1,11 +1,11 @@
-// What `kubectl` asks first: which groups and kinds there are, the version, and whether the server is well.
+// API discovery for kubectl: groups, kinds, version and health.
 
 import { apiVersionOf, type Resource, resources } from "../objects/resources.ts";
 import { openApiAnswer } from "./openapi.ts";
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** The answer to a path that is about the server itself; null when the path is about objects. */
+/** The response to a discovery path; null for other paths. */
 export function discoveryAnswer(path: string): unknown {
   if (path === "/openapi/v3" || path.startsWith("/openapi/v3/")) return openApiAnswer(path);
   const groups = [...new Set(resources.map(({ group }) => group))].filter((group) => group !== "");

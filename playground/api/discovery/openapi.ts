@@ -1,9 +1,9 @@
-// OpenAPI as far as `kubectl` reads it: `kubectl explain`, and that the server checks the fields itself.
+// The parts of OpenAPI that kubectl reads: `kubectl explain`, and support for server-side field validation.
 import type { Field } from "../objects/fields.ts";
 import { apiVersionOf, type Resource, resources } from "../objects/resources.ts";
 import { schemas } from "../objects/schemas.ts";
 
-/** The index of documents, or one of them; null when there is none. */
+/** The index of documents, or one of them; null for an unknown path. */
 export function openApiAnswer(path: string): unknown {
   const versions = [...new Set(resources.map(apiVersionOf))];
   if (path === "/openapi/v3") {
@@ -34,10 +34,10 @@ export function openApiAnswer(path: string): unknown {
 }
 
 function schemaOf(field: Field): object {
-  const { list, description: says, ...one } = field;
+  const { list, description, ...one } = field;
   if (list)
-    return { type: "array", description: says, items: schemaOf({ ...field, list: false, description: "" }) };
-  const about = says === "" ? {} : { description: says };
+    return { type: "array", description, items: schemaOf({ ...field, list: false, description: "" }) };
+  const about = description === "" ? {} : { description };
   switch (one.type) {
     case "string":
     case "integer":

@@ -1,4 +1,4 @@
-// Puts answers on the wire: JSON (compressed when large), failures as Status objects, and answers told to be wrong.
+// Sends responses: JSON (compressed when large), failures as Status objects, and injected faults.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { type Fault, isByteFault } from "../faults.ts";
@@ -7,13 +7,13 @@ import { openWire } from "./wire.ts";
 
 const compressFrom = 128 * 1024;
 
-/** Faults that replace the whole answer. */
+/** Applies a fault that replaces the whole response; false for other faults. */
 export function interrupts(response: ServerResponse, fault: Fault): boolean {
   switch (fault.kind) {
     case "status":
       answerFailure(
         response,
-        new Failure(fault.code, fault.reason ?? reasonOf(fault.code), `told to answer ${fault.code}`, {
+        new Failure(fault.code, fault.reason ?? reasonOf(fault.code), `injected fault ${fault.code}`, {
           ...(fault.retryAfter === undefined ? {} : { retryAfterSeconds: fault.retryAfter }),
         }),
       );
@@ -74,7 +74,7 @@ export function answerJson(
 }
 
 export function answerFailure(response: ServerResponse, error: unknown): void {
-  // Too late for a Status: the client sees a stream that breaks off.
+  // Too late for a Status: break off the stream.
   if (response.headersSent) return void response.destroy();
   const failure = error instanceof Failure ? error : new Failure(500, "InternalError", String(error));
   const wait = failure.details.retryAfterSeconds;

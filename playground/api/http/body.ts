@@ -1,4 +1,4 @@
-// The body of a write: its media type, its size, and what it holds, in JSON or in the binary format that kubectl uses in part.
+// Reads the body of a write: media type, size, and content in JSON or protobuf.
 import type { IncomingMessage } from "node:http";
 import type { Verb } from "../faults.ts";
 import { decodeProtobuf } from "../protobuf/protobuf.ts";
@@ -8,7 +8,7 @@ import { checkInput } from "./input.ts";
 /** `mediaType`: without parameters, in lower case. */
 export type WriteBody = { readonly mediaType: string; readonly bytes: Buffer };
 
-/** As the API server. */
+/** The limit of the API server. */
 export const bodyLimit = 3 * 1024 * 1024;
 
 const json = "application/json";
@@ -21,7 +21,7 @@ const patches = [
   applyPatch,
 ];
 
-/** Throws Failure: 413 for a body that is too large, 415 for one of another type. A deletion may have none. */
+/** Throws Failure: 413 for a body that is too large, 415 for another media type. A delete may have no body. */
 export async function readBody(message: IncomingMessage, verb: Verb): Promise<WriteBody> {
   const contentType = message.headers["content-type"] ?? "";
   const mediaType = (contentType.split(";")[0] ?? "").trim().toLowerCase();
@@ -58,7 +58,7 @@ async function bytesOf(message: IncomingMessage): Promise<Buffer> {
   if (Number(message.headers["content-length"] ?? 0) > bodyLimit) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  // What is left of a body that is too large is passed over, so that the client can read the answer.
+  // Do not destroy the connection of an oversized body, so that the client can read the response.
   for await (const chunk of message.iterator({ destroyOnReturn: false })) {
     length += (chunk as Buffer).length;
     if (length > bodyLimit) throw tooLarge();

@@ -1,4 +1,4 @@
-// A request the API refuses, and the Status object that says so.
+// A failed request, and its Status object.
 
 export type FailureDetails = {
   readonly name?: string;
@@ -50,14 +50,14 @@ export const invalid = (kind: string, name: string, message: string, field: stri
 export const notFound = (plural: string, name: string) =>
   new Failure(404, "NotFound", `${plural} ${JSON.stringify(name)} not found`, { name, kind: plural });
 
-/** A path that nobody serves; `plural` is what it seems to be about. */
+/** An unknown path; `plural` is the resource in it, if any. */
 export const noSuchPath = (plural = "") =>
   new Failure(
     404,
     "NotFound",
     plural === ""
       ? "the server could not find the requested resource"
-      : `the server could not find the requested resource: this small API has no ${plural}; kubectl api-resources lists what it has`,
+      : `the server could not find the requested resource: the playground API has no ${plural}; kubectl api-resources lists the supported resources`,
   );
 
 export const conflict = (plural: string, name: string, message: string) =>

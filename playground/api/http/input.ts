@@ -1,4 +1,4 @@
-// Limits for values that clients send: how deep they nest, and that no key can reach a prototype. Without recursion.
+// Limits for values from clients: nesting depth, and no key that reaches a prototype. Not recursive.
 import { badRequest } from "./failure.ts";
 
 /** Objects of these kinds are about 15 levels deep; code that walks them recursively relies on this limit. */

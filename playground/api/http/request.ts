@@ -1,4 +1,4 @@
-// Reads what a request asks for: which resource, namespace, name, verb and options.
+// Parses a request: resource, namespace, name, verb and options.
 import type { IncomingMessage } from "node:http";
 import type { Verb } from "../faults.ts";
 import { type Resource, resources } from "../objects/resources.ts";
@@ -15,7 +15,7 @@ export type ApiRequest = {
   readonly query: URLSearchParams;
 };
 
-/** Throws Failure 404 for a path that is served by nobody. */
+/** Throws Failure 404 for an unknown path. */
 export function parseRequest(message: IncomingMessage): ApiRequest {
   const url = urlOf(message);
   const parts = url.pathname
@@ -46,16 +46,16 @@ export function parseRequest(message: IncomingMessage): ApiRequest {
   };
 }
 
-/** Throws Failure 400 for a path that is none. */
+/** Throws Failure 400 for a malformed path. */
 export function urlOf(message: IncomingMessage): URL {
   try {
     return new URL(`http://server${message.url ?? "/"}`);
   } catch {
-    throw badRequest("the path of the request cannot be read");
+    throw badRequest("cannot parse the path of the request");
   }
 }
 
-/** What somebody wants of a Pod that has no containers, and what to do instead. */
+/** Subresources that require containers, and which alternative the error suggests. */
 const insidePods: Readonly<Record<string, "log" | "shell" | "requests">> = {
   log: "log",
   exec: "shell",
@@ -74,11 +74,11 @@ function decodedPart(part: string): string {
 
 function noContainers(namespace: string, name: string, wanted: "log" | "shell" | "requests"): Failure {
   const instead = {
-    log: `at the prompt of the playground, "send outside nodeport:30080" shows who answers whom`,
+    log: `at the prompt of the playground, "send outside nodeport:30080" shows which pod answers`,
     shell: `a shell in its network: ip netns exec turnout-${process.pid}-${namespace}.${name} sh`,
     requests: `at the prompt of the playground: send ${name} svc/NAMESPACE/NAME:PORT`,
   };
-  const message = `pods of the playground are small servers without containers, logs or shells; ${instead[wanted]}`;
+  const message = `playground pods are echo servers without containers, logs or shells; ${instead[wanted]}`;
   return new Failure(405, "MethodNotAllowed", message);
 }
 
@@ -92,7 +92,7 @@ export function isOn(query: URLSearchParams, name: string): boolean {
   return value !== null && value !== "false" && value !== "0";
 }
 
-/** Whether fields that nobody knows are to be refused, as kubectl asks for. */
+/** Whether unknown fields are refused, as kubectl requests. */
 export function isStrict({ query }: ApiRequest): boolean {
   return query.get("fieldValidation") === "Strict";
 }

@@ -1,4 +1,4 @@
-// The way of an answer's bytes to the client, on which faults can be laid.
+// Writes the bytes of a response to the client, with optional faults.
 import type { ServerResponse } from "node:http";
 import { constants, crc32, deflateRawSync } from "node:zlib";
 import type { ByteFault } from "../faults.ts";
@@ -7,11 +7,11 @@ export type Wire = {
   /** Writes and flushes; with gzip, each call is one gzip member, as kube-apiserver flushes its streams. */
   send(text: string): void;
   end(): void;
-  /** Cuts the connection. */
+  /** Resets the connection. */
   destroy(): void;
-  /** Lays a fault on everything sent from now on; the first one stays, or bytes would go missing unnoticed. */
+  /** Applies a fault to everything sent from now on. A second one is ignored, because pending bytes would be lost. */
   arm(fault: ByteFault): void;
-  /** Called once, when either side has ended. */
+  /** Called once, when either side has closed. */
   onClose(listener: () => void): void;
 };
 
@@ -71,7 +71,7 @@ function cutPath(response: ServerResponse, afterBytes: number, cut: () => void):
     write(bytes) {
       const part = bytes.subarray(0, left);
       left -= part.length;
-      // The cut waits until the bytes before it have left, else the client would not see the half line.
+      // Wait until the bytes are sent; otherwise the client would not receive the partial line.
       response.write(part, () => left === 0 && cut());
     },
     end: () => void response.end(),

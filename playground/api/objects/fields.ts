@@ -1,4 +1,4 @@
-// What the fields of an object hold, as data: told to `kubectl explain`, and compared with what a writer hands in.
+// Schemas as data: the source of `kubectl explain` and of validation.
 import { closest } from "../../../src/config/closest.ts";
 import { isMap, own } from "./object.ts";
 
@@ -6,7 +6,7 @@ type Type = "string" | "integer" | "boolean" | "integer or string" | "map" | "ob
 
 export type Field = {
   readonly type: Type;
-  /** Whether there may be several. */
+  /** Whether it is a list. */
   readonly list: boolean;
   readonly description: string;
   readonly required: boolean;
@@ -18,9 +18,9 @@ export type Field = {
 
 export type Fields = Readonly<Record<string, Field>>;
 
-const field = (type: Type, says: string, rest: Partial<Field> = {}): Field => ({
+const field = (type: Type, description: string, rest: Partial<Field> = {}): Field => ({
   type,
-  description: says,
+  description,
   list: false,
   required: false,
   values: [],
@@ -28,21 +28,22 @@ const field = (type: Type, says: string, rest: Partial<Field> = {}): Field => ({
   ...rest,
 });
 
-export const text = (says: string, ...values: string[]) => field("string", says, { values });
-export const texts = (says: string) => field("string", says, { list: true });
-export const integer = (says: string) => field("integer", says);
-export const flag = (says: string) => field("boolean", says);
-export const integerOrText = (says: string) => field("integer or string", says);
-/** Names and texts. */
-export const map = (says: string) => field("map", says);
-export const anything = (says: string) => field("anything", says);
-export const object = (says: string, fields: Fields) => field("object", says, { fields });
-export const objects = (says: string, fields: Fields) => field("object", says, { fields, list: true });
+export const text = (description: string, ...values: string[]) => field("string", description, { values });
+export const texts = (description: string) => field("string", description, { list: true });
+export const integer = (description: string) => field("integer", description);
+export const flag = (description: string) => field("boolean", description);
+export const integerOrText = (description: string) => field("integer or string", description);
+/** A map of strings. */
+export const map = (description: string) => field("map", description);
+export const anything = (description: string) => field("anything", description);
+export const object = (description: string, fields: Fields) => field("object", description, { fields });
+export const objects = (description: string, fields: Fields) =>
+  field("object", description, { fields, list: true });
 export const required = (one: Field): Field => ({ ...one, required: true });
 
-/** Fields that may be there and are passed over. */
-export function ignored(names: string, says: string): Fields {
-  return Object.fromEntries(names.split(" ").map((name) => [name, anything(says)]));
+/** Fields that are accepted and ignored. */
+export function ignored(names: string, description: string): Fields {
+  return Object.fromEntries(names.split(" ").map((name) => [name, anything(description)]));
 }
 
 export type FieldError = {
@@ -55,7 +56,7 @@ export const valueError = (path: string, message: string): FieldError => ({ kind
 export const invalidValue = (path: string, given: unknown, why: string): FieldError =>
   valueError(path, `Invalid value: ${JSON.stringify(given)}: ${why}`);
 
-/** Everything about a value that its field does not allow. A field that is null counts as absent. */
+/** All validation errors of a value. Null counts as absent. */
 export function fieldErrors(value: unknown, one: Field, path: string, inList = false): FieldError[] {
   if (value === null || value === undefined) return [];
   if (one.list && !inList) {
@@ -86,7 +87,7 @@ export function fieldErrors(value: unknown, one: Field, path: string, inList = f
   }
 }
 
-/** For so many unknown fields of an object a similar name is searched. */
+/** How many unknown fields of an object get a suggestion. */
 const hintLimit = 10;
 
 function insideObject(value: Record<string, unknown>, { fields }: Field, path: string): FieldError[] {

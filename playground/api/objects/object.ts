@@ -1,4 +1,4 @@
-// The shape every stored object has, and small readers for the parts that are plain data.
+// The type of stored objects, and helpers to read untyped data.
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -20,7 +20,7 @@ export type Metadata = {
   readonly [field: string]: unknown;
 };
 
-/** What a writer hands in: everything the server fills in may be missing. */
+/** An object as a client sends it: fields that the server sets may be absent. */
 export type Draft = {
   readonly metadata?: {
     readonly name?: string;
@@ -34,22 +34,22 @@ export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Those of a list that are; none when it is no list. */
+/** The maps in a list; empty when the value is not a list. */
 export function mapsIn(list: unknown): Record<string, unknown>[] {
   return Array.isArray(list) ? list.filter(isMap) : [];
 }
 
-/** The value of a map's own key: what every object inherits, such as `constructor`, is not in it. */
+/** The value of an own key; inherited names such as `constructor` are ignored. */
 export function own<T>(map: { readonly [key: string]: T } | undefined, key: string): T | undefined {
   return map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** Sets a key whatever its name is: assigning to `__proto__` would change the prototype instead. */
+/** Sets a key of any name; assigning to `__proto__` would change the prototype instead. */
 export function setOwn(map: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-/** Whether these labels have all that a selector wants. */
+/** Whether the labels match a selector. */
 export function hasLabels(labels: Metadata["labels"], wanted: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(wanted).every(([key, value]) => own(labels, key) === value);
 }
@@ -71,7 +71,7 @@ export function scalar(value: unknown): string {
     : "";
 }
 
-/** Identity within its resource: `namespace/name`, or `/name` where there are no namespaces. */
+/** Key within its resource: `namespace/name`, or `/name` for cluster-scoped resources. */
 export function keyOf(object: {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }): string {

@@ -1,4 +1,4 @@
-// The kinds this API serves: their paths, whether they live in a namespace, and the fields one can select by.
+// The kinds this API serves: paths, scope, and selectable fields.
 import { type ApiObject, dig } from "./object.ts";
 
 export type Resource = {
@@ -102,7 +102,7 @@ export const resources: readonly Resource[] = [
     fields: ["reason", "type", ...["name", "namespace", "kind", "uid"].map((each) => `regarding.${each}`)],
     mergeKeys: commonKeys,
   },
-  // The older form of the same; whoever names a kind without a group means the newer one.
+  // Events of the core group. A kind without a group means the first match, events.k8s.io.
   {
     ...plain,
     plural: "events",
@@ -130,7 +130,7 @@ export function apiVersionOf(resource: Pick<Resource, "group" | "version">): str
   return resource.group === "" ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Without a version the first there is. */
+/** Without a version, the first match. */
 export function resourceOfKind(kind: string, apiVersion?: string): Resource | undefined {
   const all = resources.filter((resource) => resource.kind === kind);
   return all.find((resource) => apiVersionOf(resource) === apiVersion) ?? all[0];

@@ -1,4 +1,4 @@
-// The fields of every kind this API serves, and what they mean here.
+// The fields of every kind this API serves, with descriptions for `kubectl explain`.
 import {
   anything,
   type Field,
@@ -14,54 +14,54 @@ import {
   texts,
 } from "./fields.ts";
 
-const noContainers = "Taken and passed over: pods of the playground are small servers without containers.";
+const noContainers = "Accepted and ignored: playground pods are echo servers without containers.";
 
-const metadata = object("Who it is.", {
-  name: text("Its name, unique among its kind in its namespace."),
-  namespace: text("The namespace it is in."),
-  labels: map("What selectors find it by."),
-  annotations: map("Notes that nothing is selected by."),
-  generateName: text("Beginning of a name that the server completes."),
+const metadata = object("Name and labels.", {
+  name: text("Name, unique within kind and namespace."),
+  namespace: text("Namespace of the object."),
+  labels: map("Labels that selectors match."),
+  annotations: map("Data that selectors ignore."),
+  generateName: text("Prefix of a generated name."),
   ...ignored(
     "uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds finalizers managedFields ownerReferences selfLink",
-    "Filled in by the server.",
+    "Set by the server.",
   ),
 });
 
 const listMetadata = { apiVersion: text("The version of its kind."), kind: text("Its kind."), metadata };
 
-const status = anything("How it is; written by the server.");
+const status = anything("Current state, set by the server.");
 
-const selector = object("Finds Pods by their labels.", {
+const selector = object("Selects Pods by labels.", {
   matchLabels: map("Labels that a Pod must have."),
-  matchExpressions: objects("Not used here: say matchLabels.", {
+  matchExpressions: objects("Not supported: use matchLabels.", {
     key: text("A label."),
     operator: text("In, NotIn, Exists or DoesNotExist."),
     values: texts("Its values."),
   }),
 });
 
-const podSpec = object("Where it runs, and what it listens on.", {
-  nodeName: text("The node it is on; without it, one is chosen."),
-  nodeSelector: map("Labels of the nodes it may be on."),
-  tolerations: objects("Taints of nodes that do not keep it away.", {
-    key: text("The key of the taint; empty: every key."),
-    operator: text("Whether the value counts.", "Equal", "Exists"),
+const podSpec = object("Scheduling and container ports.", {
+  nodeName: text("The node of the Pod; chosen by the server when empty."),
+  nodeSelector: map("Labels that the node must have."),
+  tolerations: objects("Node taints that the Pod tolerates.", {
+    key: text("Key of the taint; empty matches all keys."),
+    operator: text("Equal compares the value, Exists does not.", "Equal", "Exists"),
     value: text("The value of the taint."),
     effect: text(
-      "The effect of the taint; empty: every effect.",
+      "Effect of the taint; empty matches all effects.",
       "NoSchedule",
       "PreferNoSchedule",
       "NoExecute",
     ),
-    tolerationSeconds: integer("Passed over."),
+    tolerationSeconds: integer("Ignored."),
   }),
-  terminationGracePeriodSeconds: integer("How long it serves on after it was told to end (5)."),
-  containers: objects("Their ports count: an echo server listens on each. Without any, on 8080.", {
+  terminationGracePeriodSeconds: integer("How many seconds a terminating Pod keeps serving (default 5)."),
+  containers: objects("An echo server listens on each container port; without ports, on 8080.", {
     name: required(text("Its name.")),
-    image: text("Passed over: every container is the same echo server."),
-    ports: objects("What it listens on.", {
-      name: text("A name that the targetPort of a Service may say."),
+    image: text("Ignored: every container is the same echo server."),
+    ports: objects("Ports of the echo server.", {
+      name: text("Name that the targetPort of a Service can refer to."),
       containerPort: required(integer("The port.")),
       protocol: text("TCP (default) or UDP.", "TCP", "UDP", "SCTP"),
       ...ignored("hostPort hostIP", noContainers),
@@ -77,129 +77,135 @@ const podSpec = object("Where it runs, and what it listens on.", {
   ),
 });
 
-const podTemplate = object("What its Pods look like.", { metadata, spec: podSpec });
+const podTemplate = object("Template of the Pods.", { metadata, spec: podSpec });
 
 const endpointPort = {
-  name: text("The name of the Service's port it belongs to."),
+  name: text("Name of the Service port."),
   port: integer("The port."),
   protocol: text("TCP (default), UDP or SCTP.", "TCP", "UDP", "SCTP"),
-  appProtocol: text("What is spoken there; nothing here depends on it."),
+  appProtocol: text("Application protocol; informational."),
 };
 
 const reference = {
   ...ignored("apiVersion kind name namespace uid resourceVersion fieldPath", "Part of the reference."),
 };
 
-const clientIP = object("Of sessionAffinity ClientIP.", {
-  timeoutSeconds: integer("How long a client that says nothing is remembered (10800)."),
+const clientIP = object("Settings of sessionAffinity ClientIP.", {
+  timeoutSeconds: integer("Idle time after which the affinity ends (default 10800)."),
 });
 
 const servicePort = {
-  name: text("Needed when there are several ports."),
-  port: required(integer("Where the Service listens.")),
+  name: text("Required when there are several ports."),
+  port: required(integer("Port of the Service.")),
   protocol: text("TCP (default), UDP or SCTP.", "TCP", "UDP", "SCTP"),
-  targetPort: integerOrText("The port of its Pods, a number or a container port's name (as port)."),
-  nodePort: integer("The port of every node, 30000-32767; one is chosen for NodePort and LoadBalancer."),
-  appProtocol: text("What is spoken there; nothing here depends on it."),
+  targetPort: integerOrText("Port of the Pods: a number or the name of a container port (default: port)."),
+  nodePort: integer("Port on every node, 30000-32767; allocated for NodePort and LoadBalancer when empty."),
+  appProtocol: text("Application protocol; informational."),
 };
 
-const serviceSpec = object("What it offers, to whom, and who answers.", {
+const serviceSpec = object("Addresses, ports, selector and policies.", {
   type: text(
-    "Where it can be reached: inside (default), at a port of every node, at a load balancer, or it is a name only.",
+    "How the Service is exposed: in the cluster (default), on a node port, by a load balancer, or as a DNS name.",
     "ClusterIP",
     "NodePort",
     "LoadBalancer",
     "ExternalName",
   ),
-  selector: map("Labels of the Pods that answer. Without it, write EndpointSlices yourself."),
-  ports: objects("Where it listens.", servicePort),
-  clusterIP: text("Its address inside; one is chosen. None: it has none, and nothing is proxied."),
-  clusterIPs: texts("One address for each family."),
+  selector: map("Labels of the backend Pods. Without a selector, create EndpointSlices yourself."),
+  ports: objects("Ports of the Service.", servicePort),
+  clusterIP: text("Cluster IP; allocated when empty. None: headless, not proxied."),
+  clusterIPs: texts("One cluster IP per IP family."),
   ipFamilies: texts("IPv4, IPv6 or both."),
   ipFamilyPolicy: text("One family or two.", "SingleStack", "PreferDualStack", "RequireDualStack"),
-  externalIPs: texts("Further addresses it answers at, when packets for them reach a node."),
-  externalName: text("Of type ExternalName: the name it stands for."),
+  externalIPs: texts("Additional addresses, for packets that are routed to a node."),
+  externalName: text("DNS name of a Service of type ExternalName."),
   externalTrafficPolicy: text(
-    "From outside: any Pod (Cluster), or only those of the node that was called, which then see the caller.",
+    "External traffic: all Pods (Cluster), or only Pods on the receiving node, which see the client address (Local).",
     "Cluster",
     "Local",
   ),
   internalTrafficPolicy: text(
-    "From inside: any Pod, or only those of the caller's node.",
+    "Internal traffic: all Pods (Cluster), or only Pods on the node of the client (Local).",
     "Cluster",
     "Local",
   ),
   trafficDistribution: text(
-    "Whom to prefer: Pods of the same zone or node.",
+    "Preferred Pods: same zone or same node.",
     "PreferClose",
     "PreferSameZone",
     "PreferSameNode",
   ),
-  sessionAffinity: text("Whether a client stays with one Pod.", "None", "ClientIP"),
-  sessionAffinityConfig: object("For how long.", { clientIP }),
-  loadBalancerIP: text("The address of the load balancer; one of 198.51.100.0/24 reaches a node here."),
-  loadBalancerSourceRanges: texts("Networks that may call the load balancer; without it, all."),
-  loadBalancerClass: text("Who makes the load balancer; here it is always the same."),
-  allocateLoadBalancerNodePorts: flag("Whether a load balancer also has node ports (true)."),
-  healthCheckNodePort: integer("Where a node tells a load balancer whether it has a Pod of this Service."),
-  publishNotReadyAddresses: flag("Whether Pods answer before they are ready."),
+  sessionAffinity: text("ClientIP sends all connections of a client to one Pod.", "None", "ClientIP"),
+  sessionAffinityConfig: object("Settings of the session affinity.", { clientIP }),
+  loadBalancerIP: text("Address of the load balancer; addresses in 198.51.100.0/24 are routed to a node."),
+  loadBalancerSourceRanges: texts("Client networks that the load balancer accepts; empty accepts all."),
+  loadBalancerClass: text("Load balancer implementation; ignored."),
+  allocateLoadBalancerNodePorts: flag("Whether to allocate node ports for a load balancer (default true)."),
+  healthCheckNodePort: integer(
+    "Port of the health check that reports whether a node has Pods of the Service.",
+  ),
+  publishNotReadyAddresses: flag("Whether Pods that are not ready get traffic."),
 });
 
-const replicas = integer("How many Pods there should be (1).");
+const replicas = integer("Number of Pods (default 1).");
 
 const event = {
   ...listMetadata,
   ...ignored(
     "type reason action count series source involvedObject related regarding note message eventTime firstTimestamp lastTimestamp reportingComponent reportingController reportingInstance deprecatedCount deprecatedFirstTimestamp deprecatedLastTimestamp deprecatedSource",
-    "What happened, to whom and when.",
+    "Details of the event.",
   ),
 };
 
 /** By kind. */
 export const schemas: Readonly<Record<string, Field>> = {
-  Service: object("One name and address for several Pods.", { ...listMetadata, spec: serviceSpec, status }),
-  Pod: object("A small server in a network namespace of its own: it says who it is and whom it saw.", {
+  Service: object("A stable name and address for a set of Pods.", {
+    ...listMetadata,
+    spec: serviceSpec,
+    status,
+  }),
+  Pod: object("An echo server in its own network namespace; it returns its name and the client address.", {
     ...listMetadata,
     spec: podSpec,
     status,
   }),
-  Deployment: object("So many Pods, always.", {
+  Deployment: object("Keeps a number of Pods running.", {
     ...listMetadata,
-    spec: object("How many, and what they look like.", {
+    spec: object("Number and template of the Pods.", {
       replicas,
       selector: required(selector),
       template: required(podTemplate),
-      paused: flag("Must be false: rollouts are not paused here."),
+      paused: flag("Must be false: pausing rollouts is not supported."),
       ...ignored(
         "minReadySeconds progressDeadlineSeconds revisionHistoryLimit strategy",
-        "Taken and passed over.",
+        "Accepted and ignored.",
       ),
     }),
     status,
   }),
-  EndpointSlice: object("Who answers for a Service: the label kubernetes.io/service-name names it.", {
+  EndpointSlice: object("Endpoints of the Service that the label kubernetes.io/service-name names.", {
     ...listMetadata,
-    addressType: required(text("The family of its addresses.", "IPv4", "IPv6", "FQDN")),
-    ports: objects("The ports of all its endpoints.", endpointPort),
-    endpoints: objects("Who answers.", {
-      addresses: required(texts("Its address.")),
-      conditions: object("How it is.", {
-        ready: flag("Takes new connections (true)."),
-        serving: flag("Answers, perhaps while it ends."),
-        terminating: flag("Ends."),
+    addressType: required(text("Type of the addresses.", "IPv4", "IPv6", "FQDN")),
+    ports: objects("Ports of all endpoints.", endpointPort),
+    endpoints: objects("Endpoints.", {
+      addresses: required(texts("Address of the endpoint.")),
+      conditions: object("State of the endpoint.", {
+        ready: flag("Accepts new connections (default true)."),
+        serving: flag("Serves traffic, possibly while terminating."),
+        terminating: flag("Is terminating."),
       }),
-      hostname: text("Its name."),
-      nodeName: text("The node it is on."),
-      zone: text("The zone it is in."),
-      targetRef: object("The Pod behind it.", reference),
-      hints: object("For whom it is best.", {
+      hostname: text("Hostname of the endpoint."),
+      nodeName: text("Node of the endpoint."),
+      zone: text("Zone of the endpoint."),
+      targetRef: object("The Pod of the endpoint.", reference),
+      hints: object("Which clients should use the endpoint.", {
         forZones: objects("Zones.", { name: text("A zone.") }),
         forNodes: objects("Nodes.", { name: text("A node.") }),
       }),
-      deprecatedTopology: map("Passed over."),
+      deprecatedTopology: map("Ignored."),
     }),
   }),
-  Endpoints: object("Who answers for a Service, as it was told before there were EndpointSlices.", {
+  Endpoints: object("Endpoints of a Service in the deprecated API; made from EndpointSlices.", {
     ...listMetadata,
     subsets: objects("Addresses with the same ports.", {
       ...ignored("addresses notReadyAddresses ports", "Made from EndpointSlices."),
@@ -207,29 +213,29 @@ export const schemas: Readonly<Record<string, Field>> = {
   }),
   Node: object("A network namespace with a proxy and the Pods on it.", {
     ...listMetadata,
-    spec: object("What it takes.", {
-      podCIDR: text("The network of its Pods."),
-      podCIDRs: texts("The networks of its Pods, one for each family."),
-      unschedulable: flag("Whether it takes no new Pods."),
-      taints: objects("Keep Pods away that do not tolerate them.", {
+    spec: object("Pod networks and scheduling.", {
+      podCIDR: text("Network of the Pods on the node."),
+      podCIDRs: texts("Networks of the Pods on the node, one per family."),
+      unschedulable: flag("Whether new Pods are not scheduled on the node."),
+      taints: objects("Taints; only Pods that tolerate them are scheduled.", {
         key: required(text("A name.")),
         value: text("A value."),
-        effect: required(text("What it does.", "NoSchedule", "PreferNoSchedule", "NoExecute")),
-        timeAdded: text("Passed over."),
+        effect: required(text("Effect of the taint.", "NoSchedule", "PreferNoSchedule", "NoExecute")),
+        timeAdded: text("Ignored."),
       }),
-      ...ignored("configSource externalID providerID", "Taken and passed over."),
+      ...ignored("configSource externalID providerID", "Accepted and ignored."),
     }),
     status,
   }),
-  Namespace: object("A folder for names; what is in it goes with it.", {
+  Namespace: object("A scope for names; deleting it deletes its objects.", {
     ...listMetadata,
-    spec: object("How it ends.", { finalizers: texts("Passed over.") }),
+    spec: object("Not used.", { finalizers: texts("Ignored.") }),
     status,
   }),
-  ServiceCIDR: object("Where cluster IPs come from.", {
+  ServiceCIDR: object("Networks of the cluster IPs.", {
     ...listMetadata,
-    spec: object("The networks.", { cidrs: texts("One for each family.") }),
+    spec: object("Networks.", { cidrs: texts("One per family.") }),
     status,
   }),
-  Event: object("Something that happened.", event),
+  Event: object("An event of an object.", event),
 };

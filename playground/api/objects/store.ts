@@ -1,4 +1,4 @@
-// The objects behind the API and their history: one version counter, a log of changes, and compaction.
+// Stores objects and their history: a version counter, a log of changes, and compaction.
 import { isDeepStrictEqual } from "node:util";
 import { alreadyExists, conflict, expired, Failure, invalid, notFound } from "../http/failure.ts";
 import { type ApiObject, type Draft, keyOf, type Metadata } from "./object.ts";
@@ -7,9 +7,9 @@ import { apiVersionOf, type Resource } from "./resources.ts";
 export type Change = {
   readonly resource: Resource;
   readonly version: number;
-  /** null: it did not exist before. */
+  /** null: created. */
   readonly before: ApiObject | null;
-  /** null: it is gone. */
+  /** null: deleted. */
   readonly after: ApiObject | null;
 };
 
@@ -66,18 +66,18 @@ export class Store {
     return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** The changes after a version, oldest first; throws 410 when they are no longer known. */
+  /** The changes after a version, oldest first; throws 410 when they are compacted. */
   since(resource: Resource, version: number): Change[] {
     this.#checkVersion(version);
     return this.#history.filter((change) => change.resource === resource && change.version > version);
   }
 
-  /** Whether the state at a version can still be told. */
+  /** Whether the state at a version is still available. */
   hasVersion(version: number): boolean {
     return version >= this.#compacted;
   }
 
-  /** `dry`: what would be stored; the version comes only with storing. */
+  /** `dry`: returns what would be stored, without a version. */
   create(resource: Resource, draft: Draft, dry = false): ApiObject {
     const name = draft.metadata?.name;
     if (!name)
@@ -96,7 +96,7 @@ export class Store {
     return dry ? object : this.#commit(resource, null, object)!;
   }
 
-  /** Replaces an object. An empty resourceVersion in the draft means: whatever is there. */
+  /** Replaces an object. An empty resourceVersion in the draft skips the version check. */
   update(resource: Resource, draft: Draft, dry = false): ApiObject {
     const name = draft.metadata?.name ?? "";
     const before = this.get(
@@ -122,7 +122,7 @@ export class Store {
     })!;
   }
 
-  /** The object as it was, carrying the version of its deletion. */
+  /** Returns the last state, with the version of the deletion. */
   delete(resource: Resource, namespace: string, name: string): ApiObject {
     const before = this.get(resource, namespace, name);
     this.#next();
@@ -130,13 +130,13 @@ export class Store {
     return withVersion(before, this.#version);
   }
 
-  /** Forgets all changes up to a version: watches from before it are told 410. */
+  /** Drops all changes up to a version: older watches get 410. */
   compact(version: number = this.#version): void {
     this.#compacted = Math.max(this.#compacted, Math.min(version, this.#version));
     this.#history = this.#history.filter((change) => change.version > this.#compacted);
   }
 
-  /** Goes back to an earlier version, as a restored backup does: the counter goes back too. */
+  /** Restores an earlier version, including the counter, as a restored backup does. */
   restore(version: number): void {
     for (const change of this.#history.filter((candidate) => candidate.version > version).reverse()) {
       const key = keyOf((change.after ?? change.before)!);

@@ -1,9 +1,9 @@
-// Which number stands for which field in the binary format, of the kinds and fields that kubectl writes that way.
+// Protobuf field numbers of the kinds that kubectl sends as protobuf.
 
 /** By number. */
 export type Message = { readonly [number: number]: Field };
 
-/** A field's name, what is in it, and whether there are many. */
+/** Name, type and shape of a field. */
 export type Field = readonly [name: string, kind: Kind, shape?: "list" | "map"];
 
 export type Kind = "text" | "bytes" | "number" | "flag" | "numberOrText" | Message;

@@ -1,4 +1,4 @@
-// The binary format: what kubectl writes is read, and what is broken is refused.
+// Tests of decoding Kubernetes protobuf, valid and malformed.
 import { describe, expect, it } from "vitest";
 import { decodeProtobuf } from "./protobuf.ts";
 
@@ -132,8 +132,8 @@ describe("protobuf", () => {
   });
 
   it.each([
-    ["nothing", Buffer.alloc(0), "not of Kubernetes"],
-    ["JSON", Buffer.from("{}"), "not of Kubernetes"],
+    ["nothing", Buffer.alloc(0), "not Kubernetes protobuf"],
+    ["JSON", Buffer.from("{}"), "not Kubernetes protobuf"],
     ["half of it", envelope("v1", "Service", [1, [[1, "made"]]]).subarray(0, 15), "ends too early"],
     ["groups", Buffer.from("k8s\0\u000b"), "not protobuf"],
     ["a text where a number is due", envelope("v1", "DeleteOptions", [1, "x"]), "a number was expected"],

@@ -1,13 +1,13 @@
-// Reads objects in the binary format of Kubernetes, which parts of kubectl write and never fall back from.
+// Decodes Kubernetes protobuf, which some kubectl commands always use.
 import { badRequest, Failure } from "../http/failure.ts";
 import { isMap, own, setOwn } from "../objects/object.ts";
 import { type Field, kinds, type Message } from "./kinds.ts";
 
 const magic = Buffer.from("k8s\0");
 
-/** The object as it would be in JSON; fields that nobody here reads are left out. */
+/** The object as in JSON, without the fields that the playground does not use. */
 export function decodeProtobuf(bytes: Buffer): Record<string, unknown> {
-  if (!bytes.subarray(0, 4).equals(magic)) throw badRequest("cannot read the body: it is not of Kubernetes");
+  if (!bytes.subarray(0, 4).equals(magic)) throw badRequest("cannot read the body: not Kubernetes protobuf");
   const { typeMeta, raw } = read(bytes.subarray(4), envelope);
   const { apiVersion, kind } = isMap(typeMeta) ? typeMeta : {};
   const message = own(kinds, String(kind));
@@ -43,7 +43,7 @@ function store(object: Record<string, unknown>, [name, kind, shape]: Field, valu
     object[name] ??= [];
     (object[name] as unknown[]).push(plainValue(kind, value));
   } else {
-    // An empty text is how Go writes one that was never set.
+    // Go encodes an unset string as an empty one.
     const found = plainValue(kind, value);
     if (found !== "") object[name] = found;
   }
@@ -72,7 +72,7 @@ function plainValue(kind: Field[1], value: number | Buffer): unknown {
   }
 }
 
-/** The fields of a message in the order they come: whole numbers, or bytes. */
+/** The fields of a message in order: integers or bytes. */
 function* fieldsIn(bytes: Buffer): Generator<{ number: number; value: number | Buffer }> {
   let at = 0;
   const varint = (): number => {

@@ -1,4 +1,4 @@
-// Answers a list: selectors, resourceVersion rules, and pages that all show the version of the first.
+// Answers list requests: selectors, resourceVersion rules, and pages at the version of the first page.
 import { badRequest, Failure, invalid, tooLarge } from "../http/failure.ts";
 import type { ApiRequest } from "../http/request.ts";
 import { isMap, keyOf } from "../objects/object.ts";
@@ -45,7 +45,7 @@ export function selectionOf({ resource, query, name }: ApiRequest) {
   );
 }
 
-/** The version a list or streaming list must at least show; 0 when any will do. */
+/** The minimum version of a list or streaming list; 0: any. */
 export function requestedVersion(store: Store, query: URLSearchParams): number {
   const text = query.get("resourceVersion") ?? "";
   if (!/^[0-9]*$/.test(text)) throw badRequest(`invalid resource version ${JSON.stringify(text)}`);

@@ -1,4 +1,4 @@
-// Three ways to change part of an object: JSON patch, merge patch, strategic merge (lite).
+// JSON patch, merge patch, and a subset of strategic merge patch.
 import { badRequest, Failure } from "../http/failure.ts";
 import { isMap, own, setOwn } from "../objects/object.ts";
 import type { Resource } from "../objects/resources.ts";
@@ -21,7 +21,7 @@ export function strategicPatch(resource: Resource, target: unknown, patch: unkno
   const { $patch, $retainKeys: _retained, ...fields } = patch;
   const result: Record<string, unknown> = isMap(target) && $patch !== "replace" ? { ...target } : {};
   for (const [name, value] of Object.entries(fields)) {
-    // Hints about the order of lists and about removals from lists of plain values are not needed here.
+    // Directives for list order and for lists of scalars are not needed for these kinds.
     if (name.startsWith("$setElementOrder/") || name.startsWith("$deleteFromPrimitiveList/")) continue;
     const key = own(resource.mergeKeys, name);
     if (value === null) delete result[name];
@@ -37,7 +37,7 @@ function mergeList(resource: Resource, target: unknown, patch: readonly unknown[
     return patch.filter((entry) => !(isMap(entry) && entry.$patch === "replace"));
   }
   const result: unknown[] = Array.isArray(target) ? [...target] : [];
-  // Of entries with the same key the first one counts.
+  // The first of several entries with the same key wins.
   const places = new Map<unknown, number>();
   for (const [i, old] of [...result.entries()].reverse()) if (isMap(old)) places.set(old[key], i);
   for (const entry of patch) {
@@ -59,7 +59,7 @@ type Operation = {
   readonly value?: unknown;
 };
 
-/** Both limits are those of the API server. */
+/** The limits of the API server. */
 const operationLimit = 10_000;
 const copyLimit = 3 * 1024 * 1024;
 
@@ -71,11 +71,12 @@ export function jsonPatch(target: unknown, operations: unknown): unknown {
       `the allowed maximum operations in a JSON patch is ${operationLimit}, got ${operations.length}`,
     );
   let copied = 0;
-  /** Copies of copies would grow without end. */
+  /** Limits exponential growth by copies of copies. */
   const copy: Copy = (value) => {
     const text = JSON.stringify(value);
     copied += text.length;
-    if (copied > copyLimit) throw tooLarge(`the copies of a JSON patch may have ${copyLimit} bytes in all`);
+    if (copied > copyLimit)
+      throw tooLarge(`the copy operations of a JSON patch may add at most ${copyLimit} bytes`);
     return JSON.parse(text) as unknown;
   };
   return operations
@@ -156,7 +157,7 @@ function write(document: unknown, path: readonly string[], value: unknown, how: 
 }
 
 function remove(document: unknown, path: readonly string[]): unknown {
-  if (path.length === 0) throw unprocessable("an object cannot lose all of itself");
+  if (path.length === 0) throw unprocessable("the whole object cannot be removed");
   const parent = read(document, path.slice(0, -1));
   read(document, path);
   const last = path.at(-1)!;

@@ -1,4 +1,4 @@
-// Answers the verbs that remove objects, at once or after a while: delete and deletecollection.
+// Answers delete and deletecollection, immediately or with a grace period.
 
 import type { CheckDelete, Terminate } from "../admission-hooks.ts";
 import { decoded, type WriteBody } from "../http/body.ts";
@@ -53,7 +53,7 @@ export function deletedAll(
   };
 }
 
-/** What is left of it; null: nothing. */
+/** The terminating object; null: deleted. */
 function remove(
   store: Store,
   { resource }: ApiRequest,

@@ -1,4 +1,4 @@
-// The `/scale` of a set: the number of replicas alone, as `kubectl scale` reads and writes it.
+// The `/scale` subresource, which `kubectl scale` uses.
 import { badRequest } from "../http/failure.ts";
 import { type ApiObject, type Draft, dig, isMap } from "../objects/object.ts";
 
@@ -19,7 +19,7 @@ export function scaleOf(object: ApiObject) {
   };
 }
 
-/** The object with the number of replicas a Scale asks for. */
+/** The object with the replicas of a Scale. */
 export function scaled(object: ApiObject, scale: unknown): Draft {
   const replicas = dig(scale, "spec.replicas");
   if (typeof replicas !== "number" || !Number.isInteger(replicas) || replicas < 0)

@@ -1,4 +1,4 @@
-// Objects as the rows of a table, which is what `kubectl get` shows.
+// Server-side tables for `kubectl get`.
 import type { IncomingMessage } from "node:http";
 import { joinHostPort } from "../../../src/model/address.ts";
 import type { ApiRequest } from "../http/request.ts";
@@ -10,7 +10,7 @@ export function wantsTable(message: IncomingMessage): boolean {
   return `${message.headers.accept ?? ""}`.includes("as=Table");
 }
 
-/** A list or a single object; `now` tells ages. */
+/** The table of a list or a single object; ages are relative to `now`. */
 export function asTable(request: ApiRequest, body: object, now: number) {
   const columns = columnsOf(request.resource.kind);
   const objects = "items" in body ? (body.items as ApiObject[]) : [body as ApiObject];
@@ -34,7 +34,7 @@ export function asTable(request: ApiRequest, body: object, now: number) {
   };
 }
 
-/** What comes along with a row, for `kubectl get --sort-by` and the like. */
+/** The object of a row, for `kubectl get --sort-by`. */
 function shownObject({ resource, query }: ApiRequest, object: ApiObject): unknown {
   return query.get("includeObject") === "Object"
     ? { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }
@@ -59,7 +59,7 @@ const field = (title: string, path: string, wide = false): Column => ({
   cell: (object) => textOf(dig(object, path)),
 });
 
-/** Columns that only `-o wide` shows come after the age. */
+/** Columns of `-o wide` follow the age. */
 function columnsOf(kind: string): readonly Column[] {
   if (kind === "Event") return eventColumns;
   const all = columnsByKind[kind] ?? [];

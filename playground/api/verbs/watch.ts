@@ -1,4 +1,4 @@
-// Answers a watch: past changes, live changes, bookmarks, and the streaming list that starts with all objects.
+// Answers watch requests: past changes, live changes, bookmarks, and streaming lists.
 import { Failure, invalid, statusOf } from "../http/failure.ts";
 import { type ApiRequest, isOn } from "../http/request.ts";
 import type { Wire } from "../http/wire.ts";
@@ -10,14 +10,14 @@ import { requestedVersion, selectionOf } from "./list.ts";
 
 export type WatchOptions = {
   readonly bookmarkMs: number;
-  /** Whether `sendInitialEvents` is known at all; an old server passes over it. */
+  /** Whether `sendInitialEvents` is supported; an old server ignores it. */
   readonly knowsInitialEvents: boolean;
   readonly refusesInitialEvents: boolean;
   /** How objects are shown: as they are, or as rows of a table. */
   readonly show: (object: ApiObject) => unknown;
 };
 
-/** A watch that is being answered; tests reach into it. */
+/** An open watch; tests inspect it. */
 export type OpenWatch = {
   readonly request: ApiRequest;
   readonly wire: Wire;
@@ -27,7 +27,7 @@ export type OpenWatch = {
 
 type WatchEvent = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: ApiObject };
 
-/** Checks the options; what is wrong with them must be answered before the stream opens. */
+/** Validates the options, before the stream opens. */
 export function checkWatch(store: Store, request: ApiRequest, options: WatchOptions): void {
   const { query } = request;
   selectionOf(request);
@@ -42,7 +42,7 @@ export function checkWatch(store: Store, request: ApiRequest, options: WatchOpti
   if (isOn(query, "sendInitialEvents")) requestedVersion(store, query);
 }
 
-/** Streams until the client goes or the time is up. */
+/** Streams until the client disconnects or the timeout expires. */
 export function serveWatch(store: Store, request: ApiRequest, wire: Wire, options: WatchOptions): OpenWatch {
   const { resource, namespace, query } = request;
   const selected = selectionOf(request);
@@ -71,7 +71,7 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // A version that is too old is told inside the stream, not as the HTTP status.
+    // An expired version is reported inside the stream, not as HTTP status.
     emit("ERROR", statusOf(error));
     wire.end();
     return { request, wire, bookmark };
@@ -100,7 +100,7 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
   }
 }
 
-/** What a change is to a watcher with selectors: an object that stops matching is deleted for it. */
+/** The event for a watch with selectors: an object that stops matching is reported as deleted. */
 function eventOf({ before, after, version }: Change, matches: Matcher): WatchEvent | null {
   const was = before !== null && matches(before);
   const is = after !== null && matches(after);

@@ -102,10 +102,10 @@ function patched(store: Store, request: ApiRequest, body: WriteBody, admit: Admi
   const old = store.get(resource, namespace, name);
   const patch = decoded(body);
   const whole = request.subresource === "scale" ? scaleOf(old) : old;
-  // Without a version of its own a patch meets whatever is there.
+  // A patch without a version applies to the current object.
   const base = { ...whole, metadata: { ...whole.metadata, resourceVersion: "" } };
   const next = patchedBase();
-  // A patch may nest what it adds below what is there.
+  // A patch may increase the nesting depth.
   checkInput(next);
   return { code: 200, body: replaced(store, request, next, admit) };
 
