@@ -1,14 +1,10 @@
 // `turnout playground`: a test cluster on this machine, with a live view on a terminal or as plain lines.
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { readArguments } from "../src/cli/arguments.ts";
+import { command } from "../src/cli/command.ts";
 import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
-import { playgroundArguments, playgroundHelp } from "../src/cli/commands/playground.ts";
-import { outputOf } from "../src/cli/output.ts";
-import type { OwnFlags } from "../src/cli/own-flags.ts";
-import { withUsageErrors } from "../src/cli/usage-error.ts";
-import type { ModeName } from "../src/config/modes.ts";
-import { knownMode } from "../src/inspect/target-config.ts";
+import { playgroundSpec } from "../src/cli/commands/playground.ts";
+import type { Values } from "../src/cli/flags.ts";
 import { UsageError, whyUnreadable } from "../src/inspect/usage-error.ts";
 import { Failure } from "./api/http/failure.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -20,25 +16,12 @@ import { runTour } from "./tour.ts";
 
 type Options = Awaited<ReturnType<typeof optionsOf>>;
 
-export function playground(
-  argv: readonly string[],
-  world: CommandWorld,
-  signal: AbortSignal,
-): Promise<number> {
-  return withUsageErrors("playground", world, async () => {
-    const { given, on, help } = readArguments(argv, playgroundArguments);
-    if (!help) return play(given, on.has("once"), world, signal);
-    world.stdout(playgroundHelp);
-    return 0;
-  });
-}
+type Flags = Values<typeof playgroundSpec.flags>;
 
-async function play(
-  given: OwnFlags,
-  once: boolean,
-  world: CommandWorld,
-  signal: AbortSignal,
-): Promise<number> {
+export const playground = command(playgroundSpec, ({ flags }, world, signal) => play(flags, world, signal));
+
+async function play(given: Flags, world: CommandWorld, signal: AbortSignal): Promise<number> {
+  const { once = false } = given;
   const usageError = usageErrorIn(given);
   if (usageError !== null) throw new UsageError(usageError);
   const options = await optionsOf(given);
@@ -47,7 +30,7 @@ async function play(
   try {
     return await (live
       ? onTerminal(options, signal)
-      : asPlainLines(options, world, { once, script, json: outputOf(given) === "json" }, signal));
+      : asPlainLines(options, world, { once, script, json: given.output === "json" }, signal));
   } catch (error) {
     if (error instanceof Failure)
       throw new UsageError(`${given.manifests ?? "the example"}: ${error.message}`);
@@ -56,13 +39,7 @@ async function play(
   }
 }
 
-function modeOf({ mode = "nftables" }: OwnFlags): ModeName {
-  return knownMode("mode", mode);
-}
-
-function usageErrorIn(given: OwnFlags): string | null {
-  outputOf(given);
-  modeOf(given);
+function usageErrorIn(given: Flags): string | null {
   if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
     return `--port must be a port, for example --port=7443, not ${JSON.stringify(given.port)}`;
   if (process.getuid?.() !== 0)
@@ -78,10 +55,10 @@ async function textOf(path: string): Promise<string> {
   }
 }
 
-async function optionsOf(given: OwnFlags) {
+async function optionsOf(given: Flags) {
   const manifests = given.manifests === undefined ? {} : { manifests: await manifestsIn(given.manifests) };
   return {
-    mode: modeOf(given),
+    mode: given.mode ?? ("nftables" as const),
     port: Number(given.port ?? 7443),
     program: [process.execPath, ...process.execArgv, join(dirname(process.argv[1]!), "turnout.cjs")],
     ...manifests,

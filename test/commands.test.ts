@@ -11,10 +11,13 @@ import { diff } from "../src/cli/commands/diff.ts";
 import { explain } from "../src/cli/commands/explain.ts";
 import { commands, referencePage } from "../src/cli/commands/index.ts";
 import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
-import { render } from "../src/cli/commands/render.ts";
+import { render, renderSpec } from "../src/cli/commands/render.ts";
 import { run } from "../src/cli/commands/run.ts";
 import { printStatus, status } from "../src/cli/commands/status.ts";
+import { offersOf } from "../src/cli/completion.ts";
 import { dispatch } from "../src/cli/dispatch.ts";
+import { readCommandLine, requestsHelp, splitFlags } from "../src/cli/flags.ts";
+import { helpText } from "../src/cli/help.ts";
 import { withUsageErrors } from "../src/cli/usage-error.ts";
 import { writeConfig } from "../src/config/file/write.ts";
 import { gitVersion } from "../src/config/version.ts";
@@ -73,25 +76,35 @@ describe("explain", () => {
   });
 
   it.each([
-    [["outside"], "say who sends and where to"],
+    [["outside"], "FROM and TO are required, for example"],
     [["outside", "there", ...shop], "svc/shop/web:80"],
     [["Nobody!", "nodeport:30080", ...shop], "outside:203.0.113.9"],
     [["outside", "svc/web", ...shop], "did you mean svc/shop/web?"],
     [["outside", "svc/shop/web:81", ...shop], "it has 80/tcp (http)"],
-    [["web-1", "svc/shop/web", ...shop], "say for example pod:10.0.1.5"],
+    [
+      ["web-1", "svc/shop/web", ...shop],
+      "files contain no pod addresses; use its address, for example pod:10.0.1.5",
+    ],
     [["pod:10.0.1", "svc/shop/web", ...shop], "That is no address"],
-    [["node-b", "svc/shop/web", ...shop], "say node and --node=node-b"],
+    [["node-b", "svc/shop/web", ...shop], "or for a node: node --node=node-b"],
     [["outside", "shop/web", ...shop], "say svc/shop/web"],
     [["outside", "svc/shop/wbe", ...shop], "did you mean svc/shop/web?"],
     [["outside", "svc/shop", ...shop], "shop is a namespace: say for example svc/shop/"],
     [["outside", "svc/shop/web:80/udp", ...shop], "it has 80/tcp (http)"],
     [["outside", "172.30.0.10", ...shop], "172.30.0.10:80"],
     [["outside", "fd30::10", ...shop], "[fd30::10]:80"],
-    [["outside", "nodeport:30080", "extra", ...shop], 'cannot use "extra"; say who sends'],
+    [
+      ["outside", "nodeport:30080", "extra", ...shop],
+      'unexpected argument "extra"; example: turnout explain',
+    ],
     [["outside", "nodeport:30080", "--sorce=files:x"], "did you mean --source?"],
-    [["outside", "nodeport:30080", "-n", "shop"], 'cannot use "-n"; --help shows'],
+    [["outside", "nodeport:30080", "-n", "shop"], 'unknown flag "-n"; see turnout explain --help'],
     [["outside", "nodeport:30080", ...shop, "--lvie"], "did you mean --live?"],
-    [["outside", "nodeport:30080", "--source", "--node=a"], "--source needs a value, for example"],
+    [["outside", "nodeport:30080", ...shop, "--live=yes"], "--live takes no value"],
+    [
+      ["outside", "nodeport:30080", "--source", "--node=a"],
+      "--source requires a value, for example --source=files:examples/shop",
+    ],
     [["outside", "nodeport:30080", ...shop, "-o"], "for example -o json"],
     [["outside", "nodeport:30080", ...shop, "--cluster-cidr=foo"], "--cluster-cidr=10.0.0.0/8"],
     [
@@ -99,8 +112,14 @@ describe("explain", () => {
       "did you mean files:",
     ],
     [["pod:10.0.1.1", "[fd30::10]:80", ...shop], "IPv4 and IPv6 do not mix"],
-    [["outside", "nodeport:30080", "--source=files:/nonexistent/x"], "--node=node-a"],
-    [["outside", "nodeport:30080", ...shop.slice(0, 2)], "for example --node=node-a\n"],
+    [
+      ["outside", "nodeport:30080", "--source=files:/nonexistent/x"],
+      "--node is required, for example --node=node-a",
+    ],
+    [
+      ["outside", "nodeport:30080", ...shop.slice(0, 2)],
+      "--node is required; nodes in this cluster: node-a\n",
+    ],
     [["outside", "nodeport:30080", "--source=files:/nonexistent/x", "--node=a"], "no such file or directory"],
     [
       ["outside", "nodeport:30080", "--source=kubeconfig:/nonexistent/x", "--node=a"],
@@ -112,7 +131,7 @@ describe("explain", () => {
     [["outside", "nodeport:30080", "--source=daemon:/nonexistent/sock"], "--source=playground"],
     [
       ["outside", "nodeport:30080", ...shop, "--mode=userspace", "--live"],
-      "only the daemon knows its relays",
+      "cannot read the relays: the daemon at",
     ],
   ])("answers the mistake in %j", async (argv, answer) => {
     const { code, err, out } = await said(explain, ...argv);
@@ -142,11 +161,11 @@ describe("explain of senders by name", () => {
   it.each([
     ["web-1", "pod 10.0.1.5 →"],
     ["shop/web-1", "pod 10.0.1.5 →"],
-    ["wbe-1", 'no running pod "wbe-1"; did you mean web-1?'],
-    ["pod/web-1", 'no running pod "pod/web-1"; did you mean web-1?'],
+    ["wbe-1", 'no node or running pod is named "wbe-1"; did you mean web-1?'],
+    ["pod/web-1", 'no node or running pod is named "pod/web-1"; did you mean web-1?'],
     ["nodea", "did you mean node-a?"],
-    ["late", 'no running pod "late"\n'],
-    ["pod:10.0.2.9", "! 10.0.2.9 is no pod of node-a: the node it runs on sees its packets first"],
+    ["late", 'no node or running pod is named "late"\n'],
+    ["pod:10.0.2.9", "! 10.0.2.9 is not a pod of node-a; its own node handles its packets first"],
   ])("%s", async (from, answer) => {
     const { out, err } = await said(explain, from, "192.0.2.1:80", "--source", api.url, "--node=node-a");
     expect(err + out).toContain(answer);
@@ -156,7 +175,7 @@ describe("explain of senders by name", () => {
     allowed = false;
     const refused = await said(explain, "web-1", "192.0.2.1:80", "--source", api.url, "--node=node-a");
     expect(refused.err).toMatch(
-      /^turnout explain: cannot look up web-1: .*forbidden.*; say its address, for example pod:10\.0\.1\.5\n$/,
+      /^turnout explain: cannot look up web-1: .*forbidden.*; use its address, for example pod:10\.0\.1\.5\n$/,
     );
     const silent = await said(
       explain,
@@ -166,7 +185,7 @@ describe("explain of senders by name", () => {
       "--node=node-a",
     );
     expect(silent.err).toMatch(
-      /^turnout explain: cannot look up web-1: Cannot reach .*; say its address.*\n$/,
+      /^turnout explain: cannot look up web-1: Cannot reach .*; use its address.*\n$/,
     );
   });
 });
@@ -197,7 +216,7 @@ describe("arguments", () => {
 
   it.each([
     ["node-z", "; did you mean --node=node-a?"],
-    ["worker", "; there is node-a"],
+    ["worker", "; nodes in this cluster: node-a"],
   ])("may name a node that nobody knows, %s: then what is not known is said", async (node, hint) => {
     const { code, err } = await said(
       explain,
@@ -207,7 +226,7 @@ describe("arguments", () => {
       "--node",
       node,
     );
-    const unknown = `! there is no Node "${node}": its addresses, pod networks and zone are not known`;
+    const unknown = `! Node "${node}" not found: its addresses, pod networks and zone are unknown`;
     expect({ code, err }).toEqual({ code: 0, err: `${unknown}${hint}\n` });
   });
 
@@ -217,13 +236,13 @@ describe("arguments", () => {
       const items = Array.from({ length: count }, (_, i) => ({ metadata: { name: `n${i}` } }));
       writeFileSync(file, JSON.stringify({ kind: "NodeList", apiVersion: "v1", items }));
       const other = (await said(render, `--source=files:${file}`, "--node=worker")).err.trim();
-      return [other.split("known")[1], (await said(render, `--source=files:${file}`)).err.trim()];
+      return [other.split("unknown")[1], (await said(render, `--source=files:${file}`)).err.trim()];
     };
-    expect(await nodes(0)).toEqual(["", "turnout render: say for which node, for example --node=node-a"]);
+    expect(await nodes(0)).toEqual(["", "turnout render: --node is required, for example --node=node-a"]);
     const ten = "n0, n1, n10, n11, n2, n3, n4, n5, n6, n7";
     expect(await nodes(12)).toEqual([
-      `; there are ${ten} and 2 more`,
-      `turnout render: say for which node, for example --node=n0: there are ${ten} and 2 more`,
+      `; nodes in this cluster: ${ten} and 2 more`,
+      `turnout render: --node is required; nodes in this cluster: ${ten} and 2 more`,
     ]);
   });
 });
@@ -322,14 +341,14 @@ describe("diff", () => {
     writeFileSync(file, documents.filter((each) => !each.includes("kind: Node\n")).join("\n---\n"));
     const { err } = await said(diff, ...shop, `--against=files:${file}`);
     expect(err).toBe(
-      `! there is no Node "node-a" in files:${file}: its addresses, pod networks and zone are not known\n`,
+      `! Node "node-a" not found in files:${file}: its addresses, pod networks and zone are unknown\n`,
     );
   });
 
   it("wants to know with what to compare", async () => {
     expect((await said(diff, ...shop)).err).toContain("--against=files:new.yaml");
     expect((await said(diff, "a.yaml", "b.yaml")).err).toContain("--source=files:examples/shop --against=");
-    expect((await said(diff, ...shop, "--live", "--against=files:x")).err).toContain("only one of");
+    expect((await said(diff, ...shop, "--live", "--against=files:x")).err).toContain("cannot be combined");
   });
 });
 
@@ -358,9 +377,9 @@ describe("render", () => {
 
   it.each([
     [["-o", "yaml"], "-o must be routes, json, nftables"],
-    [["everything"], 'cannot use "everything"; say for example: turnout render'],
-    [["nftable"], 'cannot use "nftable"; did you mean -o nftables?'],
-    [["routes", "json"], 'cannot use "json"; say for example'],
+    [["everything"], 'unexpected argument "everything"; example: turnout render'],
+    [["nftable"], 'unexpected argument "nftable"; did you mean -o nftables?'],
+    [["routes", "json"], 'unexpected argument "routes"; did you mean -o routes?'],
     [["--mode=ebpf"], "nftables"],
   ])("answers the mistake in %j", async (argv, answer) => {
     const { code, err } = await said(render, ...shop, ...argv);
@@ -394,13 +413,13 @@ describe("run", () => {
   it.each([
     [
       ["--sorce=api"],
-      "unknown flag: --sorce (did you mean --source?); turnout run --help and bin/kube-proxy --help",
+      "unknown flag: --sorce (did you mean --source?); see turnout run --help and bin/kube-proxy --help",
     ],
     [["--proxymode=ipvs"], "unknown flag: --proxymode (did you mean --proxy-mode?);"],
     [["--bogus"], "unknown flag: --bogus;"],
     [["-v", "x"], '"x" is not a whole number'],
-    [["now"], 'cannot use "now"; it takes flags alone'],
-    [["--source"], "--source needs a value"],
+    [["now"], 'unexpected argument "now"; turnout run takes only flags'],
+    [["--source"], "--source requires a value"],
     [["--source=nowhere"], "files:PATH"],
     [[`--source=${join(root, "test/support/shop")}`], "did you mean files:"],
     [["--nftables-ownership=mine"], '--nftables-ownership must be plain or owned, not "mine"'],
@@ -541,13 +560,14 @@ describe("status", () => {
 
   it.each([
     ["of another version reads what that one reads", gitVersion("0.0.1"), [], 0, "shop/web:http"],
-    ["reads what it reads when told to", gitVersion("0.0.0"), ["--anew"], 0, "shop/web:http"],
+    ["is not asked with --fresh", gitVersion("0.0.0"), ["--fresh"], 0, "shop/web:http"],
+    ["is not asked with --anew, the earlier name", gitVersion("0.0.0"), ["--anew"], 0, "shop/web:http"],
     [
       "cannot look where it knows nothing yet",
       gitVersion("0.0.0"),
       [],
       1,
-      "the daemon does not know the cluster yet",
+      "the daemon has not read the cluster yet",
     ],
   ])("who asks a daemon %s", async (_, version, flags, code, words) => {
     const socket = join(scratch, "sockets", "young.sock");
@@ -590,13 +610,13 @@ describe("status", () => {
       const { code, err } = await said(command, ...words, `--source=daemon:${socket}`);
       expect({ code, err }).toEqual({
         code: 1,
-        err: expect.stringMatching(/the daemon at .* broke off its answer .*: try again/),
+        err: expect.stringMatching(/the daemon at .* closed the connection: .*; retry/),
       });
     },
   );
 
   it.each([
-    [["now"], "say for example: turnout status --source=playground"],
+    [["now"], 'unexpected argument "now"; example: turnout status'],
     [["--soruce=daemon"], "did you mean --source?"],
     [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
     [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text or json"],
@@ -609,14 +629,16 @@ describe("status", () => {
   it("of the playground names its nodes", () => {
     expect(playgroundSocket(7, "node-b")).toBe("/run/turnout-playground/7/node-b.sock");
     expect(() => playgroundSocket(7, "node-z")).toThrow(
-      'the playground has no node "node-z"; say --node=node-a or --node=node-b',
+      'the playground has no node "node-z"; use --node=node-a or --node=node-b',
     );
   });
 
   it("says so when no daemon runs", async () => {
     const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
-    expect(err).toMatch(/no Turnout runs here: there is no \/nonexistent\/sock\. Start one with turnout run/);
+    expect(err).toMatch(
+      /no daemon is running on this machine: \/nonexistent\/sock does not exist; start one with turnout run/,
+    );
   });
 });
 
@@ -625,17 +647,17 @@ describe("the command", () => {
     said((words, world) => dispatch(words, world, () => new AbortController().signal), ...argv);
 
   it("is found, and shows its help in two ways", async () => {
-    expect((await asked("explain")).err).toContain("say who sends");
-    expect((await asked("help", "render")).out).toBe(commands.render!.help);
-    expect((await asked()).out).toContain("Usage: turnout COMMAND");
+    expect((await asked("explain")).err).toContain("FROM and TO are required");
+    expect((await asked("help", "render")).out).toBe(helpText(renderSpec));
+    expect((await asked()).out).toContain("turnout COMMAND [flags]");
     expect((await asked("--version")).out).toBe("turnout 0.0.0\n");
   });
 
   it.each([
     [["expalin"], "did you mean turnout explain?"],
     [["help", "rendr"], "did you mean turnout render?"],
-    [["fly"], "there are: playground, explain"],
-    [["constructor"], "there are: playground, explain"],
+    [["fly"], "commands: playground, explain"],
+    [["constructor"], "commands: playground, explain"],
   ])("answers the mistake in %j", async (argv, answer) => {
     const { code, out, err } = await asked(...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -648,16 +670,16 @@ describe("the reference", () => {
     await expect(referencePage(helpLines())).toMatchFileSnapshot(join(root, "docs/commands.md"));
   });
 
-  it.each(Object.entries(commands))("turnout %s --help prints its help", async (_, { run, help }) => {
-    expect(await said(run, "--help")).toEqual({ code: 0, out: help, err: "" });
+  it.each([...commands])("turnout %s --help prints its help", async (_, { run, spec }) => {
+    expect(await said(run, "--help")).toEqual({ code: 0, out: helpText(spec), err: "" });
   });
 
   it.each([
-    [["tcsh"], 'there is none for "tcsh"; say for which shell, bash, zsh or fish'],
-    [[], "say for which shell"],
-    [["bash", "zsh"], "say for which shell"],
+    [["tcsh"], 'unsupported shell "tcsh"; use bash, zsh or fish'],
+    [[], "a shell is required; use bash, zsh or fish"],
+    [["bash", "zsh"], 'unexpected argument "zsh"'],
   ])("answers turnout completion %j", async (argv, answer) => {
-    const { code, err } = await said(commands.completion!.run, ...argv);
+    const { code, err } = await said(commands.get("completion")!.run, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(answer);
   });
@@ -676,14 +698,56 @@ describe("the reference", () => {
   });
 
   it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {
-    const { code, out } = await said(commands.completion!.run, shell);
+    const { code, out } = await said(commands.get("completion")!.run, shell);
     expect(code).toBe(0);
     for (const word of ["playground", "explain", "live", "against"]) expect(out).toContain(word);
   });
 
+  const offered = offersOf([...commands.values()].map(({ spec }) => spec));
+  const spellings = offered.flatMap(({ command, flags }) =>
+    flags.flatMap(({ name, short, value, choices, suggestions }): [string, string[]][] => {
+      const names = [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
+      if (value === undefined) return names.map((each) => [command, [each]]);
+      const values = choices ?? suggestions ?? ["x"];
+      return names.flatMap((each) => values.map((text): [string, string[]] => [command, [each, text]]));
+    }),
+  );
+
+  it.each(spellings)("turnout %s accepts %j, which completion offers", (name, argv) => {
+    const { spec } = commands.get(name)!;
+    if (requestsHelp(argv)) return;
+    expect(Object.keys(readCommandLine(spec, argv).flags)).toHaveLength(1);
+    expect(splitFlags(spec.flags, argv).rest).toEqual([]);
+  });
+
+  it("offers in bash exactly the flags that help lists, switches without =", async () => {
+    const { out } = await said(commands.get("completion")!.run, "bash");
+    for (const [name, { spec }] of commands) {
+      const [, words = ""] = new RegExp(`^      ${name}\\) words="([^"]*)"`, "m").exec(out) ?? [];
+      const flags = words.split(" ").filter((word) => word.startsWith("-"));
+      const listed = [...helpText(spec).matchAll(/^ {2}(?:(-\w),| {3}) (--[a-z-]+=?)/gm)];
+      expect([name, flags]).toEqual([
+        name,
+        listed.flatMap(([, short, long = ""]) => [short ?? [], long].flat()),
+      ]);
+    }
+    expect(out).toContain(" --live ");
+    expect(out).not.toMatch(/--(live|once|fresh|help)=|--anew/);
+  });
+
+  it.each([
+    ["zsh", /compadd -S "=" -- ([^;]*);/g],
+    ["fish", /-l (?:live|once|fresh|help) -[rx]/g],
+  ])("offers switches without = in %s", async (shell, pattern) => {
+    const { out } = await said(commands.get("completion")!.run, shell);
+    const withValue = [...out.matchAll(pattern)].map(([text]) => text).join(" ");
+    expect(withValue).not.toMatch(/live|once|fresh|help/);
+    expect(out).not.toContain("anew");
+  });
+
   it("completes what bash asks for", () => {
     const script = join(scratch, "completion.bash");
-    return said(commands.completion!.run, "bash").then(({ out }) => {
+    return said(commands.get("completion")!.run, "bash").then(({ out }) => {
       const ask = (words: string, at: number) =>
         `COMP_WORDS=(${words}); COMP_CWORD=${at}; _turnout; echo "\${COMPREPLY[*]}"`;
       const asked = [

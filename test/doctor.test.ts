@@ -96,9 +96,9 @@ nftables: { syncPeriod: 60s }
   it.each([
     [["--from=ipvs", "--to=ebpf", ...shop], "--to must be nftables, iptables, ipvs or userspace"],
     [["--from=toString", ...shop], "--from must be nftables, iptables, ipvs or userspace"],
-    [["--to=nftables", ...shop], "say from which mode"],
+    [["--to=nftables", ...shop], "--from or --config is required"],
     [["--from=nftables", ...shop], "--from and --to are both nftables"],
-    [["--from=ipvs", "more", ...shop], 'cannot use "more"'],
+    [["--from=ipvs", "more", ...shop], 'unexpected argument "more"'],
     [["--from=ipvs", "-o", "yaml", ...shop], "text or json"],
     [["--config=/nonexistent", ...shop], "cannot read /nonexistent"],
   ])("answers the mistake in %j", async (argv, answer) => {

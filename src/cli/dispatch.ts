@@ -1,15 +1,17 @@
-// Finds the command that was asked for; a name that is none is answered by the nearest one.
+// Runs the command that the first argument names; for an unknown name the nearest one is suggested.
 import { closest } from "../config/closest.ts";
-import { type Command, commands, overview } from "./commands/index.ts";
+import { commands, overview } from "./commands/index.ts";
 import type { CommandWorld } from "./commands/kube-proxy.ts";
+import { requestsHelp } from "./flags.ts";
+import { helpText } from "./help.ts";
 
-/** `signal` is asked for when a command runs. */
+/** `signal` is called only when a command runs. */
 export function dispatch(
   [name, ...argv]: readonly string[],
   world: CommandWorld,
   signal: () => AbortSignal,
 ): Promise<number> {
-  const command = commandOf(name);
+  const command = commands.get(name ?? "");
   if (command !== undefined) {
     const missing = readsKernel(argv) ? world.missingRights() : null;
     if (missing === null) return command.run(argv, world, signal());
@@ -23,21 +25,17 @@ export function dispatch(
   return Promise.resolve(unknown(name, world));
 }
 
-/** `--live`, unless help is requested or it is a word after `--`. */
+/** `--live`, unless help is requested or it is an argument after `--`. */
 function readsKernel(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   const flags = end < 0 ? argv : argv.slice(0, end);
-  return flags.includes("--live") && !flags.includes("--help") && !flags.includes("-h");
+  return flags.includes("--live") && !requestsHelp(argv);
 }
 
 function help(subject: string | undefined, world: CommandWorld): number {
   if (subject === undefined) return print(world, overview);
-  const command = commandOf(subject);
-  return command === undefined ? unknown(subject, world) : print(world, command.help);
-}
-
-function commandOf(name: string | undefined): Command | undefined {
-  return name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const command = commands.get(subject);
+  return command === undefined ? unknown(subject, world) : print(world, helpText(command.spec));
 }
 
 function print(world: CommandWorld, text: string): number {
@@ -46,9 +44,9 @@ function print(world: CommandWorld, text: string): number {
 }
 
 function unknown(name: string, world: CommandWorld): number {
-  const names = Object.keys(commands);
+  const names = [...commands.keys()];
   const near = closest(name, names);
-  const hint = near === null ? `there are: ${names.join(", ")}` : `did you mean turnout ${near}?`;
-  world.stderr(`turnout: there is no command ${JSON.stringify(name)}; ${hint}\n`);
+  const hint = near === null ? `commands: ${names.join(", ")}` : `did you mean turnout ${near}?`;
+  world.stderr(`turnout: unknown command ${JSON.stringify(name)}; ${hint}\n`);
   return 1;
 }

@@ -1,4 +1,4 @@
-// With which configuration a node is looked at: what a file says, else what its daemon says, else the defaults.
+// The configuration of a target: that of a file, else that of the node's daemon, else the defaults.
 
 import { readFileSync } from "node:fs";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
@@ -6,22 +6,24 @@ import { inMode, type ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
 import { decideBy, defaultConfig } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
-import { alternatives, UsageError, whyUnreadable } from "./usage-error.ts";
+import { UsageError, whyUnreadable } from "./usage-error.ts";
 
-/** Flags by name, without their dashes. */
-export type GivenFlags = Readonly<Record<string, string | undefined>>;
-
-/** `told`: the configuration of the daemon that was asked; null without one. */
-export function targetConfig(given: GivenFlags, told: string | null): ValidConfig {
-  const file = given.config
-    ? readConfig(given.config)
-    : told === null
+/** `fromDaemon`: the configuration of the daemon that was asked; null without one. */
+export function targetConfig(flags: ConfigFlags, fromDaemon: string | null): ValidConfig {
+  const file = flags.config
+    ? readConfig(flags.config)
+    : fromDaemon === null
       ? null
-      : { name: "daemon", text: told };
-  const mode = given.mode ? knownMode("mode", given.mode) : null;
-  const config = file === null ? defaultConfig(mode ?? "nftables") : completed(file);
-  return withClusterCIDR(inMode(config, mode ?? config.mode), given["cluster-cidr"]);
+      : { name: "daemon", text: fromDaemon };
+  const config = file === null ? defaultConfig(flags.mode ?? "nftables") : completed(file);
+  return withClusterCIDR(inMode(config, flags.mode ?? config.mode), flags["cluster-cidr"]);
 }
+
+type ConfigFlags = {
+  readonly config?: string | undefined;
+  readonly mode?: ModeName | undefined;
+  readonly "cluster-cidr"?: string | undefined;
+};
 
 function readConfig(path: string): ConfigFile {
   try {
@@ -49,10 +51,3 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
 }
 
 export const modeNames = Object.keys(decideBy) as readonly ModeName[];
-
-/** The mode that a flag names. */
-export function knownMode(flag: string, text: string): ModeName {
-  const mode = modeNames.find((name) => name === text);
-  if (mode !== undefined) return mode;
-  throw new UsageError(`--${flag} must be ${alternatives(modeNames)}, not ${JSON.stringify(text)}`);
-}

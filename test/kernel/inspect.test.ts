@@ -67,12 +67,12 @@ describe("looking at a daemon with settings of its own", () => {
     expect(mistaken).toEqual({ code: 1, text: expect.stringContaining("did you mean svc/shop/web?") });
     const rendered = await said("render");
     expect(rendered.text).toContain("shop/web:http");
-    // All this the daemon told; with --anew nobody is asked but the cluster, which says the same.
+    // The daemon answered all of this; with --fresh the API server is read instead, with the same result.
     const { seen } = place.site.api;
     expect(seen).toHaveLength(requests);
-    expect(await said("diff", "--live", "--anew")).toEqual(inOrder);
-    expect(await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--anew")).toEqual(told);
-    expect(await said("render", "--anew")).toEqual(rendered);
+    expect(await said("diff", "--live", "--fresh")).toEqual(inOrder);
+    expect(await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--fresh")).toEqual(told);
+    expect(await said("render", "--fresh")).toEqual(rendered);
     expect(seen.length).toBeGreaterThan(requests);
     const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
     expect(JSON.parse(outside.text)).toMatchObject({ mode, outcome: "pass", kernel: { agrees: true } });
@@ -95,7 +95,7 @@ describe("looking at a daemon with settings of its own", () => {
     await place.site.api.close();
     expect(await said("diff", "--live")).toEqual(inOrder);
     expect((await said("render")).text).toContain("shop/web:http");
-    expect(await said("render", "--anew")).toEqual({
+    expect(await said("render", "--fresh")).toEqual({
       code: 1,
       text: expect.stringContaining("Cannot read the cluster"),
     });

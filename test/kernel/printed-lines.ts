@@ -27,6 +27,8 @@ export const cannotRun: Readonly<Record<string, string>> = {
   "bin/kube-proxy --config=": "needs a cluster; test/kernel/turnout.test.ts runs it with such a file",
   "helm install": "needs a cluster; test/deploy.test.ts renders the chart",
   "kubectl -n kube-system set image": "needs a cluster with kube-proxy",
+  "turnout playground": "test/kernel/playground-end.test.ts runs it, on a port of its own",
+  "turnout status": "needs a daemon or a playground; test/kernel/look.test.ts runs it",
   "turnout explain web-1 svc/shop/stock --source=playground": "test/kernel/tutorial.test.ts runs it",
   "turnout diff --live --source=playground": "test/kernel/tutorial.test.ts runs it",
   "turnout doctor migrate --config=": "needs a cluster; test/kernel/doctor.test.ts runs it with a file",
@@ -62,9 +64,9 @@ function withoutComment(line: string): string {
   return /\b[A-Z]{2,}\b/.test(command) ? comment.replace(/^e\.g\. /, "") : command.trim();
 }
 
-/** The indented lines below `Example:` or `Examples:`, and those that start a daemon. */
+/** The indented lines below `Examples:`. */
 function examples(file: string): readonly PrintedLine[] {
-  return [...read(file).matchAll(/^(?:Examples?|Without a cluster):\n((?: {2}.*\n)+)/gm)]
+  return [...read(file).matchAll(/^Examples:\n((?: {2}.*\n)+)/gm)]
     .flatMap(([, block = ""]) => block.split("\n"))
     .map((line) => line.trim())
     .filter((line) => line !== "")

@@ -1,98 +1,88 @@
-// `turnout diff`: what another cluster state would change, or how the kernel differs from what it should hold.
+// `turnout diff`: what another cluster state would change, or how the kernel differs from the expected rules.
 
 import { compareRoutes, printComparison } from "../../explain/compare.ts";
 import { differences } from "../../inspect/differences.ts";
 import {
-  askRelays,
   fileProblems,
   loadBoth,
   loadNode,
   type NodeView,
   noServices,
-  placeOf,
-  resolveTarget,
-  targetFlags,
-  targetHelp,
-  targetSwitches,
   unknownNode,
   unreadable,
-} from "../../inspect/target.ts";
+} from "../../inspect/node-view.ts";
+import { askRelays, placeOf, resolveTarget, type Target } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import type { Family } from "../../model/address.ts";
 import { modes } from "../../modes/index.ts";
-import { readArguments } from "../arguments.ts";
-import { outputOf } from "../output.ts";
-import { withUsageErrors } from "../usage-error.ts";
+import { command } from "../command.ts";
+import type { CommandSpec } from "../flags.ts";
+import { outputFlag, sources, targetFlags } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
-export const diffHelp = `turnout diff: which packets would meet another fate, or how the kernel differs from what it should hold
+export const diffSpec = {
+  name: "diff",
+  summary: "compare two cluster states, or the kernel of a node with the expected rules",
+  usage: ["--source=BEFORE --against=AFTER --node=NAME [flags]", "--live [--source=SOURCE] [flags]"],
+  flags: [
+    ...targetFlags,
+    {
+      name: "against",
+      value: "SOURCE",
+      suggestions: sources,
+      example: "files:new.yaml",
+      description: "compare with this cluster state; lists the packets that would be handled differently",
+    },
+    {
+      name: "live",
+      description:
+        "compare with the kernel, in the network namespace of the daemon or of the playground's node; in userspace mode also with the relays of the daemon",
+    },
+    outputFlag,
+  ],
+  exitCodes: { 0: "no differences", 1: "the comparison failed", 3: "differences were found" },
+  examples: [
+    "turnout diff --source=files:examples/shop --against=files:new.yaml --node=node-a",
+    "turnout diff --live --source=playground --node=node-b",
+  ],
+} as const satisfies CommandSpec;
 
-Usage: turnout diff --source=A --against=B --node=NAME [-o json]     A now, B then
-       turnout diff --live [--source=…] [-o json]                    what is wanted, and what the kernel holds
+type Output = "text" | "json";
 
-${targetHelp}  --against   another source, to compare with
-  --live      compares with the kernel, in the network namespace of the daemon or of the playground's node; in
-              userspace mode also with the relays of the daemon there
-  -o          text (default) or json
+export const diff = command(diffSpec, async ({ flags }, world, signal) => {
+  const { live = false, against, output = "text" } = flags;
+  if (live && against !== undefined) throw new UsageError("--against and --live cannot be combined");
+  if (!live && against === undefined)
+    throw new UsageError("--against or --live is required, for example --against=files:new.yaml");
+  const target = await resolveTarget(flags, world);
+  if (live) return diffKernel(target, output, world, signal);
+  const other = await resolveTarget({ ...flags, source: against, node: target.node }, world);
+  const [before, after] = await loadBoth(target, other, signal);
+  const [broken] = [...unreadable(before), ...unreadable(after)];
+  if (broken !== undefined) throw new UsageError(`cannot compare: ${broken}`);
+  world.stderr(`${noServices(before)}${noServices(after)}${fileProblems(before)}${fileProblems(after)}`);
+  world.stderr(await unknownNode(before));
+  world.stderr(await unknownNode(after, ` in ${against}`));
+  const changes = compareRoutes(before.routes, after.routes);
+  world.stdout(output === "json" ? `${JSON.stringify(changes, null, 2)}\n` : printComparison(changes));
+  return changes.length === 0 ? 0 : 3;
+});
 
-Ends with 0 when nothing differs, with 3 when something does.
-
-Examples:
-  turnout diff --source=files:examples/shop --against=files:new.yaml --node=node-a
-  turnout diff --live --source=playground --node=node-b
-`;
-
-export function diff(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withUsageErrors("diff", world, async () => {
-    const { given, on, help } = readArguments(argv, {
-      flags: [...targetFlags, "against"],
-      switches: ["live", ...targetSwitches],
-      words: {
-        most: 0,
-        instead:
-          "say for example: turnout diff --source=files:examples/shop --against=files:new.yaml --node=node-a",
-      },
-    });
-    if (help) {
-      world.stdout(diffHelp);
-      return 0;
-    }
-    const live = on.has("live");
-    if (live === (given.against !== undefined))
-      throw new UsageError(
-        live
-          ? "say only one of --against and --live: another source, or the kernel"
-          : "say with what to compare: --against=files:new.yaml, or --live for the kernel",
-      );
-    const output = outputOf(given);
-    const look = await resolveTarget({ given, on }, world);
-    if (live) {
-      let seen: Promise<NodeView> | undefined;
-      const see = () => (seen ??= loadNode(look, signal, live));
-      const routes = async (family: Family) => (await see()).routes[family];
-      const { config } = look;
-      const query = { at: placeOf(look), routes, config, relays: () => askRelays(look), signal };
-      const lines = await differences(modes[config.mode], query, look.families);
-      world.stderr(await unknownNode(await see()));
-      if (output === "json")
-        world.stdout(
-          `${JSON.stringify({ node: look.node, mode: look.config.mode, differences: lines }, null, 2)}\n`,
-        );
-      else world.stdout(lines.length === 0 ? "The kernel holds what it should.\n" : `${lines.join("\n")}\n`);
-      return lines.length === 0 ? 0 : 3;
-    }
-    const other = await resolveTarget(
-      { given: { ...given, source: given.against, node: look.node }, on },
-      world,
-    );
-    const [seen, then] = await loadBoth(look, other, signal);
-    const [broken] = [...unreadable(seen), ...unreadable(then)];
-    if (broken !== undefined) throw new UsageError(`cannot compare: ${broken}`);
-    world.stderr(`${noServices(seen)}${noServices(then)}${fileProblems(seen)}${fileProblems(then)}`);
-    world.stderr(await unknownNode(seen));
-    world.stderr(await unknownNode(then, ` in ${given.against}`));
-    const changes = compareRoutes(seen.routes, then.routes);
-    world.stdout(output === "json" ? `${JSON.stringify(changes, null, 2)}\n` : printComparison(changes));
-    return changes.length === 0 ? 0 : 3;
-  });
+async function diffKernel(
+  target: Target,
+  output: Output,
+  world: CommandWorld,
+  signal: AbortSignal,
+): Promise<number> {
+  const { node, config, families } = target;
+  let loading: Promise<NodeView> | undefined;
+  const load = () => (loading ??= loadNode(target, signal, true));
+  const routes = async (family: Family) => (await load()).routes[family];
+  const query = { at: placeOf(target), routes, config, relays: () => askRelays(target), signal };
+  const lines = await differences(modes[config.mode], query, families);
+  world.stderr(await unknownNode(await load()));
+  if (output === "json")
+    world.stdout(`${JSON.stringify({ node, mode: config.mode, differences: lines }, null, 2)}\n`);
+  else world.stdout(lines.length === 0 ? "The kernel holds what it should.\n" : `${lines.join("\n")}\n`);
+  return lines.length === 0 ? 0 : 3;
 }

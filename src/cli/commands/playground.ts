@@ -1,43 +1,59 @@
-// `turnout playground`: its help and flags. It is a program of its own, which images do not contain.
+// `turnout playground`: its flag table. The playground is a separate program, which images do not contain.
+import { modeNames } from "../../inspect/target-config.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
-import { readArguments } from "../arguments.ts";
-import { withUsageErrors } from "../usage-error.ts";
-import type { CommandWorld } from "./kube-proxy.ts";
+import { command } from "../command.ts";
+import type { CommandSpec } from "../flags.ts";
+import { outputFlag } from "../target-flags.ts";
 
-export const playgroundHelp = `turnout playground: a cluster on this machine, in network namespaces of its own, to try things on
-
-Usage: turnout playground [--mode=nftables] [--once] [--script=FILE] [--manifests=FILE] [--port=7443] [-o json]
-
-  --mode       how the proxies work: nftables (default), iptables, ipvs (where the kernel has it) or userspace
-  --once       makes the tour without a terminal, and ends
-  --script     runs the commands in a file, one a line, and ends; # begins a comment; ends with 1 when one is
-               mistaken
-  --manifests  YAML of the cluster to start with, instead of the shop that is built in
-  -o           text (default) or json: a JSON object for each line, without a terminal
-  --port       of the Kubernetes API on 127.0.0.1; another free one when it is taken
-
-On a terminal it shows Services, nodes and packets live, and has a prompt: help lists its commands. Without one it makes a
-tour by itself and then serves until it is stopped. Needs root. Nothing is left behind at the end.
-
-While it runs, in another terminal:
+export const playgroundSpec = {
+  name: "playground",
+  summary: "run a test cluster in network namespaces on this machine",
+  usage: ["[flags]"],
+  flags: [
+    {
+      name: "mode",
+      value: "MODE",
+      choices: modeNames,
+      example: "nftables",
+      fallback: "nftables",
+      description: "proxy mode of the nodes; ipvs requires kernel support",
+    },
+    { name: "once", description: "run the tour without a terminal, then exit" },
+    {
+      name: "script",
+      value: "FILE",
+      example: "commands.txt",
+      description:
+        "run the commands in this file, one per line, then exit; # starts a comment; the exit code is 1 if a command fails",
+    },
+    {
+      name: "manifests",
+      value: "FILE",
+      example: "shop.yaml",
+      description: "YAML of the initial cluster, instead of the built-in shop",
+    },
+    {
+      name: "port",
+      value: "PORT",
+      example: "7443",
+      fallback: "7443",
+      description: "port of the Kubernetes API on 127.0.0.1; if it is in use, another free port is used",
+    },
+    { ...outputFlag, description: "output format; json prints a JSON object per line, without a terminal" },
+  ],
+  notes: [
+    "On a terminal it shows Services, nodes and packets live, and has a prompt; help lists its commands. Without a terminal it runs a tour and then serves until it is stopped. Requires root. Everything is removed on exit.",
+    `While it runs, in another terminal:
   turnout explain web-1 svc/shop/stock --source=playground
   turnout status --source=playground --node=node-a
-  kubectl --kubeconfig=$(ls /run/turnout-playground/*/kubeconfig) get services
-`;
-
-export const playgroundArguments = {
-  flags: ["mode", "script", "manifests", "port", "o", "output"],
-  switches: ["once"],
-} as const;
+  kubectl --kubeconfig=$(ls /run/turnout-playground/*/kubeconfig) get services`,
+  ],
+  examples: ["turnout playground --mode=iptables", "turnout playground --script=commands.txt"],
+} as const satisfies CommandSpec;
 
 /** bin/turnout starts the playground itself; without its bundle there is only help. */
-export function playground(argv: readonly string[], world: CommandWorld): Promise<number> {
-  return withUsageErrors("playground", world, async () => {
-    if (!readArguments(argv, playgroundArguments).help)
-      throw new UsageError(
-        "the playground is not part of this image; run npm start in a clone of the repository",
-      );
-    world.stdout(playgroundHelp);
-    return 0;
-  });
-}
+export const playground = command(playgroundSpec, async () => {
+  throw new UsageError(
+    "the playground is not part of this image; run npm start in a clone of the repository",
+  );
+});

@@ -1,90 +1,58 @@
-// `turnout render`: what a Mode would put on a node, or the Routes behind it, without touching anything.
+// `turnout render`: prints what a Mode would write to a node, or the Routes it is compiled from.
 
-import { closest } from "../../config/closest.ts";
-import {
-  loadNode,
-  type NodeView,
-  noServices,
-  resolveTarget,
-  targetFlags,
-  targetHelp,
-  targetSwitches,
-  unknownNode,
-  unreadable,
-} from "../../inspect/target.ts";
+import type { ModeName } from "../../config/modes.ts";
+import { loadNode, type NodeView, noServices, unknownNode, unreadable } from "../../inspect/node-view.ts";
+import { resolveTarget } from "../../inspect/target.ts";
 import { modeNames } from "../../inspect/target-config.ts";
-import { alternatives, UsageError } from "../../inspect/usage-error.ts";
+import { UsageError } from "../../inspect/usage-error.ts";
 import { type Family, families } from "../../model/address.ts";
 import { printProblem } from "../../model/problem.ts";
 import { modes } from "../../modes/index.ts";
 import { printRoutes } from "../../routing/print.ts";
 import type { Routes } from "../../routing/routes.ts";
-import { readArguments } from "../arguments.ts";
-import { withUsageErrors } from "../usage-error.ts";
-import type { CommandWorld } from "./kube-proxy.ts";
+import { command } from "../command.ts";
+import type { CommandSpec } from "../flags.ts";
+import { targetFlags } from "../target-flags.ts";
 
-export const renderHelp = `turnout render: what would be on a node, without touching anything
+export const renderSpec = {
+  name: "render",
+  summary: "print the rules of a node without changing anything",
+  usage: ["--source=SOURCE --node=NAME [flags]"],
+  flags: [
+    ...targetFlags,
+    {
+      name: "output",
+      short: "o",
+      value: "FORMAT",
+      choices: ["routes", "json", ...modeNames],
+      example: "json",
+      fallback: "routes, or the mode of --mode",
+      description:
+        "routes: which endpoints each Service is forwarded to; json: the same as data, or the Plan of --mode; nftables: the table as nft -f loads it; iptables: the tables as iptables-save and ip6tables-save print them; ipvs: the output of ipvsadm, ip, ipset and iptables-save; userspace: as iptables, with placeholders for the relay ports, which only a daemon knows",
+    },
+  ],
+  examples: ["turnout render --source=files:examples/shop --node=node-a -o nftables"],
+} as const satisfies CommandSpec;
 
-Usage: turnout render --source=files:DIR --node=NAME [-o routes|json|nftables|iptables|ipvs|userspace] [--mode=MODE]
+type Output = "routes" | "json" | ModeName;
 
-${targetHelp}  -o          routes (default): who is sent where; json: the same as data;
-              nftables: the table in nft's own syntax, which nft -f would load;
-              iptables: the tables as iptables-save and ip6tables-save would list them;
-              ipvs: what ipvsadm, ip, ipset and iptables-save would list;
-              userspace: as iptables; the ports of relays, which only a daemon knows, are stand-ins
-              with --mode, -o json prints the Plan of that mode
+export const render = command(renderSpec, async ({ flags }, world, signal) => {
+  const output = flags.output ?? flags.mode ?? "routes";
+  const mode = modeNames.find((name) => name === output) ?? flags.mode;
+  const target = await resolveTarget({ ...flags, mode }, world);
+  const view = await loadNode(target, signal);
+  const [broken] = unreadable(view);
+  if (broken !== undefined) throw new UsageError(`cannot render: ${broken}`);
+  world.stderr(`${noServices(view)}${await unknownNode(view)}`);
+  world.stdout(printAs(output, view, flags.mode !== undefined));
+  for (const problem of view.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
+  return 0;
+});
 
-Example:
-  turnout render --source=files:examples/shop --node=node-a -o nftables
-`;
-
-export function render(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withUsageErrors("render", world, async () => {
-    const { given, on, words, help } = readArguments(argv, {
-      flags: targetFlags,
-      switches: targetSwitches,
-      words: { most: 1, instead: example },
-    });
-    if (help) {
-      world.stdout(renderHelp);
-      return 0;
-    }
-    if (words[0] !== undefined) throw new UsageError(cannotUse(words[0]));
-    const wanted = given.o ?? given.output ?? given.mode ?? "routes";
-    checkOutput(wanted);
-    const mode = (modeNames as readonly string[]).includes(wanted) ? wanted : given.mode;
-    const look = await resolveTarget({ given: mode === undefined ? given : { ...given, mode }, on }, world);
-    const seen = await loadNode(look, signal);
-    const [broken] = unreadable(seen);
-    if (broken !== undefined) throw new UsageError(`cannot render: ${broken}`);
-    world.stderr(`${noServices(seen)}${await unknownNode(seen)}`);
-    world.stdout(printAs(wanted, seen, given.mode !== undefined));
-    for (const problem of seen.snapshot.problems) world.stderr(`! ${printProblem(problem)}\n`);
-    return 0;
-  });
-}
-
-const example = "say for example: turnout render --source=files:examples/shop --node=node-a -o nftables";
-
-/** What to print is said with -o. */
-function cannotUse(word: string): string {
-  const near = closest(word, outputs());
-  return `cannot use ${JSON.stringify(word)}; ${near === null ? example : `did you mean -o ${near}?`}`;
-}
-
-function outputs(): string[] {
-  return ["routes", "json", ...modeNames];
-}
-
-function checkOutput(output: string): void {
-  if (!outputs().includes(output))
-    throw new UsageError(`-o must be ${alternatives(outputs())}, not ${JSON.stringify(output)}`);
-}
-
-function printAs(output: string, { routes, look: { config } }: NodeView, isModeGiven: boolean): string {
+function printAs(output: Output, { routes, target: { config } }: NodeView, isModeGiven: boolean): string {
   if (output === "routes") {
-    const told = new Set<string>();
-    return families.map((family) => `# ${family}\n${printRoutes(routes[family], told)}`).join("\n");
+    const printed = new Set<string>();
+    return families.map((family) => `# ${family}\n${printRoutes(routes[family], printed)}`).join("\n");
   }
   const preview = (family: Family) => modes[config.mode].preview(routes[family], config);
   if (output !== "json") return families.map((family) => preview(family).text()).join("\n");

@@ -1,82 +1,106 @@
-// `turnout run`: the daemon of kube-proxy with a few settings of our own.
+// `turnout run`: runs the daemon with kube-proxy's flags and Turnout's own.
 
 import { readFlags } from "../../config/flags/read.ts";
 import { type DaemonOptions, runDaemon } from "../../daemon/daemon.ts";
 import { filesHint } from "../../inspect/target.ts";
+import { modeNames } from "../../inspect/target-config.ts";
 import { alternatives, UsageError } from "../../inspect/usage-error.ts";
 import { defaultStatusSocket } from "../../observe/status/status.ts";
 import { parseSourceSpec, type SourceSpec, userAgentOf } from "../../sources/index.ts";
-import { type OwnFlags, splitOwnFlags } from "../own-flags.ts";
+import type { RunCommand } from "../command.ts";
+import { type CommandSpec, requestsHelp, splitFlags, type Values } from "../flags.ts";
+import { helpText } from "../help.ts";
 import { withUsageErrors } from "../usage-error.ts";
-import { type CommandWorld, runCommand } from "./kube-proxy.ts";
+import { runCommand } from "./kube-proxy.ts";
 
-const own = {
-  source: "where cluster state comes from: api (default), kubeconfig:PATH, files:PATH[,PATH…] or a URL",
-  mode: "short for --proxy-mode",
-  "nftables-ownership":
-    "plain (default: foreign changes are repaired) or owned (foreign changes are refused)",
-  "status-socket": "where turnout status can ask (default /run/turnout/status.sock); empty: nowhere",
-  "config-changes":
-    "when the file of --config changes: restart (default: exit with 1, as kube-proxy), apply (in place where possible, else restart) or apply-live-only (in place only)",
-  "health-answers": "honest (default) or upstream: exactly what kube-proxy would answer",
-} as const;
+export const runSpec = {
+  name: "run",
+  summary: "run the daemon with kube-proxy's flags and Turnout's own",
+  usage: ["[flags] [flags of kube-proxy]"],
+  flags: [
+    {
+      name: "source",
+      value: "SOURCE",
+      suggestions: ["files:", "kubeconfig:", "api"],
+      example: "files:examples/shop",
+      fallback: "api",
+      description: "where cluster state comes from: api, kubeconfig:PATH, files:PATH[,PATH…] or a URL",
+    },
+    {
+      name: "mode",
+      value: "MODE",
+      suggestions: modeNames,
+      example: "nftables",
+      description: `short for --proxy-mode: ${alternatives(modeNames)}`,
+    },
+    {
+      name: "nftables-ownership",
+      value: "OWNERSHIP",
+      choices: ["plain", "owned"],
+      fallback: "plain",
+      description: "plain: changes by other programs are repaired; owned: the kernel refuses them",
+    },
+    {
+      name: "status-socket",
+      value: "PATH",
+      example: "/run/turnout/status.sock",
+      fallback: defaultStatusSocket,
+      description: "socket that turnout status connects to; empty: none",
+    },
+    {
+      name: "config-changes",
+      value: "ACTION",
+      choices: ["restart", "apply", "apply-live-only"],
+      fallback: "restart",
+      description:
+        "when the file of --config changes: restart exits with 1, as kube-proxy does; apply updates in place where possible and otherwise restarts; apply-live-only only updates in place",
+    },
+    {
+      name: "health-answers",
+      value: "ANSWERS",
+      choices: ["honest", "upstream"],
+      fallback: "honest",
+      description: "answers of the health checks; upstream: exactly those of kube-proxy",
+    },
+  ],
+  notes: ["All flags of kube-proxy are accepted as well; bin/kube-proxy --help lists them."],
+  examples: ["turnout run --source=files:examples/shop --mode=nftables --hostname-override=node-a"],
+} as const satisfies CommandSpec;
 
-export const runHelp = `turnout run: the daemon, as kube-proxy, with settings of its own
-
-Usage: turnout run [--source=…] [--mode=nftables] [flags of kube-proxy]
-
-${Object.entries(own)
-  .map(([name, text]) => `  --${name.padEnd(20)} ${text}`)
-  .join("\n")}
-
-All flags of kube-proxy work as well: bin/kube-proxy --help lists them.
-
-Without a cluster:
-  turnout run --source=files:examples/shop --mode=nftables --hostname-override=node-a
-`;
-
-export function run(argv: readonly string[], world: CommandWorld, signal: AbortSignal): Promise<number> {
-  return withUsageErrors("run", world, async () => {
-    const names = Object.keys(own);
-    const { given, rest } = splitOwnFlags(argv, names);
-    if (rest.includes("--help") || rest.includes("-h")) {
-      world.stdout(runHelp);
+export const run: RunCommand = (argv, world, signal) =>
+  withUsageErrors("run", world, async () => {
+    if (requestsHelp(argv)) {
+      world.stdout(helpText(runSpec));
       return 0;
     }
-    const extra = extraOptions(given, world.version);
-    const args = given.mode === undefined ? rest : [`--proxy-mode=${given.mode}`, ...rest];
-    checkFlags(args, names);
+    const { flags, rest } = splitFlags(runSpec.flags, argv);
+    const extra = extraOptions(flags, world.version);
+    const args = flags.mode === undefined ? rest : [`--proxy-mode=${flags.mode}`, ...rest];
+    checkFlags(args);
     const daemon = (options: DaemonOptions, stop: AbortSignal) => runDaemon({ ...options, ...extra }, stop);
     return runCommand(args, { ...world, runDaemon: daemon }, signal);
   });
+
+/** Reports the first error in one line: kube-proxy would print its whole usage before it. */
+function checkFlags(args: readonly string[]): void {
+  const read = readFlags(
+    args,
+    runSpec.flags.map(({ name }) => name),
+  );
+  if (!read.ok) throw new UsageError(`${read.reason}; see turnout run --help and bin/kube-proxy --help`);
+  const [argument] = read.value.positional.filter((each) => each !== "");
+  if (argument !== undefined)
+    throw new UsageError(`unexpected argument ${JSON.stringify(argument)}; turnout run takes only flags`);
 }
 
-/** One sentence: kube-proxy would print all of its usage before it. */
-function checkFlags(args: readonly string[], names: readonly string[]): void {
-  const read = readFlags(args, names);
-  if (!read.ok)
-    throw new UsageError(`${read.reason}; turnout run --help and bin/kube-proxy --help list the flags`);
-  const [word] = read.value.positional.filter((each) => each !== "");
-  if (word !== undefined) throw new UsageError(`cannot use ${JSON.stringify(word)}; it takes flags alone`);
-}
-
-function extraOptions(given: OwnFlags, version: string): Partial<DaemonOptions> {
+function extraOptions(flags: Values<typeof runSpec.flags>, version: string): Partial<DaemonOptions> {
   return {
-    owned: oneOf("nftables-ownership", given, ["plain", "owned"]) === "owned",
-    healthAnswers: oneOf("health-answers", given, ["honest", "upstream"]),
-    configChanges: oneOf("config-changes", given, ["restart", "apply", "apply-live-only"]),
-    statusSocket: given["status-socket"] ?? defaultStatusSocket,
-    ...(given.source === undefined ? {} : { source: sourceOf(given.source, version) }),
+    owned: flags["nftables-ownership"] === "owned",
+    healthAnswers: flags["health-answers"] ?? "honest",
+    configChanges: flags["config-changes"] ?? "restart",
+    statusSocket: flags["status-socket"] ?? defaultStatusSocket,
+    ...(flags.source === undefined ? {} : { source: sourceOf(flags.source, version) }),
   };
-}
-
-/** The first is the default. */
-function oneOf<const T extends string>(name: string, given: OwnFlags, values: readonly [T, ...T[]]): T {
-  const text = given[name] ?? values[0];
-  const value = values.find((each) => each === text);
-  if (value === undefined)
-    throw new UsageError(`--${name} must be ${alternatives(values)}, not ${JSON.stringify(text)}`);
-  return value;
 }
 
 function sourceOf(text: string, version: string): SourceSpec {

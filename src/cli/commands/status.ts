@@ -1,4 +1,4 @@
-// `turnout status`: how the daemon on this machine is doing, as it says itself.
+// `turnout status`: prints the state that the daemon on this machine reports.
 
 import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
@@ -6,51 +6,58 @@ import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
 import { saveHeap } from "../../observe/status/client.ts";
 import { defaultStatusSocket, type Status } from "../../observe/status/status.ts";
-import { readArguments } from "../arguments.ts";
-import { outputOf } from "../output.ts";
-import { withUsageErrors } from "../usage-error.ts";
+import { command } from "../command.ts";
+import type { CommandSpec } from "../flags.ts";
+import { nodeFlag, outputFlag } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
-export const statusHelp = `turnout status: how the daemon on this machine is doing
+export const statusSpec = {
+  name: "status",
+  summary: "print the state of the daemon on this machine",
+  usage: ["[flags]"],
+  flags: [
+    {
+      name: "source",
+      value: "SOURCE",
+      suggestions: ["daemon", "playground"],
+      example: "playground",
+      fallback: "daemon",
+      description: `daemon: the one that serves ${defaultStatusSocket}; daemon:SOCKET: another one; playground: a node of the playground running on this machine`,
+    },
+    {
+      ...nodeFlag,
+      fallback: "node-a",
+      description: "node of the playground",
+    },
+    outputFlag,
+    {
+      name: "heap",
+      value: "FILE",
+      example: "daemon.heapsnapshot",
+      description:
+        "write a heap snapshot of the daemon to this new file instead; it contains credentials, and the daemon is blocked while it is taken",
+    },
+  ],
+  notes: ["Requires root."],
+  examples: ["turnout status", "turnout status --source=playground --node=node-a"],
+} as const satisfies CommandSpec;
 
-Usage: turnout status [--source=daemon[:SOCKET]|playground] [--node=NAME] [-o json] [--heap=FILE]
-
-  --source    daemon (default): the one that runs here, asked through /run/turnout/status.sock; daemon:SOCKET: another;
-              playground: one of the playground that runs here
-  --node      which node of the playground (default node-a)
-  -o          text (default) or json
-  --heap      write a heap snapshot of the daemon to this new file instead; it contains credentials, and the daemon does
-              nothing else while it is taken
-
-Only root may ask.
-`;
-
-export function status(argv: readonly string[], world: CommandWorld): Promise<number> {
-  return withUsageErrors("status", world, async () => {
-    const { given, help } = readArguments(argv, {
-      flags: ["source", "node", "o", "output", "heap"],
-      words: { most: 0, instead: "say for example: turnout status --source=playground --node=node-a" },
-    });
-    if (help) {
-      world.stdout(statusHelp);
-      return 0;
-    }
-    const output = outputOf(given);
-    const socket = socketOf(given.source ?? "daemon", given.node ?? "node-a");
-    const told = await askDaemon(
-      socket,
-      "Start one with turnout run, or say which to ask, for example --source=daemon:SOCKET or --source=playground",
-    );
-    if (given.heap !== undefined) return writeHeap(socket, given.heap, world);
-    const now = world.clock.wall();
-    world.stdout(output === "json" ? `${JSON.stringify(told, null, 2)}\n` : printStatus(told, now));
-    return 0;
-  });
-}
+export const status = command(statusSpec, async ({ flags }, world) => {
+  const { source = "daemon", node = "node-a", output = "text", heap } = flags;
+  const socket = socketOf(source, node);
+  const reported = await askDaemon(
+    socket,
+    "start one with turnout run, or select another, for example --source=daemon:SOCKET or --source=playground",
+  );
+  if (heap !== undefined) return writeHeap(socket, heap, world);
+  const now = world.clock.wall();
+  world.stdout(output === "json" ? `${JSON.stringify(reported, null, 2)}\n` : printStatus(reported, now));
+  return 0;
+});
 
 async function writeHeap(socket: string, file: string, world: CommandWorld): Promise<number> {
   if (file === "")
-    throw new UsageError("--heap needs the name of a new file, for example --heap=daemon.heapsnapshot");
+    throw new UsageError("--heap requires the name of a new file, for example --heap=daemon.heapsnapshot");
   try {
     await saveHeap(socket, file);
   } catch (error) {
@@ -72,16 +79,16 @@ function socketOf(source: string, node: string): string {
   return socket ?? defaultStatusSocket;
 }
 
-export function printStatus(told: Status, now: number): string {
-  const isStarting = told.families.length === 0;
+export function printStatus(status: Status, now: number): string {
+  const isStarting = status.families.length === 0;
   const rows: Row[] = [
-    ["daemon", [`${told.version}, process ${told.pid}, for ${span(now - told.startedAt)}`]],
-    ["node", [`${told.node}, ${told.mode} mode${isStarting ? "" : settled(told)}`]],
-    ["source", [told.source]],
-    ["waits", told.waits === null ? [] : [waitText(told.waits, now)]],
-    ...(isStarting ? [] : workRows(told, now)),
-    ["watches", watchLines(told.watches, now)],
-    ...(isStarting ? [] : troubleRows(told, now)),
+    ["daemon", [`${status.version}, process ${status.pid}, for ${span(now - status.startedAt)}`]],
+    ["node", [`${status.node}, ${status.mode} mode${isStarting ? "" : settled(status)}`]],
+    ["source", [status.source]],
+    ["waits", status.waits === null ? [] : [waitText(status.waits, now)]],
+    ...(isStarting ? [] : workRows(status, now)),
+    ["watches", watchLines(status.watches, now)],
+    ...(isStarting ? [] : troubleRows(status, now)),
   ];
   return rows
     .flatMap(([label, lines]) =>
@@ -102,28 +109,28 @@ function waitText({ for: what, since, until }: NonNullable<Status["waits"]>, now
   return `for ${what}: since ${span(now - since)}${limit}`;
 }
 
-function workRows(told: Status, now: number): Row[] {
+function workRows(status: Status, now: number): Row[] {
   return [
-    ["in place", told.families.map((family) => inPlace(family, told.lastSuccess[family], now))],
-    ["syncs", told.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
+    ["in place", status.families.map((family) => inPlace(family, status.lastSuccess[family], now))],
+    ["syncs", status.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
   ];
 }
 
-function troubleRows(told: Status, now: number): Row[] {
+function troubleRows(status: Status, now: number): Row[] {
   return [
     [
       "drift",
-      told.drift.length === 0
+      status.drift.length === 0
         ? ["none seen"]
-        : told.drift
+        : status.drift
             .slice(0, 5)
             .map(
               ({ at, family, differences, what }) =>
                 `${span(now - at)} ago, ${family}: ${differences} repaired: ${what}`,
             ),
     ],
-    ["addresses", interceptLines(told.intercepts)],
-    ["problems", problemLines(told.problems)],
+    ["addresses", interceptLines(status.intercepts)],
+    ["problems", problemLines(status.problems)],
   ];
 }
 
