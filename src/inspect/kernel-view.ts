@@ -58,13 +58,17 @@ function outcomesOf(found: readonly string[]): readonly string[] {
 
 export function printKernel({ agrees, wanted, found, steps, flows }: KernelView): string {
   const verdict = agrees
-    ? ["agrees: it does the same"]
+    ? ["agrees: the kernel handles this packet the same way"]
     : [
-        "!!! DOES OTHERWISE !!!",
-        `wanted: ${wanted.join(", ") || "nothing"}`,
-        `found:  ${found.join(", ") || "none of our rules"}`,
+        "MISMATCH: the kernel handles this packet differently",
+        `expected: ${wanted.join(", ") || "nothing"}`,
+        `found:    ${found.join(", ") || "no rules of Turnout"}`,
       ];
-  const rows = [...verdict, ...steps.map((step) => `· ${step}`), ...flows.map((flow) => `tracked: ${flow}`)];
+  const rows = [
+    ...verdict,
+    ...steps.map((step) => `· ${step}`),
+    ...flows.map((flow) => `conntrack: ${flow}`),
+  ];
   return rows.map((row, i) => `${(i === 0 ? "kernel" : "").padEnd(9)} ${row}\n`).join("");
 }
 

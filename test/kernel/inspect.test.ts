@@ -58,7 +58,7 @@ describe("looking at a daemon with settings of its own", () => {
     expect(await said("diff", "--live")).toEqual(inOrder);
     const told = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
     expect(told.text).toContain(reason);
-    expect(told.text).toContain("agrees: it does the same");
+    expect(told.text).toContain("agrees: the kernel handles this packet the same way");
     expect(told.code).toBe(0);
     const known = await said("explain", "pod:10.180.0.9", "svc/shop/web");
     expect(told.text.startsWith(known.text)).toBe(true);
@@ -87,7 +87,10 @@ describe("looking at a daemon with settings of its own", () => {
     expect((await said("status")).text).toContain("table owned");
     expect(await said("diff", "--live")).toEqual(inOrder);
     const { code, text } = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
-    expect({ code, text }).toEqual({ code: 0, text: expect.stringContaining("agrees: it does the same") });
+    expect({ code, text }).toEqual({
+      code: 0,
+      text: expect.stringContaining("agrees: the kernel handles this packet the same way"),
+    });
   });
 
   it("a cluster that does not answer any more: the daemon tells what it knew", async () => {
@@ -140,9 +143,9 @@ describe("looking at a daemon with settings of its own", () => {
     );
     const lagging = await said(...way);
     expect(lagging.code).toBe(3);
-    expect(lagging.text).toContain("wanted: forward 10.180.0.7:8080 masquerade");
+    expect(lagging.text).toContain("expected: forward 10.180.0.7:8080 masquerade");
     expect(lagging.text).toContain(
-      "found:  forward 10.180.0.1:8080 masquerade, forward 10.180.1.1:8080 masquerade",
+      "found:    forward 10.180.0.1:8080 masquerade, forward 10.180.1.1:8080 masquerade",
     );
 
     netns.run("iptables", "-t", "nat", "-F", "KUBE-PORTALS-CONTAINER");

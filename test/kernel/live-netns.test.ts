@@ -56,7 +56,7 @@ describe.skipIf(reasonToSkip() !== null)("user/3: --live from another network na
     });
     expect(ask(explained)).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining("agrees: it does the same"),
+      stdout: expect.stringContaining("agrees: the kernel handles this packet the same way"),
     });
   });
 
@@ -82,11 +82,11 @@ describe.skipIf(reasonToSkip() !== null)("user/3: --live from another network na
   it("a packet that passes, and no rules in the kernel: they agree", () => {
     expect(onFiles(notForUs)).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining("agrees: it does the same"),
+      stdout: expect.stringContaining("agrees: the kernel handles this packet the same way"),
     });
     expect(onFiles(explained)).toMatchObject({
       status: 3,
-      stdout: expect.stringContaining("found:  none of our rules"),
+      stdout: expect.stringContaining("found:    no rules of Turnout"),
     });
   });
 });
