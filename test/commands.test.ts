@@ -198,7 +198,7 @@ describe("a machine that refuses", () => {
       });
     const { code, err } = await said(refuse);
     expect(code).toBe(1);
-    expect(err).toMatch(/^turnout diff: Cannot read the table: EPERM(; only root may do that)?\n$/);
+    expect(err).toMatch(/^turnout diff: Cannot read the table: EPERM(; run as root)?\n$/);
   });
 });
 
@@ -503,15 +503,15 @@ describe("status", () => {
     const starting = { ...told, families: [], syncs: [], lastSuccess: {}, watches: { Node: silent } };
     const waits = { for: 'Node "node-a" to be there, with an address', since: 990_000, until: 1_020_000 };
     expect(printStatus({ ...starting, waits }, 1_000_000).split("\n")).toEqual([
-      "daemon    v1.37.1, process 42, for 2 min",
+      "daemon    v1.37.1, process 42, up 2 min",
       "node      node-a, nftables mode",
       "source    api",
-      'waits     for Node "node-a" to be there, with an address: since 10 s, and for another 20 s at most',
-      "watches   Node: not known yet, not open, last error 2 s ago: connect ECONNREFUSED 127.0.0.1:6443",
+      'waiting   for Node "node-a" to be there, with an address: 10 s so far, at most 20 s more',
+      "watches   Node: not synced yet, not open, last error 2 s ago: connect ECONNREFUSED 127.0.0.1:6443",
       "",
     ]);
     expect(printStatus({ ...told, waits: { ...waits, until: null } }, 1_000_000)).toContain(
-      'waits     for Node "node-a" to be there, with an address: since 10 s\nin place',
+      'waiting   for Node "node-a" to be there, with an address: 10 s so far\napplied',
     );
   });
 
@@ -521,8 +521,8 @@ describe("status", () => {
     const lines = printStatus({ ...told, watches }, 1_000_000).split("\n");
     const first = lines.findIndex((line) => line.startsWith("watches"));
     expect(lines.slice(first, first + 3)).toEqual([
-      "watches   Service, Node: known, open for 100 s, last word 15 s ago",
-      "          EndpointSlice: not known yet, open for 100 s, last word 15 s ago",
+      "watches   Service, Node: synced, open for 100 s, last event 15 s ago",
+      "          EndpointSlice: not synced yet, open for 100 s, last event 15 s ago",
       expect.stringMatching(/^drift/),
     ]);
   });
@@ -536,7 +536,7 @@ describe("status", () => {
       .trimEnd()
       .split("\n");
     expect(lines.filter((line) => line.includes("is no address"))).toHaveLength(20);
-    expect(lines.at(-1)).toBe("          and 9980 more: -o json lists them all");
+    expect(lines.at(-1)).toBe("          and 9980 more; -o json lists all");
   });
 
   it("prints it as JSON, as it came through the socket", async () => {
@@ -688,7 +688,7 @@ describe("the reference", () => {
     [["--mode=foo"], "--mode must be nftables, iptables, ipvs or userspace, not"],
     [["--onec"], "did you mean --once?"],
     [["--port=70000"], "--port=7443"],
-    [["--script=/nonexistent/x"], "cannot read /nonexistent/x: there is no such file"],
+    [["--script=/nonexistent/x"], "cannot read /nonexistent/x: no such file"],
     [["--manifests"], "--manifests=shop.yaml"],
     [["-o", "yaml"], "text or json"],
   ])("answers turnout playground %j", async (argv, answer) => {

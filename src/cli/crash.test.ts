@@ -1,4 +1,4 @@
-// Where a bug is said to be.
+// The places in the sources that a crash report names.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { transformSync } from "esbuild";
 import { expect, it } from "vitest";
 import { printCrash } from "./crash.ts";
 
-it("in the sources, where a map of the bundle is beside it; as it stands, where there is none", () => {
+it("names source files where the bundle has a source map, and leaves places unchanged where it has none", () => {
   const folder = mkdtempSync(join(tmpdir(), "turnout-bug-"));
   try {
     const bundle = join(folder, "dist.cjs");

@@ -1,12 +1,12 @@
-// Tells a bug with its places in the sources: the map beside a bundle is read only then.
+// Formats a crash with its places in the source files; the bundle's source map is read only then.
 import { readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { dirname, join } from "node:path";
 
-// V8 could do it (--enable-source-maps), but keeps the whole map unfolded from the first error on that anybody looks at,
-// and streams look at every error they end with: 17 MiB.
-export function printCrash(bug: unknown): string {
-  const text = bug instanceof Error ? (bug.stack ?? bug.message) : String(bug);
+// Not --enable-source-maps: V8 then keeps the decoded map, 17 MiB, from the first time an error's stack is read, and
+// streams read the stack of every error they end with.
+export function printCrash(error: unknown): string {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const maps = new Map<string, SourceMap | null>();
   return text.replace(
     /([^\s(]+\.cjs):(\d+):(\d+)/g,
@@ -20,7 +20,7 @@ export function printCrash(bug: unknown): string {
   );
 }
 
-/** null: there is none, as in images. */
+/** null without a map, as in images. */
 function mapOf(file: string): SourceMap | null {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${file}.map`, "utf8")));

@@ -1,4 +1,4 @@
-// How a program ends, seen from outside.
+// Exit codes and output of a program, as its parent process sees them.
 import { spawnSync } from "node:child_process";
 import { buildSync } from "esbuild";
 import { expect, it } from "vitest";
@@ -20,15 +20,15 @@ it.each([
   ["new Promise((done) => setTimeout(() => done(0), 50))", 0, ""],
   ["Promise.reject(new Error('no'))", 2, "Error: no"],
   ["new Promise(() => setTimeout(() => { throw new Error('later') }))", 2, "Error: later"],
-  ["new Promise(() => {})", 2, "The command has not ended, and nothing is left"],
-])("of %s the code is %i", (command, code, words) => {
+  ["new Promise(() => {})", 2, "the command is pending, but the event loop is empty"],
+])("of %s the code is %i", (command, code, message) => {
   const { status, stderr } = spawnSync(process.execPath, ["-e", program.replace("COMMAND", command)]);
   expect(status).toBe(code);
-  expect(String(stderr)).toContain(words);
-  expect(words === "" ? String(stderr) : "").toBe("");
+  expect(String(stderr)).toContain(message);
+  expect(message === "" ? String(stderr) : "").toBe("");
 });
 
-it("ends when all it said has arrived, however slowly it is read, and waits for nothing else", () => {
+it("exits when all output is read, however slowly, and waits for nothing else", () => {
   const idle = "setTimeout(() => {}, 60_000)";
   const command = `(${idle}, process.stdout.write("x".repeat(3_000_000)), Promise.resolve(0))`;
   const line = `"$0" -e "$1" | (sleep 0.5; wc -c)`;
@@ -37,7 +37,7 @@ it("ends when all it said has arrived, however slowly it is read, and waits for 
   expect([String(stdout).trim(), status]).toEqual(["3000000", 0]);
 });
 
-it("ends with its code when nobody reads any more", () => {
+it("exits with its code when the reader is gone", () => {
   const command = `(process.stdout.on("error", () => {}), process.stdout.write("x".repeat(3_000_000)), Promise.resolve(3))`;
   const argv = [
     "-c",

@@ -1,26 +1,25 @@
-// How a program ends: with the code its command resolves with.
+// Exits with the code that the command resolves with.
 import { printable } from "../model/printable.ts";
 import { printCrash } from "./crash.ts";
 
-/** A bug, wherever it shows, ends it with 2; so does a command that waits for something that cannot come any more. */
+/** An uncaught error exits with 2; so does a command that is still pending when the event loop is empty. */
 export function exitWith(code: Promise<number>): void {
-  const end = (bug: unknown) => {
-    process.stderr.write(`${printable(printCrash(bug))}\n`);
+  const crash = (error: unknown) => {
+    process.stderr.write(`${printable(printCrash(error))}\n`);
     process.exit(2);
   };
-  const starved = () =>
-    end(new Error("The command has not ended, and nothing is left that it could wait for"));
-  process.once("uncaughtException", end);
-  process.once("beforeExit", starved);
+  const stalled = () => crash(new Error("the command is pending, but the event loop is empty"));
+  process.once("uncaughtException", crash);
+  process.once("beforeExit", stalled);
   code.then(async (value) => {
-    process.off("beforeExit", starved);
+    process.off("beforeExit", stalled);
     await Promise.all([process.stdout, process.stderr].map(written));
-    // Not waited for is what is left to do for nobody: collecting garbage takes 50 ms where there was much to read.
+    // Exits without a final garbage collection, which takes 50 ms after a large read.
     process.exit(value);
-  }, end);
+  }, crash);
 }
 
-/** When all that was written has arrived, or nobody reads it any more. */
+/** Resolves when all output is written, or its reader is gone. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     stream.write("", () => resolve());

@@ -1,7 +1,7 @@
-// Ends a command in order when the user interrupts it.
+// Stops a command gracefully when the user interrupts it.
 import { signalReason } from "../daemon/signals.ts";
 
-/** The first SIGINT, SIGTERM or SIGHUP ends a command in order, the second immediately. */
+/** The first SIGINT, SIGTERM or SIGHUP stops a command gracefully, the second immediately. */
 export function untilInterrupted(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)

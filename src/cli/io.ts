@@ -1,4 +1,4 @@
-// The real machine as the commands see it.
+// Gives the commands access to the real machine.
 import { writeFile } from "node:fs/promises";
 import { openConfigFile } from "../daemon/config-file.ts";
 import { runDaemon } from "../daemon/daemon.ts";
@@ -13,7 +13,7 @@ declare const TURNOUT_VERSION: string;
 const goArchitectures: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", ppc64: "ppc64le" };
 
 export function commandWorld(): CommandWorld {
-  // A reader that went away, as in `kube-proxy --help | head`, is no reason to fail.
+  // A closed pipe, as in `kube-proxy --help | head`, is not an error.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   return {
     version: TURNOUT_VERSION,
@@ -26,7 +26,7 @@ export function commandWorld(): CommandWorld {
     width: process.stdout.columns ?? 110,
     pid: process.pid,
     clock: systemClock,
-    // Text from the cluster is in nearly everything that is printed, so it is escaped here, for all commands.
+    // Nearly all output contains text from the cluster, so it is escaped here, for all commands.
     stdout: (text: string) => void process.stdout.write(printable(text)),
     stderr: (text: string) => void process.stderr.write(printable(text)),
     openConfigFile,

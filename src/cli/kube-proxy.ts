@@ -1,12 +1,12 @@
-// The drop-in executable: kube-proxy's flags and nothing else.
+// The executable kube-proxy: accepts kube-proxy's flags only.
 import { constants } from "node:os";
 import { signalReason } from "../daemon/signals.ts";
 import { runCommand } from "./commands/kube-proxy.ts";
 import { exitWith } from "./exit.ts";
 import { commandWorld } from "./io.ts";
 
-// As kube-proxy, it is ended by the signal itself and leaves the rules in place; before that it is logged. The first
-// process of a container exits instead: the kernel does not let it be ended by a signal.
+// Like kube-proxy, it logs the signal, is terminated by it and leaves the rules in place. As PID 1 of a container it
+// exits instead, because the kernel ignores the signal's default action there.
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => {

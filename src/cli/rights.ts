@@ -1,10 +1,10 @@
-// Whether this process may read and change the kernel's network rules: reported before anything else is done.
+// Checks, before anything else is done, whether this process may read and change the kernel's network rules.
 import { readFileSync } from "node:fs";
 
 /** Bit of CAP_NET_ADMIN in the sets of /proc/self/status. */
 const netAdmin = 1n << 12n;
 
-/** What is missing, and what to do; null: nothing, or it cannot be determined. */
+/** What is missing and what to do; null when nothing is, or when it cannot be determined. */
 export function missingRights(
   status: () => string = () => readFileSync("/proc/self/status", "utf8"),
   uid: number | undefined = process.getuid?.(),

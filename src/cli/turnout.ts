@@ -1,4 +1,4 @@
-// The tool: runs the command that was asked for.
+// The executable turnout: runs the command that its first argument names.
 import { dispatch } from "./dispatch.ts";
 import { exitWith } from "./exit.ts";
 import { untilInterrupted } from "./interrupted.ts";

@@ -1,4 +1,4 @@
-// Every command reports a usage error, an unreachable cluster or an unreadable kernel in one sentence, with exit code 1.
+// Reports a usage error, an unreachable cluster or an unreadable kernel in one line, with exit code 1.
 
 import { HostError } from "../host/error.ts";
 import { UsageError } from "../inspect/usage-error.ts";
@@ -16,10 +16,10 @@ export async function withUsageErrors(
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof SourceError || error instanceof HostError))
       throw error;
-    const why = error instanceof HostError && process.getuid?.() !== 0 ? "; only root may do that" : "";
-    // What a server or the kernel says is one line; the sentences of a Mistake are our own.
+    const advice = error instanceof HostError && process.getuid?.() !== 0 ? "; run as root" : "";
+    // Messages of a server or the kernel may have several lines; ours have one.
     const text = error instanceof UsageError ? error.message : printableLine(error.message);
-    world.stderr(`turnout ${name}: ${text}${why}\n`);
+    world.stderr(`turnout ${name}: ${text}${advice}\n`);
     return 1;
   }
 }

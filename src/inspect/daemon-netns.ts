@@ -1,29 +1,29 @@
-// The network namespace of a daemon: the same as ours, one that we may enter, or one that needs nsenter.
+// The network namespace of a daemon: that of this process, one that it may enter, or one that requires nsenter.
 
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { networkNamespace, type Status } from "../observe/status/status.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Its path; absent when it is ours. Throws Mistake when it is another one that we cannot enter. */
-export function daemonNetns({ pid, networkNamespace: its }: Status): { readonly netns?: string } {
-  // Daemons of earlier versions do not report theirs.
-  if (its === undefined || its === networkNamespace()) return {};
-  const netns = pathOf(its, pid);
+/** Its path; absent when it is that of this process. Throws UsageError when this process cannot enter it. */
+export function daemonNetns({ pid, networkNamespace: wanted }: Status): { readonly netns?: string } {
+  // Daemons of earlier versions do not report it.
+  if (wanted === undefined || wanted === networkNamespace()) return {};
+  const netns = pathOf(wanted, pid);
   if (netns !== null && maySetNamespace()) return { netns };
   const enter = netns === null ? `nsenter --target=${pid} --net` : `nsenter --net=${netns}`;
   throw new UsageError(
-    `the daemon runs in another network namespace (${its}), which this process cannot enter; run: ${enter} turnout …`,
+    `the daemon runs in another network namespace (${wanted}), which this process cannot enter; run: ${enter} turnout …`,
   );
 }
 
-/** By its process, or by name where that has another number here, as in a container. */
+/** By process ID, else by name: in a container the process has another ID. */
 function pathOf(wanted: string, pid: number): string | null {
   const ofProcess = `/proc/${pid}/ns/net`;
   try {
     if (readlinkSync(ofProcess) === wanted) return ofProcess;
   } catch {
-    // There is no such process here, or we may not inspect it.
+    // No such process in this PID namespace, or no permission to inspect it.
   }
   const folder = "/run/netns";
   const names = readNames(folder).map((name) => join(folder, name));

@@ -1,4 +1,4 @@
-// The playgrounds that run on this machine: their network namespaces, files and nodes.
+// The playgrounds running on this machine: their network namespaces, files and nodes.
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
@@ -6,12 +6,12 @@ export const namespaceFolder = "/run/netns";
 export const stateFolder = "/run/turnout-playground";
 export const namePattern = /^turnout-(\d+)-/;
 
-/** The file of a network namespace. */
+/** File of a network namespace. */
 export function namespacePath(name: string): string {
   return join(namespaceFolder, name);
 }
 
-/** `turnout-<pid>-<label>`: the name tells whether its owner is still running. */
+/** `turnout-<pid>-<label>`: the process ID shows whether its owner is still running. */
 export function namespaceName(label: string, pid = process.pid): string {
   return `turnout-${pid}-${label}`;
 }
@@ -21,10 +21,10 @@ export function statePath(pid = process.pid): string {
   return join(stateFolder, String(pid));
 }
 
-/** Its nodes. */
+/** Nodes of every playground. */
 export const playgroundNodes = ["node-a", "node-b"] as const;
 
-/** Processes of playgrounds that run now, the one that started last at the end. */
+/** Process IDs of running playgrounds, the most recently started last. */
 export function livingPlaygrounds(states = stateFolder): number[] {
   if (!existsSync(states)) return [];
   const pids = readdirSync(states).flatMap((name) => /^(\d+)$/.exec(name)?.[1] ?? []);

@@ -1,4 +1,4 @@
-// Progress of reading files: nothing when it is fast, one line a second when it is not, and never on stdout.
+// Progress of reading files: nothing when it is fast, else one line per second, never on stdout.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function diskOf(bytes: number, tookMs: number, isTerminal = false) {
 }
 
 describe("user/7: progress", () => {
-  it("many files are counted, once a second", async () => {
+  it("prints the number of files once per second", async () => {
     const { disk, text } = diskOf(500_000, 10);
     for (let i = 0; i < 250; i++) await disk.read(`/x/${i}.yaml`);
     disk.done();
@@ -46,7 +46,7 @@ describe("user/7: progress", () => {
     expect(text()).toBe(line);
   });
 
-  it("a terminal has one line, which is removed at the end", async () => {
+  it("rewrites one line on a terminal, and removes it at the end", async () => {
     const { disk, text } = diskOf(9_000_000, 0, true);
     await disk.read("/x/a.yaml");
     await disk.read("/x/b\u001b[2J.yaml");
@@ -57,24 +57,24 @@ describe("user/7: progress", () => {
     );
   });
 
-  it("a command shows it on stderr", async () => {
+  it("is printed on stderr by a command", async () => {
     const folder = mkdtempSync(join(tmpdir(), "turnout-progress-"));
     const node = "kind: Node\napiVersion: v1\nmetadata: {name: node-a}\n";
     writeFileSync(join(folder, "large.yaml"), `${node}# ${"x".repeat(8_000_000)}\n`);
-    const said = { out: "", err: "" };
+    const printed = { out: "", err: "" };
     const world = {
       version: "0.0.0",
       stdout: (text: string) => {
-        said.out += text;
+        printed.out += text;
       },
       stderr: (text: string) => {
-        said.err += text;
+        printed.err += text;
       },
     } as unknown as CommandWorld;
     const argv = [`--source=files:${folder}`, "--node=node-a"];
     await render(argv, world, new AbortController().signal);
     rmSync(folder, { recursive: true });
-    expect(said.err).toMatch(/^reading "large.yaml" \(8\.0 MB\)\n! no Services found/);
-    expect(said.out).not.toContain("reading");
+    expect(printed.err).toMatch(/^reading "large.yaml" \(8\.0 MB\)\n! no Services found/);
+    expect(printed.out).not.toContain("reading");
   });
 });

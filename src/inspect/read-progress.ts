@@ -1,4 +1,4 @@
-// Shows on stderr that files are being read, when that takes more than about a second.
+// Reports on stderr which file is being read, when reading takes more than about a second.
 import { basename } from "node:path";
 import type { Clock } from "../model/clock.ts";
 import { quoted } from "../model/problem.ts";
@@ -11,12 +11,12 @@ export type ProgressWorld = {
 };
 
 export type ReportingDisk = Disk & {
-  /** Everything is read: removes the line from a terminal. */
+  /** Removes the line from a terminal after the last file. */
   readonly done: () => void;
 };
 
 const quietMs = 1_000;
-/** Files that take about a second to parse, during which nothing else can be shown. */
+/** Files of this size take about a second to parse, and nothing is printed meanwhile. */
 const slowBytes = { json: 40_000_000, yaml: 8_000_000 };
 
 export function withProgress(

@@ -106,13 +106,13 @@ describe("the command", () => {
     );
   });
 
-  it("says which file cannot be read", async () => {
+  it("names the file that cannot be read", async () => {
     const { code, stderr } = await run(["--config=/nowhere"]);
     expect(code).toBe(1);
     expect(stderr).toContain("cannot read the configuration file /nowhere: no such file or directory");
   });
 
-  it("logs remarks on the file and goes on", async () => {
+  it("logs remarks on the file and continues", async () => {
     const { code, stderr } = await run(["--config=c"], { c: `${header}moed: ipvs\n` });
     expect(code).toBe(3);
     expect(stderr).toContain("c:3:1: unknown field");

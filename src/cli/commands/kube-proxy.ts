@@ -1,4 +1,4 @@
-// The command kube-proxy: arguments and file to configuration, then what the arguments ask for.
+// The command kube-proxy: reads arguments and file into a configuration, then runs what the arguments request.
 import { type Completed, completeConfig } from "../../config/complete.ts";
 import type { ValidConfig } from "../../config/config.ts";
 import { writeConfig } from "../../config/file/write.ts";
@@ -12,7 +12,7 @@ import type { WatchedFile } from "../../daemon/config-file.ts";
 import type { DaemonOptions } from "../../daemon/daemon.ts";
 import { type LogSettings, type LogWorld, type OpenLog, openLog } from "../../observe/log/log.ts";
 
-/** Everything the command needs of the machine. */
+/** What the commands require of the machine. */
 export type CommandWorld = LogWorld & {
   /** Version of Turnout. */
   readonly version: string;
@@ -24,7 +24,7 @@ export type CommandWorld = LogWorld & {
   readonly openConfigFile: (path: string) => Promise<WatchedFile>;
   readonly writeFile: (path: string, text: string) => Promise<void>;
   readonly runDaemon: (options: DaemonOptions, signal: AbortSignal) => Promise<number>;
-  /** Why this process cannot work with the kernel's network rules; null: it can. */
+  /** Why this process cannot access the kernel's network rules; null when it can. */
   readonly missingRights: () => string | null;
 };
 
@@ -122,7 +122,7 @@ async function opened(path: string, world: CommandWorld): Promise<WatchedFile | 
   }
 }
 
-/** Until the configuration is known, everything goes to stderr as text. */
+/** Before the configuration is read, everything is logged to stderr as text. */
 const plainLog: LogSettings = {
   format: "text",
   verbosity: 0,

@@ -82,10 +82,10 @@ function socketOf(source: string, node: string): string {
 export function printStatus(status: Status, now: number): string {
   const isStarting = status.families.length === 0;
   const rows: Row[] = [
-    ["daemon", [`${status.version}, process ${status.pid}, for ${span(now - status.startedAt)}`]],
+    ["daemon", [`${status.version}, process ${status.pid}, up ${span(now - status.startedAt)}`]],
     ["node", [`${status.node}, ${status.mode} mode${isStarting ? "" : settled(status)}`]],
     ["source", [status.source]],
-    ["waits", status.waits === null ? [] : [waitText(status.waits, now)]],
+    ["waiting", status.waits === null ? [] : [waitText(status.waits, now)]],
     ...(isStarting ? [] : workRows(status, now)),
     ["watches", watchLines(status.watches, now)],
     ...(isStarting ? [] : troubleRows(status, now)),
@@ -99,19 +99,19 @@ export function printStatus(status: Status, now: number): string {
 
 type Row = readonly [label: string, lines: readonly string[]];
 
-/** By the end of start-up. */
+/** Known at the end of start-up. */
 function settled({ families, ownership }: Status): string {
   return `, ${families.join(" and ")}, table ${ownership}`;
 }
 
 function waitText({ for: what, since, until }: NonNullable<Status["waits"]>, now: number): string {
-  const limit = until === null ? "" : `, and for another ${span(until - now)} at most`;
-  return `for ${what}: since ${span(now - since)}${limit}`;
+  const limit = until === null ? "" : `, at most ${span(until - now)} more`;
+  return `for ${what}: ${span(now - since)} so far${limit}`;
 }
 
 function workRows(status: Status, now: number): Row[] {
   return [
-    ["in place", status.families.map((family) => inPlace(family, status.lastSuccess[family], now))],
+    ["applied", status.families.map((family) => appliedText(family, status.lastSuccess[family], now))],
     ["syncs", status.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
   ];
 }
@@ -121,7 +121,7 @@ function troubleRows(status: Status, now: number): Row[] {
     [
       "drift",
       status.drift.length === 0
-        ? ["none seen"]
+        ? ["none"]
         : status.drift
             .slice(0, 5)
             .map(
@@ -148,20 +148,20 @@ function interceptLines(counts: Status["intercepts"]): string[] {
   return lines.filter(([count]) => count > 0).map(([count, text]) => `${count} ${text}`);
 }
 
-/** As many Problems are printed; a cluster may have thousands. */
-const fewProblems = 20;
+/** At most this many Problems are printed; a cluster may have thousands. */
+const mostProblems = 20;
 
 function problemLines(problems: Status["problems"]): string[] {
   if (problems.length === 0) return ["none"];
-  const more = problems.length - fewProblems;
+  const more = problems.length - mostProblems;
   return [
-    ...problems.slice(0, fewProblems).map(printProblem),
-    ...(more > 0 ? [`and ${more} more: -o json lists them all`] : []),
+    ...problems.slice(0, mostProblems).map(printProblem),
+    ...(more > 0 ? [`and ${more} more; -o json lists all`] : []),
   ];
 }
 
-function inPlace(family: string, at: number | undefined, now: number): string {
-  return at === undefined ? `${family}: not yet` : `${family}: since ${span(now - at)}`;
+function appliedText(family: string, at: number | undefined, now: number): string {
+  return at === undefined ? `${family}: not yet` : `${family}: ${span(now - at)} ago`;
 }
 
 function syncText(
@@ -178,11 +178,11 @@ function syncText(
   return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${work}, ${finishedAt - startedAt} ms, ${end}`;
 }
 
-function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? "" : "s"}`;
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** Kinds of which the same is to be told share a line, as all in files do. */
+/** Kinds with the same state share a line, as all kinds read from files do. */
 function watchLines(watches: Status["watches"], now: number): string[] {
   const kinds = new Map<string, string[]>();
   for (const [kind, watch] of Object.entries(watches)) {
@@ -194,12 +194,12 @@ function watchLines(watches: Status["watches"], now: number): string[] {
 
 function watchText(watch: NonNullable<Status["watches"][keyof Status["watches"]]>, now: number): string {
   const age = watch.watchSince === null ? "not open" : `open for ${span(now - watch.watchSince)}`;
-  const last = watch.lastEventAt === null ? "" : `, last word ${span(now - watch.lastEventAt)} ago`;
+  const last = watch.lastEventAt === null ? "" : `, last event ${span(now - watch.lastEventAt)} ago`;
   const error =
     watch.lastError === null
       ? ""
       : `, last error ${span(now - watch.lastError.at)} ago: ${watch.lastError.message}`;
-  return `${watch.synced ? "known" : "not known yet"}, ${age}${last}${error}`;
+  return `${watch.synced ? "synced" : "not synced yet"}, ${age}${last}${error}`;
 }
 
 function span(ms: number): string {
