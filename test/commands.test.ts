@@ -1,4 +1,4 @@
-// Golden tests of the commands that only look: text and JSON on the bundled example, and answers to mistakes.
+// Golden tests of the read-only commands: text and JSON on the bundled example, and usage errors.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,20 +34,23 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 
 type Run = (argv: readonly string[], world: CommandWorld, signal: AbortSignal) => Promise<number>;
 
-async function said(command: Run, ...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const told = { out: "", err: "" };
+async function outputOf(
+  command: Run,
+  ...argv: string[]
+): Promise<{ code: number; out: string; err: string }> {
+  const printed = { out: "", err: "" };
   const world = {
     version: "0.0.0",
     clock: { wall: () => 1_000_000 },
     stdout: (text: string) => {
-      told.out += text;
+      printed.out += text;
     },
     stderr: (text: string) => {
-      told.err += text;
+      printed.err += text;
     },
   } as unknown as CommandWorld;
   const code = await command(argv, world, new AbortController().signal);
-  return { code, ...told };
+  return { code, ...printed };
 }
 
 const golden = (name: string) => join(root, "test/golden/commands", name);
@@ -68,10 +71,10 @@ describe("explain", () => {
     ["node-port-on-loopback", "node", "127.0.0.1:30080"],
     ["ipv6-from-outside", "outside", "[2001:db8::2]:30080"],
   ])("%s", async (name, from, to) => {
-    const text = await said(explain, from, to, ...shop);
+    const text = await outputOf(explain, from, to, ...shop);
     expect(text.err).toBe("");
     await expect(text.out).toMatchFileSnapshot(golden(`explain-${name}.txt`));
-    const json = await said(explain, from, to, ...shop, "-o", "json");
+    const json = await outputOf(explain, from, to, ...shop, "-o", "json");
     await expect(json.out).toMatchFileSnapshot(golden(`explain-${name}.json.txt`));
   });
 
@@ -133,8 +136,8 @@ describe("explain", () => {
       ["outside", "nodeport:30080", ...shop, "--mode=userspace", "--live"],
       "cannot read the relays: the daemon at",
     ],
-  ])("answers the mistake in %j", async (argv, answer) => {
-    const { code, err, out } = await said(explain, ...argv);
+  ])("reports the usage error in %j", async (argv, answer) => {
+    const { code, err, out } = await outputOf(explain, ...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
     expect(err.trim().split("\n")).toHaveLength(1);
@@ -167,17 +170,17 @@ describe("explain of senders by name", () => {
     ["late", 'no node or running pod is named "late"\n'],
     ["pod:10.0.2.9", "! 10.0.2.9 is not a pod of node-a; its own node handles its packets first"],
   ])("%s", async (from, answer) => {
-    const { out, err } = await said(explain, from, "192.0.2.1:80", "--source", api.url, "--node=node-a");
+    const { out, err } = await outputOf(explain, from, "192.0.2.1:80", "--source", api.url, "--node=node-a");
     expect(err + out).toContain(answer);
   });
 
-  it("says how to go on when nobody may tell, or nobody answers", async () => {
+  it("suggests an address when the API server refuses or does not respond", async () => {
     allowed = false;
-    const refused = await said(explain, "web-1", "192.0.2.1:80", "--source", api.url, "--node=node-a");
+    const refused = await outputOf(explain, "web-1", "192.0.2.1:80", "--source", api.url, "--node=node-a");
     expect(refused.err).toMatch(
       /^turnout explain: cannot look up web-1: .*forbidden.*; use its address, for example pod:10\.0\.1\.5\n$/,
     );
-    const silent = await said(
+    const silent = await outputOf(
       explain,
       "web-1",
       "192.0.2.1:80",
@@ -190,35 +193,35 @@ describe("explain of senders by name", () => {
   });
 });
 
-describe("a machine that refuses", () => {
-  it("is told in a sentence", async () => {
+describe("an error of the host", () => {
+  it("is reported in one line", async () => {
     const refuse = (_: readonly string[], world: CommandWorld) =>
       withUsageErrors("diff", world, async () => {
         throw new HostError("unavailable", "Cannot read the table: EPERM");
       });
-    const { code, err } = await said(refuse);
+    const { code, err } = await outputOf(refuse);
     expect(code).toBe(1);
     expect(err).toMatch(/^turnout diff: Cannot read the table: EPERM(; run as root)?\n$/);
   });
 });
 
 describe("arguments", () => {
-  it("are read in every spelling", async () => {
-    const plain = await said(explain, "outside", "nodeport:30080", ...shop, "-o", "json");
+  it("accept every spelling of a flag", async () => {
+    const plain = await outputOf(explain, "outside", "nodeport:30080", ...shop, "-o", "json");
     for (const spelling of [["-ojson"], ["-o=json"], ["--output=json"], ["--output", "json"]])
-      expect(await said(explain, ...shop, ...spelling, "--", "outside", "nodeport:30080")).toEqual(plain);
+      expect(await outputOf(explain, ...shop, ...spelling, "--", "outside", "nodeport:30080")).toEqual(plain);
   });
 
   it("name a protocol where a Service has the port twice", async () => {
-    const { out } = await said(explain, "pod:10.0.1.9", "svc/shop/web:80/tcp", ...shop);
+    const { out } = await outputOf(explain, "pod:10.0.1.9", "svc/shop/web:80/tcp", ...shop);
     expect(out).toContain("172.30.0.10:80/tcp");
   });
 
   it.each([
     ["node-z", "; did you mean --node=node-a?"],
     ["worker", "; nodes in this cluster: node-a"],
-  ])("may name a node that nobody knows, %s: then what is not known is said", async (node, hint) => {
-    const { code, err } = await said(
+  ])("with an unknown node %s print a warning", async (node, hint) => {
+    const { code, err } = await outputOf(
       explain,
       "outside",
       "172.30.0.10:80",
@@ -230,13 +233,13 @@ describe("arguments", () => {
     expect({ code, err }).toEqual({ code: 0, err: `${unknown}${hint}\n` });
   });
 
-  it("are told of as many Nodes as can be read", async () => {
+  it("list at most ten nodes", async () => {
     const file = join(scratch, "nodes.yaml");
     const nodes = async (count: number) => {
       const items = Array.from({ length: count }, (_, i) => ({ metadata: { name: `n${i}` } }));
       writeFileSync(file, JSON.stringify({ kind: "NodeList", apiVersion: "v1", items }));
-      const other = (await said(render, `--source=files:${file}`, "--node=worker")).err.trim();
-      return [other.split("unknown")[1], (await said(render, `--source=files:${file}`)).err.trim()];
+      const other = (await outputOf(render, `--source=files:${file}`, "--node=worker")).err.trim();
+      return [other.split("unknown")[1], (await outputOf(render, `--source=files:${file}`)).err.trim()];
     };
     expect(await nodes(0)).toEqual(["", "turnout render: --node is required, for example --node=node-a"]);
     const ten = "n0, n1, n10, n11, n2, n3, n4, n5, n6, n7";
@@ -258,12 +261,13 @@ describe("the configuration", () => {
         ...fields,
       }),
     );
-  const told = async (...argv: string[]) => JSON.parse((await said(explain, ...argv, "-o", "json")).out);
+  const traceOf = async (...argv: string[]) =>
+    JSON.parse((await outputOf(explain, ...argv, "-o", "json")).out);
   const [source] = [shop.slice(0, 2)];
 
-  it("of --config counts: its mode, its settings, its node", async () => {
+  it("of --config applies: its mode, its settings, its node", async () => {
     write({ mode: "iptables", hostnameOverride: "node-a", iptables: { masqueradeAll: true } });
-    const { mode, node, candidates } = await told(
+    const { mode, node, candidates } = await traceOf(
       "pod:10.0.1.9",
       "svc/shop/web",
       ...source,
@@ -278,23 +282,23 @@ describe("the configuration", () => {
     });
   });
 
-  it("goes on in another mode where --mode asks, without what only nftables mode takes for granted", async () => {
+  it("is adapted to --mode, without the defaults of nftables mode", async () => {
     write({ mode: "nftables", nftables: { masqueradeAll: true }, clusterCIDR: "10.0.0.0/8" });
     const argv = ["pod:10.0.2.9", "127.0.0.1:30080", ...shop, "--config", file];
-    expect(await told(...argv)).toMatchObject({ mode: "nftables", outcome: "pass", sender: "pod" });
-    const changed = await told(...argv, "--mode=iptables");
+    expect(await traceOf(...argv)).toMatchObject({ mode: "nftables", outcome: "pass", sender: "pod" });
+    const changed = await traceOf(...argv, "--mode=iptables");
     expect(changed).toMatchObject({ mode: "iptables", outcome: "forward", sender: "pod" });
     expect(changed.candidates[0].because).toContain("masqueradeAll");
-    const other = await told(...argv, "--mode=iptables", "--cluster-cidr=10.99.0.0/16");
+    const other = await traceOf(...argv, "--mode=iptables", "--cluster-cidr=10.99.0.0/16");
     expect(other).toMatchObject({ sender: "outside" });
   });
 
   it.each([
     [["--config=/nonexistent/config.yaml"], "cannot read /nonexistent/config.yaml"],
     [["--config", file], "mode"],
-  ])("answers the mistake in %j", async (argv, answer) => {
+  ])("reports the usage error in %j", async (argv, answer) => {
     write({ mode: "ebpf" });
-    const { code, err } = await said(explain, "outside", "nodeport:30080", ...shop, ...argv);
+    const { code, err } = await outputOf(explain, "outside", "nodeport:30080", ...shop, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(answer);
     expect(err.trim().split("\n")).toHaveLength(1);
@@ -302,7 +306,7 @@ describe("the configuration", () => {
 });
 
 describe("diff", () => {
-  it("tells which packets meet another fate", async () => {
+  it("lists the packets that are handled differently", async () => {
     const file = join(scratch, "new.yaml");
     const text = readFileSync(join(root, "test/support/shop/shop.yaml"), "utf8");
     writeFileSync(
@@ -310,63 +314,76 @@ describe("diff", () => {
       text.replace("nodePort: 30080", "nodePort: 30090").replace("[10.0.2.1]", "[10.0.2.7]"),
     );
     const against = `--against=files:${file}`;
-    const changed = await said(diff, ...shop, against);
+    const changed = await outputOf(diff, ...shop, against);
     expect(changed.code).toBe(3);
     await expect(changed.out).toMatchFileSnapshot(golden("diff.txt"));
-    const json = await said(diff, ...shop, against, "-o", "json");
+    const json = await outputOf(diff, ...shop, against, "-o", "json");
     await expect(json.out).toMatchFileSnapshot(golden("diff.json.txt"));
   });
 
-  it("is quiet when nothing changes", async () => {
-    const { code, out } = await said(diff, ...shop, `--against=${shop[1]}`);
+  it("prints one line when nothing changes", async () => {
+    const { code, out } = await outputOf(diff, ...shop, `--against=${shop[1]}`);
     expect({ code, out }).toEqual({ code: 0, out: "No packet meets another fate.\n" });
   });
 
   it("does not compare with a file that cannot be read", async () => {
     const file = join(scratch, "broken.yaml");
     writeFileSync(file, "a: [");
-    const { code, err, out } = await said(diff, ...shop, `--against=files:${file}`);
+    const { code, err, out } = await outputOf(diff, ...shop, `--against=files:${file}`);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(
       /^turnout diff: cannot compare: .*broken\.yaml:\d+: cannot be read: .*; nothing in it counts\n$/,
     );
-    const other = await said(explain, "node", "192.0.2.1:80", `--source=${shop[1]},${file}`, "--node=node-a");
+    const other = await outputOf(
+      explain,
+      "node",
+      "192.0.2.1:80",
+      `--source=${shop[1]},${file}`,
+      "--node=node-a",
+    );
     expect(other.code).toBe(0);
     expect(other.err).toMatch(/^! .*broken\.yaml:\d+: cannot be read: .*; nothing in it counts\n$/);
   });
 
-  it("tells when one side does not know the node", async () => {
+  it("warns when one side does not have the node", async () => {
     const file = join(scratch, "no-node.yaml");
     const documents = readFileSync(join(root, "test/support/shop/shop.yaml"), "utf8").split("\n---\n");
     writeFileSync(file, documents.filter((each) => !each.includes("kind: Node\n")).join("\n---\n"));
-    const { err } = await said(diff, ...shop, `--against=files:${file}`);
+    const { err } = await outputOf(diff, ...shop, `--against=files:${file}`);
     expect(err).toBe(
       `! Node "node-a" not found in files:${file}: its addresses, pod networks and zone are unknown\n`,
     );
   });
 
-  it("wants to know with what to compare", async () => {
-    expect((await said(diff, ...shop)).err).toContain("--against=files:new.yaml");
-    expect((await said(diff, "a.yaml", "b.yaml")).err).toContain("--source=files:examples/shop --against=");
-    expect((await said(diff, ...shop, "--live", "--against=files:x")).err).toContain("cannot be combined");
+  it("requires something to compare with", async () => {
+    expect((await outputOf(diff, ...shop)).err).toContain("--against=files:new.yaml");
+    expect((await outputOf(diff, "a.yaml", "b.yaml")).err).toContain(
+      "--source=files:examples/shop --against=",
+    );
+    expect((await outputOf(diff, ...shop, "--live", "--against=files:x")).err).toContain(
+      "cannot be combined",
+    );
   });
 });
 
 describe("render", () => {
   it.each(["routes", "nftables", "iptables", "ipvs", "userspace"])("-o %s", async (output) => {
-    const { out, err } = await said(render, ...shop, "-o", output);
+    const { out, err } = await outputOf(render, ...shop, "-o", output);
     await expect(out).toMatchFileSnapshot(golden(`render-${output}.txt`));
     expect(err).toContain("not-an-address");
   });
 
   it("-o json: the Routes as data", async () => {
-    const { out } = await said(render, ...shop, "-o", "json");
+    const { out } = await outputOf(render, ...shop, "-o", "json");
     await expect(out).toMatchFileSnapshot(golden("render-routes.json.txt"));
   });
 
   it("-o json with a mode: its Plan as data", async () => {
     const planOf = async (mode: string) =>
-      JSON.parse((await said(render, ...shop, `--mode=${mode}`, "-o", "json")).out) as Record<string, object>;
+      JSON.parse((await outputOf(render, ...shop, `--mode=${mode}`, "-o", "json")).out) as Record<
+        string,
+        object
+      >;
     const nftables = await planOf("nftables");
     expect(Object.keys(nftables)).toEqual(["ipv4", "ipv6"]);
     expect(Object.keys(nftables.ipv4!)).toEqual(["sets", "chains", "counters", "elements", "spreads"]);
@@ -381,13 +398,13 @@ describe("render", () => {
     [["nftable"], 'unexpected argument "nftable"; did you mean -o nftables?'],
     [["routes", "json"], 'unexpected argument "routes"; did you mean -o routes?'],
     [["--mode=ebpf"], "nftables"],
-  ])("answers the mistake in %j", async (argv, answer) => {
-    const { code, err } = await said(render, ...shop, ...argv);
+  ])("reports the usage error in %j", async (argv, answer) => {
+    const { code, err } = await outputOf(render, ...shop, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(answer);
   });
 
-  it("names a NodePort that two Services want once, not once for each family", async () => {
+  it("reports a NodePort conflict once, not once per family", async () => {
     const file = join(scratch, "conflict.yaml");
     const web = (name: string, n: number) =>
       JSON.stringify({
@@ -402,7 +419,7 @@ describe("render", () => {
         },
       });
     writeFileSync(file, `${web("a", 1)}\n---\n${web("b", 2)}\n`);
-    const { out } = await said(render, `--source=files:${file}`, "--node=node-a");
+    const { out } = await outputOf(render, `--source=files:${file}`, "--node=node-a");
     expect(out.split("\n").filter((line) => line.includes("!"))).toEqual([
       "  ! nodePort *:30080/tcp is held by shop/a:http; shop/b:http is not served there",
     ]);
@@ -425,8 +442,8 @@ describe("run", () => {
     [["--nftables-ownership=mine"], '--nftables-ownership must be plain or owned, not "mine"'],
     [["--health-answers="], '--health-answers must be honest or upstream, not ""'],
     [["--config-changes=never"], '--config-changes must be restart, apply or apply-live-only, not "never"'],
-  ])("answers the mistake in %j", async (argv, answer) => {
-    const { code, err, out } = await said(run, ...argv);
+  ])("reports the usage error in %j", async (argv, answer) => {
+    const { code, err, out } = await outputOf(run, ...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(/^turnout run: .*\n$/);
     expect(err).toContain(answer);
@@ -434,7 +451,7 @@ describe("run", () => {
 });
 
 describe("status", () => {
-  const told: Status = {
+  const state: Status = {
     pid: 42,
     version: "v1.37.1",
     node: "node-a",
@@ -487,20 +504,20 @@ describe("status", () => {
     },
   };
 
-  it("prints what the daemon says", async () => {
-    await expect(printStatus(told, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
+  it("prints the state of the daemon", async () => {
+    await expect(printStatus(state, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
   });
 
-  it("tells what a daemon that starts waits for, and nothing that it cannot know yet", () => {
+  it("prints what a starting daemon waits for, and nothing that is not known yet", () => {
     const lastError = { message: "connect ECONNREFUSED 127.0.0.1:6443", at: 998_000 };
     const silent = {
-      ...told.watches.Service!,
+      ...state.watches.Service!,
       synced: false,
       lastEventAt: null,
       watchSince: null,
       lastError,
     };
-    const starting = { ...told, families: [], syncs: [], lastSuccess: {}, watches: { Node: silent } };
+    const starting = { ...state, families: [], syncs: [], lastSuccess: {}, watches: { Node: silent } };
     const waits = { for: 'Node "node-a" to be there, with an address', since: 990_000, until: 1_020_000 };
     expect(printStatus({ ...starting, waits }, 1_000_000).split("\n")).toEqual([
       "daemon    v1.37.1, process 42, up 2 min",
@@ -510,15 +527,15 @@ describe("status", () => {
       "watches   Node: not synced yet, not open, last error 2 s ago: connect ECONNREFUSED 127.0.0.1:6443",
       "",
     ]);
-    expect(printStatus({ ...told, waits: { ...waits, until: null } }, 1_000_000)).toContain(
+    expect(printStatus({ ...state, waits: { ...waits, until: null } }, 1_000_000)).toContain(
       'waiting   for Node "node-a" to be there, with an address: 10 s so far\napplied',
     );
   });
 
-  it("tells once what is the same of several watches", () => {
-    const service = told.watches.Service!;
+  it("groups watches with the same state", () => {
+    const service = state.watches.Service!;
     const watches = { Service: service, Node: service, EndpointSlice: { ...service, synced: false } };
-    const lines = printStatus({ ...told, watches }, 1_000_000).split("\n");
+    const lines = printStatus({ ...state, watches }, 1_000_000).split("\n");
     const first = lines.findIndex((line) => line.startsWith("watches"));
     expect(lines.slice(first, first + 3)).toEqual([
       "watches   Service, Node: synced, open for 100 s, last event 15 s ago",
@@ -527,52 +544,52 @@ describe("status", () => {
     ]);
   });
 
-  it("counts Problems that are too many to be read", () => {
+  it("prints at most 20 Problems and the number of others", () => {
     const problems = Array.from({ length: 10_000 }, (_, i) => ({
-      ...told.problems[0]!,
+      ...state.problems[0]!,
       object: `Service shop/s${i}`,
     }));
-    const lines = printStatus({ ...told, problems }, 1_000_000)
+    const lines = printStatus({ ...state, problems }, 1_000_000)
       .trimEnd()
       .split("\n");
     expect(lines.filter((line) => line.includes("is no address"))).toHaveLength(20);
     expect(lines.at(-1)).toBe("          and 9980 more; -o json lists all");
   });
 
-  it("prints it as JSON, as it came through the socket", async () => {
+  it("prints the answer of the socket as JSON", async () => {
     const socket = join(scratch, "sockets", "status.sock");
     const close = await serveStatus(socket, () => ({
-      "/": () => told,
+      "/": () => state,
       "/relays": () => ({}),
       "/view": () => null,
       "/cluster": () => [null],
     }));
     try {
-      const json = await said(status, `--source=daemon:${socket}`, "-o", "json");
+      const json = await outputOf(status, `--source=daemon:${socket}`, "-o", "json");
       expect({ code: json.code, err: json.err }).toEqual({ code: 0, err: "" });
       await expect(json.out).toMatchFileSnapshot(golden("status.json.txt"));
-      const text = await said(status, `--source=daemon:${socket}`);
-      expect(text.out).toBe(printStatus(told, 1_000_000));
+      const text = await outputOf(status, `--source=daemon:${socket}`);
+      expect(text.out).toBe(printStatus(state, 1_000_000));
     } finally {
       close();
     }
   });
 
   it.each([
-    ["of another version reads what that one reads", gitVersion("0.0.1"), [], 0, "shop/web:http"],
+    ["of another version is not asked; its source is read", gitVersion("0.0.1"), [], 0, "shop/web:http"],
     ["is not asked with --fresh", gitVersion("0.0.0"), ["--fresh"], 0, "shop/web:http"],
     ["is not asked with --anew, the earlier name", gitVersion("0.0.0"), ["--anew"], 0, "shop/web:http"],
     [
-      "cannot look where it knows nothing yet",
+      "that has not read the cluster yet is reported",
       gitVersion("0.0.0"),
       [],
       1,
       "the daemon has not read the cluster yet",
     ],
-  ])("who asks a daemon %s", async (_, version, flags, code, words) => {
+  ])("a daemon %s", async (_, version, flags, code, words) => {
     const socket = join(scratch, "sockets", "young.sock");
     const configuration = writeConfig(defaultConfig("nftables"));
-    const facts = { ...told, node: "node-a", source: shop[1]!, version, configuration };
+    const facts = { ...state, node: "node-a", source: shop[1]!, version, configuration };
     const answers = {
       "/": () => facts,
       "/relays": () => ({}),
@@ -581,7 +598,7 @@ describe("status", () => {
     };
     const close = await serveStatus(socket, () => answers);
     try {
-      const { code: ended, out, err } = await said(render, `--source=daemon:${socket}`, ...flags);
+      const { code: ended, out, err } = await outputOf(render, `--source=daemon:${socket}`, ...flags);
       expect({ ended, text: `${out}${err}` }).toEqual({ ended: code, text: expect.stringContaining(words) });
     } finally {
       close();
@@ -589,12 +606,12 @@ describe("status", () => {
   });
 
   it.each([["render"], ["explain", "node", "svc/shop/web"]])(
-    "a daemon that ends while it answers %j is told of in words",
+    "reports a daemon that exits mid-response to %j",
     async (name, ...words) => {
       const socket = join(scratch, "sockets", "short.sock");
       const configuration = writeConfig(defaultConfig("nftables"));
       const facts = {
-        ...told,
+        ...state,
         node: "node-a",
         source: shop[1]!,
         version: gitVersion("0.0.0"),
@@ -607,7 +624,7 @@ describe("status", () => {
       const answers = { "/": () => facts, "/relays": () => ({}), "/view": end, "/cluster": () => [end()] };
       const close = await serveStatus(socket, () => answers);
       const command = name === "render" ? render : explain;
-      const { code, err } = await said(command, ...words, `--source=daemon:${socket}`);
+      const { code, err } = await outputOf(command, ...words, `--source=daemon:${socket}`);
       expect({ code, err }).toEqual({
         code: 1,
         err: expect.stringMatching(/the daemon at .* closed the connection: .*; retry/),
@@ -620,21 +637,21 @@ describe("status", () => {
     [["--soruce=daemon"], "did you mean --source?"],
     [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
     [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text or json"],
-  ])("answers the mistake in %j", async (argv, answer) => {
-    const { code, err } = await said(status, ...argv);
+  ])("reports the usage error in %j", async (argv, answer) => {
+    const { code, err } = await outputOf(status, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(answer);
   });
 
-  it("of the playground names its nodes", () => {
+  it("names the nodes of the playground", () => {
     expect(playgroundSocket(7, "node-b")).toBe("/run/turnout-playground/7/node-b.sock");
     expect(() => playgroundSocket(7, "node-z")).toThrow(
       'the playground has no node "node-z"; use --node=node-a or --node=node-b',
     );
   });
 
-  it("says so when no daemon runs", async () => {
-    const { code, err } = await said(status, "--source=daemon:/nonexistent/sock");
+  it("reports that no daemon is running", async () => {
+    const { code, err } = await outputOf(status, "--source=daemon:/nonexistent/sock");
     expect(code).toBe(1);
     expect(err).toMatch(
       /no daemon is running on this machine: \/nonexistent\/sock does not exist; start one with turnout run/,
@@ -644,9 +661,9 @@ describe("status", () => {
 
 describe("the command", () => {
   const asked = (...argv: string[]) =>
-    said((words, world) => dispatch(words, world, () => new AbortController().signal), ...argv);
+    outputOf((words, world) => dispatch(words, world, () => new AbortController().signal), ...argv);
 
-  it("is found, and shows its help in two ways", async () => {
+  it("is dispatched by name, and prints its help in two ways", async () => {
     expect((await asked("explain")).err).toContain("FROM and TO are required");
     expect((await asked("help", "render")).out).toBe(helpText(renderSpec));
     expect((await asked()).out).toContain("turnout COMMAND [flags]");
@@ -658,7 +675,7 @@ describe("the command", () => {
     [["help", "rendr"], "did you mean turnout render?"],
     [["fly"], "commands: playground, explain"],
     [["constructor"], "commands: playground, explain"],
-  ])("answers the mistake in %j", async (argv, answer) => {
+  ])("reports the usage error in %j", async (argv, answer) => {
     const { code, out, err } = await asked(...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
@@ -671,15 +688,15 @@ describe("the reference", () => {
   });
 
   it.each([...commands])("turnout %s --help prints its help", async (_, { run, spec }) => {
-    expect(await said(run, "--help")).toEqual({ code: 0, out: helpText(spec), err: "" });
+    expect(await outputOf(run, "--help")).toEqual({ code: 0, out: helpText(spec), err: "" });
   });
 
   it.each([
     [["tcsh"], 'unsupported shell "tcsh"; use bash, zsh or fish'],
     [[], "a shell is required; use bash, zsh or fish"],
     [["bash", "zsh"], 'unexpected argument "zsh"'],
-  ])("answers turnout completion %j", async (argv, answer) => {
-    const { code, err } = await said(commands.get("completion")!.run, ...argv);
+  ])("reports the usage error in turnout completion %j", async (argv, answer) => {
+    const { code, err } = await outputOf(commands.get("completion")!.run, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(answer);
   });
@@ -691,14 +708,14 @@ describe("the reference", () => {
     [["--script=/nonexistent/x"], "cannot read /nonexistent/x: no such file"],
     [["--manifests"], "--manifests=shop.yaml"],
     [["-o", "yaml"], "text or json"],
-  ])("answers turnout playground %j", async (argv, answer) => {
-    const { code, err } = await said(playground, ...argv);
+  ])("reports the usage error in turnout playground %j", async (argv, answer) => {
+    const { code, err } = await outputOf(playground, ...argv);
     expect(code).toBe(1);
     expect(err).toContain(process.getuid?.() === 0 || !argv[0]!.startsWith("--script") ? answer : "root");
   });
 
   it.each(["bash", "zsh", "fish"])("completes in %s", async (shell) => {
-    const { code, out } = await said(commands.get("completion")!.run, shell);
+    const { code, out } = await outputOf(commands.get("completion")!.run, shell);
     expect(code).toBe(0);
     for (const word of ["playground", "explain", "live", "against"]) expect(out).toContain(word);
   });
@@ -721,7 +738,7 @@ describe("the reference", () => {
   });
 
   it("offers in bash exactly the flags that help lists, switches without =", async () => {
-    const { out } = await said(commands.get("completion")!.run, "bash");
+    const { out } = await outputOf(commands.get("completion")!.run, "bash");
     for (const [name, { spec }] of commands) {
       const [, words = ""] = new RegExp(`^      ${name}\\) words="([^"]*)"`, "m").exec(out) ?? [];
       const flags = words.split(" ").filter((word) => word.startsWith("-"));
@@ -739,15 +756,15 @@ describe("the reference", () => {
     ["zsh", /compadd -S "=" -- ([^;]*);/g],
     ["fish", /-l (?:live|once|fresh|help) -[rx]/g],
   ])("offers switches without = in %s", async (shell, pattern) => {
-    const { out } = await said(commands.get("completion")!.run, shell);
+    const { out } = await outputOf(commands.get("completion")!.run, shell);
     const withValue = [...out.matchAll(pattern)].map(([text]) => text).join(" ");
     expect(withValue).not.toMatch(/live|once|fresh|help/);
     expect(out).not.toContain("anew");
   });
 
-  it("completes what bash asks for", () => {
+  it("completes words in bash", () => {
     const script = join(scratch, "completion.bash");
-    return said(commands.get("completion")!.run, "bash").then(({ out }) => {
+    return outputOf(commands.get("completion")!.run, "bash").then(({ out }) => {
       const ask = (words: string, at: number) =>
         `COMP_WORDS=(${words}); COMP_CWORD=${at}; _turnout; echo "\${COMPREPLY[*]}"`;
       const asked = [

@@ -27,19 +27,19 @@ const shop = ["--source", `files:${join(root, "test/support/shop")}`, "--node=no
 const scratch = mkdtempSync(join(tmpdir(), "turnout-doctor-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-async function said(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const told = { out: "", err: "" };
+async function outputOf(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const printed = { out: "", err: "" };
   const world = {
     version: "0.0.0",
     stdout: (text: string) => {
-      told.out += text;
+      printed.out += text;
     },
     stderr: (text: string) => {
-      told.err += text;
+      printed.err += text;
     },
   } as unknown as CommandWorld;
   const code = await doctor(["migrate", ...argv], world, new AbortController().signal);
-  return { code, ...told };
+  return { code, ...printed };
 }
 
 const golden = (name: string) => join(root, "test/golden/commands", `doctor-${name}.txt`);
@@ -57,13 +57,13 @@ describe("doctor migrate", () => {
     ["userspace", "nftables"],
     ["nftables", "iptables"],
   ])("from %s to %s", async (from, to) => {
-    const text = await said(`--from=${from}`, `--to=${to}`, ...shop);
+    const text = await outputOf(`--from=${from}`, `--to=${to}`, ...shop);
     expect({ code: text.code, err: text.err }).toEqual({ code: 3, err: "" });
     await expect(text.out).toMatchFileSnapshot(golden(`${from}-${to}`));
   });
 
-  it("tells the same as data", async () => {
-    const { out } = await said("--from=ipvs", "--to=nftables", "-o", "json", ...shop);
+  it("prints the same as JSON", async () => {
+    const { out } = await outputOf("--from=ipvs", "--to=nftables", "-o", "json", ...shop);
     await expect(out).toMatchFileSnapshot(golden("ipvs-nftables.json"));
   });
 
@@ -78,18 +78,18 @@ iptables: { masqueradeAll: true }
 nftables: { syncPeriod: 60s }
 `,
     );
-    const { out, code } = await said(`--config=${file}`, ...shop);
+    const { out, code } = await outputOf(`--config=${file}`, ...shop);
     expect(code).toBe(3);
     await expect(out).toMatchFileSnapshot(golden("config"));
   });
 
-  it("finds nothing where nothing changes, and says so", async () => {
+  it("lists no packets where nothing changes", async () => {
     const empty = join(scratch, "empty.yaml");
     writeFileSync(
       empty,
       "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {addresses: [{type: InternalIP, address: 192.168.0.2}]}\n",
     );
-    const { out } = await said("--from=iptables", "--to=ipvs", `--source=files:${empty}`, "--node=a");
+    const { out } = await outputOf("--from=iptables", "--to=ipvs", `--source=files:${empty}`, "--node=a");
     expect(out).not.toContain("Packets");
   });
 
@@ -101,20 +101,20 @@ nftables: { syncPeriod: 60s }
     [["--from=ipvs", "more", ...shop], 'unexpected argument "more"'],
     [["--from=ipvs", "-o", "yaml", ...shop], "text or json"],
     [["--config=/nonexistent", ...shop], "cannot read /nonexistent"],
-  ])("answers the mistake in %j", async (argv, answer) => {
-    const { code, err, out } = await said(...argv);
+  ])("reports the usage error in %j", async (argv, answer) => {
+    const { code, err, out } = await outputOf(...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
   });
 
   it("refuses a file that kube-proxy would refuse", async () => {
-    const { code, err } = await said(`--config=${configFile("bad", "mode: ebpf\n")}`, ...shop);
+    const { code, err } = await outputOf(`--config=${configFile("bad", "mode: ebpf\n")}`, ...shop);
     expect(code).toBe(1);
     expect(err).toContain("must be iptables, ipvs, nftables, userspace or blank");
   });
 });
 
-describe("packets that meet another fate", () => {
+describe("packets that are handled differently", () => {
   const pairs = modeNames.flatMap((from) =>
     modeNames.filter((to) => to !== from).map((to) => [from, to] as const),
   );
@@ -131,7 +131,7 @@ describe("packets that meet another fate", () => {
     ),
   ) as Record<ModeName, Side>[];
 
-  it.each(pairs)("from %s to %s are those of the truth tables", (from, to) => {
+  it.each(pairs)("from %s to %s match the truth tables", (from, to) => {
     const missed = scenarios.flatMap(({ packets }, i) => {
       const changes = packetChanges(sides[i]![from], sides[i]![to]);
       const places = new Set(
@@ -168,7 +168,7 @@ describe("habits", () => {
   const having = (is: (habits: (typeof habitsOf)["ipvs"]) => boolean) =>
     modeNames.filter((mode) => is(habitsOf[mode]));
 
-  it("are those that the stories tell", () => {
+  it("match the stories", () => {
     expect(having(({ invalidPackets }) => invalidPackets === "drop")).toEqual(
       modesOf("invalid-packets", /^dropped/),
     );
@@ -183,7 +183,7 @@ describe("habits", () => {
     );
   });
 
-  it("past a firewall are those of the truth table", () => {
+  it("past a firewall match the truth table", () => {
     const { packets } = readScenario("forward-policy-drop");
     for (const mode of modeNames) {
       const outcomes = casesFor(packets, mode, "turnout").map(({ outcome }) => outcome.kind === "forward");
@@ -202,7 +202,7 @@ describe("remarks on a node", () => {
   };
   const read = (path: string) => files[path] ?? null;
 
-  it("name what each mode leaves behind, and what the next one lacks", () => {
+  it("name leftovers of the old mode, and what the new mode is missing", () => {
     const about = (remarks: readonly string[]) => remarks.map((remark) => remark.split(" ", 4).join(" "));
     expect(about(remarksOn("ipvs", "nftables", read))).toEqual([
       "arp_ignore and arp_announce stay",

@@ -1,4 +1,4 @@
-// Mistakes in files: commands name them with file and line, and end with 1 where the answer would be incomplete.
+// Errors in files: commands report file and line, and exit with 1 where the output would be incomplete.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,29 +25,29 @@ const web =
 
 type Run = (argv: readonly string[], world: CommandWorld, signal: AbortSignal) => Promise<number>;
 
-async function said(command: Run, ...argv: string[]) {
-  const said = { out: "", err: "" };
+async function outputOf(command: Run, ...argv: string[]) {
+  const printed = { out: "", err: "" };
   const world = {
     version: "0.0.0",
     stdout: (text: string) => {
-      said.out += text;
+      printed.out += text;
     },
     stderr: (text: string) => {
-      said.err += text;
+      printed.err += text;
     },
   } as unknown as CommandWorld;
   const code = await command(argv, world, new AbortController().signal);
-  return { code, ...said };
+  return { code, ...printed };
 }
 
 describe("user/4: render", () => {
   it.each([
     ["a.yaml", "kind: Service\n  name: [\n", "a.yaml:2: cannot be read: "],
     ["a.json", '{"kind": "Service",\n "name": ]', "a.json:2: cannot be read: "],
-  ])("ends with 1 when %s cannot be read, and prints no half of the rules", async (name, text, place) => {
+  ])("exits with 1 when %s cannot be read, and prints no partial rules", async (name, text, place) => {
     put("good.yaml", `${node}---\n${web}`);
     put(name, text);
-    const { code, out, err } = await said(render, ...source(), "-o", "nftables");
+    const { code, out, err } = await outputOf(render, ...source(), "-o", "nftables");
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(/^turnout render: cannot render: .*\n$/);
     expect(err).toContain(join(folder, place));
@@ -59,10 +59,10 @@ describe("user/4: render", () => {
   it.each([
     ["an empty folder", ""],
     ["a folder with other kinds only", "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n"],
-  ])("of %s says that there are no Services", async (_, text) => {
+  ])("of %s reports that there are no Services", async (_, text) => {
     if (text !== "") put("a.yaml", text);
     put("node.yaml", node);
-    expect(await said(render, ...source())).toMatchObject({ code: 0, err: none() });
+    expect(await outputOf(render, ...source())).toMatchObject({ code: 0, err: none() });
   });
 
   it("warns about unknown kinds by name and line", async () => {
@@ -72,7 +72,7 @@ describe("user/4: render", () => {
       "a.yaml",
       `${node}---\n# comment\nkind: Servce\napiVersion: v1\n---\n${custom}---\nkind: Service\napiVersion: apps/v1\n`,
     );
-    const { code, err } = await said(render, ...source());
+    const { code, err } = await outputOf(render, ...source());
     expect(code).toBe(0);
     expect(err.split("\n").slice(1)).toEqual([
       `! ${folder}/a.yaml:7: is of unknown kind "Servce" and is ignored; did you mean Service?`,
@@ -84,7 +84,7 @@ describe("user/4: render", () => {
   it("warns about unknown fields and values by name and line", async () => {
     const spec = "  type: Clusterip\n  sessionAfinity: ClientIP\n  sessionAffinity: clientIP\n";
     put("a.yaml", `${node}---\n${web}${spec}  externalTrafficPolicy: Near\nstatuss: {}\n`);
-    const { err } = await said(render, ...source());
+    const { err } = await outputOf(render, ...source());
     expect(err.split("\n")).toEqual([
       `! ${folder}/a.yaml:12: unknown value "Clusterip" of spec.type in Service shop/web; did you mean ClusterIP?`,
       `! ${folder}/a.yaml:13: unknown field "spec.sessionAfinity" in Service shop/web is ignored; did you mean sessionAffinity?`,
@@ -95,7 +95,7 @@ describe("user/4: render", () => {
     ]);
   });
 
-  it("names the line in JSON too, and counts what many objects have in common", async () => {
+  it("names the line in JSON too, and reports an error of many objects once", async () => {
     const item = (name: string, i: number) => ({
       kind: "Service",
       apiVersion: "v1",
@@ -107,41 +107,41 @@ describe("user/4: render", () => {
       JSON.stringify({ kind: "List", items: [item("a", 1), item("b", 2), item("c", 3)] }, null, 1),
     );
     put("node.yaml", node);
-    const { err } = await said(render, ...source());
+    const { err } = await outputOf(render, ...source());
     const lines = err.split("\n").filter((line) => line.includes("unknown"));
     expect(lines).toEqual([
       `! ${folder}/a.json:20: unknown field "spec.ports[1].nodeport" in Service shop/a is ignored; did you mean nodePort? (and 2 more)`,
     ]);
   });
 
-  it("has nothing to say about a file without mistakes", async () => {
+  it("prints no warning about a file without errors", async () => {
     put("a.yaml", `${node}---\n${web}`);
-    expect(await said(render, ...source())).toMatchObject({ code: 0, err: "" });
-    expect((await said(render, `--source=${shop}`, "--node=node-a")).err).not.toContain("unknown");
+    expect(await outputOf(render, ...source())).toMatchObject({ code: 0, err: "" });
+    expect((await outputOf(render, `--source=${shop}`, "--node=node-a")).err).not.toContain("unknown");
   });
 });
 
-it("user/4: explain and diff warn about mistakes in files", async () => {
+it("user/4: explain and diff warn about errors in files", async () => {
   put("a.yaml", `${node}---\n${web}  typ: NodePort\n`);
   const warning = `! ${folder}/a.yaml:12: unknown field "spec.typ" in Service shop/web is ignored; did you mean type?\n`;
-  expect((await said(explain, "node", "svc/shop/web", ...source())).err).toBe(warning);
-  expect((await said(diff, ...source(), `--against=files:${folder}`)).err).toBe(warning.repeat(2));
+  expect((await outputOf(explain, "node", "svc/shop/web", ...source())).err).toBe(warning);
+  expect((await outputOf(diff, ...source(), `--against=files:${folder}`)).err).toBe(warning.repeat(2));
 });
 
 it("user/4: doctor refuses files that it cannot read, and reports a source without Services", async () => {
   put("node.yaml", node);
   const argv = ["migrate", "--from=ipvs", ...source()];
-  expect((await said(doctor, ...argv)).err).toContain("! no Services found in");
+  expect((await outputOf(doctor, ...argv)).err).toContain("! no Services found in");
   put("a.yaml", "a: [");
-  const { code, out, err } = await said(doctor, ...argv);
+  const { code, out, err } = await outputOf(doctor, ...argv);
   expect({ code, out }).toEqual({ code: 1, out: "" });
   expect(err).toContain(`cannot compare the modes: ${folder}/a.yaml:1: cannot be read`);
 });
 
-it("user/4: diff against an empty folder says so first", async () => {
+it("user/4: diff against an empty folder reports it first", async () => {
   const empty = join(folder, "empty");
   mkdirSync(empty);
-  const { code, err } = await said(diff, `--source=${shop}`, "--node=node-a", `--against=files:${empty}`);
+  const { code, err } = await outputOf(diff, `--source=${shop}`, "--node=node-a", `--against=files:${empty}`);
   expect(code).toBe(3);
   expect(err.split("\n")[0]).toBe(
     `! no Services found in files:${empty} (headless and ExternalName Services do not count)`,

@@ -11,7 +11,7 @@ it("user/5: root without NET_ADMIN, and users without it, are refused with what 
   expect(missingRights(status("00000000a80425fb"), 0)).toMatch(/^it requires the capability NET_ADMIN/);
 });
 
-it("what cannot be determined does not keep from trying", () => {
+it("nothing is refused when the rights cannot be determined", () => {
   const unreadable = () => {
     throw new Error("ENOENT");
   };
