@@ -152,7 +152,7 @@ describe("looking at a daemon with settings of its own", () => {
     expect((await said("diff", "--live")).text).toMatch(
       /^ipv4: -A KUBE-PORTALS-CONTAINER .*172\.30\.0\.10.* --to-ports \d+$/m,
     );
-    expect((await said(...way)).text).toContain("found:  pass");
+    expect((await said(...way)).text).toContain("found:    pass");
 
     netns.run("iptables", "-t", "nat", "-I", "KUBE-PORTALS-CONTAINER", ...redirect(1));
     expect((await said(...way)).text).toContain("nobody listens on port 1\n");
