@@ -4,8 +4,8 @@ import { defineConfig } from "vitest/config";
 /** For what is expected to come soon; a busy machine has it come later. */
 const expect = { poll: { timeout: 30_000 } };
 
-/** In namespaces of their own; they wait for time-outs most of the time. */
-const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 2 };
+/** In namespaces of their own; they wait for time-outs most of the time, so three share two cores. */
+const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 3 };
 
 /** In user-mode kernels, two at a time, since each uses one core. */
 const uml = {
