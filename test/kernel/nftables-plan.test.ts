@@ -112,10 +112,13 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
   });
 
   it("lists in every scenario, and the listing loads to the same listing", async () => {
+    let listed = 0;
     for (const scenario of scenarioNames().map(readScenario)) {
-      const want = unfold(
-        compile(null, routesFor(scenario.objects, scenario.settings, "nftables", family), limit),
-      );
+      const routes = routesFor(scenario.objects, scenario.settings, "nftables", family);
+      const want = unfold(compile(null, routes, limit));
+      // Most scenarios are the same with every limit: once is enough.
+      if (limit !== mostSharedSlots && print(want) === print(unfold(compile(null, routes)))) continue;
+      listed++;
       here.run("nft", "flush", "ruleset");
       await host.apply(diff(null, want));
       const listing = here.run("nft", "list", "ruleset");
@@ -125,6 +128,7 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
       const again = there.run("nft", "list", "ruleset");
       expect([scenario.name, ...sorted(again)]).toEqual([scenario.name, ...sorted(listing)]);
     }
+    expect(listed).toBeGreaterThan(0);
   });
 
   const history = fc.record({
