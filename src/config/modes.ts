@@ -11,6 +11,8 @@ type Meaning = {
   readonly masquerade: "iptables" | "nftables";
   /** What an empty `nodePortAddresses` means; null: every address. */
   readonly nodePortAddresses: readonly string[] | null;
+  /** Prefixes of the fields that apply in this mode and not in all. */
+  readonly fields: readonly string[];
   /** Whether `portRange` counts. */
   readonly portRange: boolean;
   /** The gate without which there is no such mode. */
@@ -22,15 +24,32 @@ const usual: Meaning = {
   periodFlags: "iptables",
   masquerade: "iptables",
   nodePortAddresses: null,
+  fields: ["iptables."],
   portRange: false,
   gate: null,
 };
 
 export const modes: Readonly<Record<ModeName, Meaning>> = {
   iptables: usual,
-  ipvs: { ...usual, periods: "ipvs", periodFlags: "ipvs", gate: "KubeProxyIPVS" },
-  nftables: { ...usual, periods: "nftables", masquerade: "nftables", nodePortAddresses: ["primary"] },
-  userspace: { ...usual, portRange: true },
+  ipvs: {
+    ...usual,
+    periods: "ipvs",
+    periodFlags: "ipvs",
+    fields: ["ipvs.", "iptables.masquerade"],
+    gate: "KubeProxyIPVS",
+  },
+  nftables: {
+    ...usual,
+    periods: "nftables",
+    masquerade: "nftables",
+    nodePortAddresses: ["primary"],
+    fields: ["nftables."],
+  },
+  userspace: {
+    ...usual,
+    fields: ["iptables.syncPeriod", "iptables.minSyncPeriod", "portRange"],
+    portRange: true,
+  },
 };
 
 /** For any text in a file; an unknown mode is reported by validation. */

@@ -3,7 +3,7 @@ import { parseCidr } from "../../model/address.ts";
 import type { ProxyConfig } from "../config.ts";
 import type { Path } from "../file/fields.ts";
 import { type ResolvedGates, resolveGates } from "../gates/gates.ts";
-import { isMode, type ModeName, meaningIn, modes } from "../modes.ts";
+import { meaningIn, modes } from "../modes.ts";
 import type { Duration } from "../units/duration.ts";
 import { parsePortRange } from "../units/port-range.ts";
 import { release } from "../version.ts";
@@ -22,7 +22,7 @@ export function validate(config: ProxyConfig): FieldError[] {
       "iptables.masqueradeBit",
       config.iptables.masqueradeBit,
     ),
-    ...(isMode(config.mode) ? (validators[config.mode]?.(config) ?? []) : []),
+    ...validateModeFields(config),
     ...validateLinux(config),
     ...validateMode(config, gates),
     ...atLeastZero(`${root}.ClientConnection.Burst`, "clientConnection.burst", config.clientConnection.burst),
@@ -35,13 +35,27 @@ export function validate(config: ProxyConfig): FieldError[] {
   ];
 }
 
-/** What counts in one mode only. */
-const validators: Readonly<Partial<Record<ModeName, (config: ProxyConfig) => FieldError[]>>> = {
-  ipvs: validateIpvs,
-  nftables: ({ nftables }) =>
-    masqueradeBit(`${root}.KubeProxyNFTablesConfiguration`, "nftables.masqueradeBit", nftables.masqueradeBit),
-  userspace: validatePortRange,
-};
+/** Fields that apply in one mode only. */
+function validateModeFields(config: ProxyConfig): FieldError[] {
+  const { fields } = meaningIn(config.mode);
+  return modeFieldValidators
+    .filter(([field]) => fields.includes(field))
+    .flatMap(([, validateFields]) => validateFields(config));
+}
+
+const modeFieldValidators: readonly (readonly [string, (config: ProxyConfig) => FieldError[]])[] = [
+  ["ipvs.", validateIpvs],
+  [
+    "nftables.",
+    ({ nftables }) =>
+      masqueradeBit(
+        `${root}.KubeProxyNFTablesConfiguration`,
+        "nftables.masqueradeBit",
+        nftables.masqueradeBit,
+      ),
+  ],
+  ["portRange", validatePortRange],
+];
 
 function validateGates(config: ProxyConfig, { errors }: ResolvedGates): FieldError[] {
   return errors.map((error) => invalid(`${root}.featureGates`, "featureGates", config.featureGates, error));
