@@ -5,14 +5,15 @@ import { arch, cpus, release, totalmem } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModeName } from "../src/config/modes.ts";
-import { decideBy, defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
+import { defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
 import { printTrace } from "../src/explain/print.ts";
 import { familyOfTo, parseFrom, parseTo } from "../src/explain/question.ts";
 import { questionOf, type Sender } from "../src/explain/resolve.ts";
-import { traceOf } from "../src/explain/trace.ts";
+import { trace } from "../src/explain/trace.ts";
 import { namespaceName, statePath } from "../src/inspect/playgrounds.ts";
 import { familyOf } from "../src/model/address.ts";
 import type { Snapshot } from "../src/model/snapshot.ts";
+import { modes } from "../src/modes/index.ts";
 import { systemClock } from "../src/observe/clock.ts";
 import { firstSnapshot } from "../src/sources/first.ts";
 import { parseSourceSpec } from "../src/sources/index.ts";
@@ -152,7 +153,7 @@ export class Playground {
       const refuser = refuserOf(destination, place.node, await tracking.flows());
       if (refuser.kind === "listener") return { from, to, result: { ...result, by: refuser.endpoint } };
       // A kernel without conntrack events looks the same, so check the rules too.
-      const { outcome } = decideBy[this.mode](routes[family], packet);
+      const { outcome } = modes[this.mode].decide(routes[family], packet);
       const isKnown = refuser.node !== place.node || outcome.kind === "reject";
       return { from, to, result: isKnown ? { kind: "rejected", node: refuser.node, ms: result.ms } : result };
     } finally {
@@ -165,7 +166,7 @@ export class Playground {
     const place = this.#locate(from, to);
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
-    return printTrace(traceOf(decideBy[this.mode](routes[family], packet), routes[family], packet));
+    return printTrace(trace(modes[this.mode], routes[family], packet));
   }
 
   snapshot(node: string): Promise<Snapshot> {

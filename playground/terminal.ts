@@ -144,7 +144,7 @@ export class TerminalView {
     const lines = renderView(
       {
         mode: playground.mode,
-        noEndpoints: modes[playground.mode].noEndpoints,
+        noEndpoints: modes[playground.mode].behavior.noEndpoints,
         kubeconfig: playground.kubeconfig,
         services: api.list("Service"),
         pods: api.list("Pod"),

@@ -84,15 +84,8 @@ const effectPattern =
 
 const branchOnMode = /([!=]==|\bcase) "(nftables|iptables|ipvs|userspace)"/;
 
-/** Advice for a change between two certain modes; may only shrink. */
-const knownBranches: readonly string[] = [
-  'src/explain/migrate/habits.ts: advice: (from, _, { ipvs }) => (from === "ipvs" ? schedulerAdvice(ipvs.scheduler || "rr") : null),',
-  'src/explain/migrate/habits.ts: to === "iptables"',
-  'src/explain/migrate/habits.ts: from === "ipvs"',
-  'src/explain/migrate/report.ts: const isFilledIn = config.mode === "nftables" && file.nodePortAddresses?.join() === "primary";',
-  'src/explain/migrate/settings.ts: if ((file.nodePortAddresses ?? []).length > 0 || (from === "nftables") === (to === "nftables")) return [];',
-  'src/explain/migrate/settings.ts: to === "nftables"',
-];
+/** The only tables keyed by mode: the Mode values, and what the configuration means in each mode. */
+const tablesByMode = ["src/config/modes.ts", "src/modes/index.ts"];
 
 const files = ["src", "playground"]
   .flatMap((folder) =>
@@ -147,7 +140,14 @@ describe("architecture", () => {
         const lines = withoutComments(text).split("\n");
         return lines.filter((line) => branchOnMode.test(line)).map((line) => `${path}: ${line.trim()}`);
       });
-    expect(wrong).toEqual(knownBranches);
+    expect(wrong).toEqual([]);
+  });
+
+  it("two tables are keyed by mode", () => {
+    const found = files
+      .filter(({ path, text }) => path.startsWith("src/") && isKeyedByMode(withoutComments(text)))
+      .map(({ path }) => path);
+    expect(found.sort()).toEqual(tablesByMode);
   });
 
   it("every file opens with a sentence on its job", () => {
@@ -179,6 +179,18 @@ function importsIn(path: string, text: string): string[] {
 
 function specifiersIn(text: string): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1]!);
+}
+
+const modeNames = ["nftables", "iptables", "ipvs", "userspace"];
+
+/** Declares a Record over ModeName, or an object literal in which each mode is a key. */
+function isKeyedByMode(text: string): boolean {
+  const isKey = (name: string) => new RegExp(`(^\\s*|[{,]\\s*)${name}(:| *[,}])`, "m");
+  const literals = [...text.matchAll(/= \{(?:[^{}]|\{[^{}]*\})*\}/g)].map(([literal]) => literal);
+  return (
+    /Record<\s*ModeName\b/.test(text) ||
+    literals.some((literal) => modeNames.every((name) => isKey(name).test(literal)))
+  );
 }
 
 function withoutComments(text: string): string {

@@ -8,7 +8,8 @@ import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { packetChanges, type Side } from "../src/explain/migrate/packets.ts";
 import { remarksOn } from "../src/inspect/readiness.ts";
 import { families, familyOf, isLoopback } from "../src/model/address.ts";
-import { habitsOf } from "../src/routing/habits.ts";
+import { modes } from "../src/modes/index.ts";
+import type { Behavior } from "../src/routing/behavior.ts";
 import { routesFor } from "./scenario-routes.ts";
 import {
   casesFor,
@@ -126,7 +127,7 @@ describe("packets that are handled differently", () => {
     Object.fromEntries(
       modeNames.map((mode) => {
         const [ipv4, ipv6] = families.map((family) => routesFor(objects, settings, mode, family));
-        return [mode, { mode, routes: { ipv4: ipv4!, ipv6: ipv6! } }];
+        return [mode, { mode: modes[mode], routes: { ipv4: ipv4!, ipv6: ipv6! } }];
       }),
     ),
   ) as Record<ModeName, Side>[];
@@ -165,8 +166,8 @@ describe("habits", () => {
     readStories(scenario)
       .filter((story) => name.test(story.name))
       .flatMap(({ modes }) => modes);
-  const having = (is: (habits: (typeof habitsOf)["ipvs"]) => boolean) =>
-    modeNames.filter((mode) => is(habitsOf[mode]));
+  const having = (is: (behavior: Behavior) => boolean) =>
+    modeNames.filter((mode) => is(modes[mode].behavior));
 
   it("match the stories", () => {
     expect(having(({ invalidPackets }) => invalidPackets === "drop")).toEqual(
@@ -188,7 +189,7 @@ describe("habits", () => {
     for (const mode of modeNames) {
       const outcomes = casesFor(packets, mode, "turnout").map(({ outcome }) => outcome.kind === "forward");
       const passes = outcomes.every(Boolean) ? "all" : outcomes.some(Boolean) ? "masqueraded" : "none";
-      expect([mode, habitsOf[mode].pastForwardPolicy]).toEqual([mode, passes]);
+      expect([mode, modes[mode].behavior.pastForwardPolicy]).toEqual([mode, passes]);
     }
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Trace, trace, traceOf } from "../src/explain/trace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
 import { endpointKey } from "../src/model/snapshot.ts";
+import { modes } from "../src/modes/index.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
 import { rulesetOf, walkIptables } from "../src/modes/iptables/walk.ts";
 import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
@@ -11,13 +12,12 @@ import { viewOfPlan, walkIpvs } from "../src/modes/ipvs/walk.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
 import { walkNftables } from "../src/modes/nftables/walk.ts";
 import { compile as compileUserspace } from "../src/modes/userspace/compile.ts";
-import { decideRelayed } from "../src/modes/userspace/decide.ts";
+import { decideRelayed, type RelayedOutcome } from "../src/modes/userspace/decide.ts";
 import { socketsIn, wantedRelays } from "../src/modes/userspace/relays.ts";
 import { walkRelayed } from "../src/modes/userspace/walk.ts";
 import { unfold } from "../src/plan/nftables/plan.ts";
-import { decide, type Packet } from "../src/routing/decide.ts";
+import type { Packet } from "../src/routing/decide.ts";
 import type { Routes } from "../src/routing/routes.ts";
-import { iptablesTraits, nftablesTraits } from "../src/routing/traits.ts";
 import { interfaceOf, placeOf, podInterfacePrefix } from "./places.ts";
 import { routesFor } from "./scenario-routes.ts";
 import {
@@ -31,7 +31,6 @@ import {
   scenarioNames,
 } from "./scenarios.ts";
 
-const traits = { nftables: nftablesTraits, iptables: iptablesTraits } as const;
 const scenarios = scenarioNames()
   .map(readScenario)
   // What somebody else's firewall does is not ours to decide.
@@ -46,8 +45,8 @@ describe.each(["nftables", "iptables"] as const)("decide() and explain in %s mod
         .map((packet) => [
           caseText(packet),
           outcomeText(packet.outcome),
-          decisionText(decide(routes, traits[mode], toPacket(packet)).outcome),
-          traceText(trace(routes, traits[mode], toPacket(packet))),
+          decisionText(modes[mode].decide(routes, toPacket(packet)).outcome),
+          traceText(trace(modes[mode], routes, toPacket(packet))),
         ]);
       expect(decided.filter(([, expected, said, told]) => expected !== said || expected !== told)).toEqual(
         [],
@@ -168,7 +167,7 @@ function outcomeText(outcome: ExpectedOutcome): string {
   return choicesText(outcome.choices.map(({ endpoint, masquerade }) => ({ endpoint, masquerade })));
 }
 
-function decisionText(outcome: ReturnType<typeof decide>["outcome"]): string {
+function decisionText(outcome: RelayedOutcome): string {
   if (outcome.kind !== "forward") return outcome.kind;
   return choicesText(
     outcome.choices.map(({ endpoint, masquerade }) => ({ endpoint: endpointKey(endpoint), masquerade })),

@@ -6,6 +6,7 @@ import { Cluster } from "../src/manifests/cluster.ts";
 import { type Family, families, isLoopback } from "../src/model/address.ts";
 import { compile as compileIptables } from "../src/modes/iptables/compile.ts";
 import { compile as compileIpvs } from "../src/modes/ipvs/compile.ts";
+import { nftablesBehavior } from "../src/modes/nftables/behavior.ts";
 import { compile as compileNftables } from "../src/modes/nftables/compile.ts";
 import { compile as compileUserspace } from "../src/modes/userspace/compile.ts";
 import { socketsIn, wantedRelays } from "../src/modes/userspace/relays.ts";
@@ -15,7 +16,6 @@ import { unfold } from "../src/plan/nftables/plan.ts";
 import { print as printNftables } from "../src/plan/nftables/print.ts";
 import { decide } from "../src/routing/decide.ts";
 import type { Routes } from "../src/routing/routes.ts";
-import { nftablesTraits } from "../src/routing/traits.ts";
 import { dualStack, type KubeObject, referenceObjects } from "./cluster.ts";
 import { nodeName } from "./places.ts";
 import { routesFor } from "./scenario-routes.ts";
@@ -74,7 +74,7 @@ describe("upstream/3: KubeProxyNFTablesLocalhostNodePorts (KEP-6032), off in 1.3
             to,
           };
           const outcome = (routes: Routes) =>
-            JSON.stringify(decide(routes, nftablesTraits, asked as Parameters<typeof decide>[2]).outcome);
+            JSON.stringify(decide(routes, nftablesBehavior, asked as Parameters<typeof decide>[2]).outcome);
           if (outcome(off) !== outcome(on)) changed.push(`${to.address} ${caseText(packet)}`);
         }
       }

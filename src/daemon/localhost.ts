@@ -20,7 +20,8 @@ export function openLocalhost(
   const report = reportTo(metrics, log);
   // Also without a loopback address in nodePortAddresses: a change of the configuration may add one.
   const served = families.filter(
-    (family) => mode.servesLoopback && settings.resolved.settings[family].nftLocalhost !== "pass",
+    (family) =>
+      mode.behavior.loopback === "nftLocalhost" && settings.resolved.settings[family].nftLocalhost !== "pass",
   );
   const listeners = new Map(
     served.map((family) => [family, new LocalhostNodePorts(family, systemClock, Math.random, report)]),

@@ -62,7 +62,7 @@ function settingsOf(
   const facts = [...resolved.all].map(([name, on]) => ({ name, stage: stageText(name), on }));
   return {
     mode: config.mode,
-    countsLocal: mode.countsLocal,
+    countsLocal: mode.behavior.countsLocal,
     nodeName,
     hostname: hostname(),
     families: families.map((family) => ({

@@ -1,25 +1,12 @@
 // The Routes of a node as a daemon there would make them, of its configuration and what the cluster says of the node.
 import { completeConfig } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
-import type { ModeName } from "../config/modes.ts";
 import { type Resolved, resolve } from "../config/resolve/resolve.ts";
 import type { Address, Family } from "../model/address.ts";
 import { same } from "../model/same.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { decideServed } from "../modes/ipvs/decide.ts";
-import { decideRelayed, type RelayedDecision } from "../modes/userspace/decide.ts";
-import { decide, type Packet } from "../routing/decide.ts";
-import { type Routes, route } from "../routing/routes.ts";
-import { iptablesTraits, nftablesTraits } from "../routing/traits.ts";
+import { route } from "../routing/routes.ts";
 import type { BothRoutes } from "./resolve.ts";
-
-/** What each mode makes of a packet. */
-export const decideBy: Readonly<Record<ModeName, (routes: Routes, packet: Packet) => RelayedDecision>> = {
-  nftables: (routes, packet) => decide(routes, nftablesTraits, packet),
-  iptables: (routes, packet) => decide(routes, iptablesTraits, packet),
-  ipvs: decideServed,
-  userspace: decideRelayed,
-};
 
 /** What only the machine itself knows of the node; without it the Node object must do. */
 export type HostFacts = {

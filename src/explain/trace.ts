@@ -1,12 +1,12 @@
 // The way of a packet in words: which Service, which policy, who may answer, who was left out and why, what the client sees.
 import { joinHostPort } from "../model/address.ts";
 import { type Endpoint, endpointKey, portLabel } from "../model/snapshot.ts";
+import type { Mode } from "../modes/mode.ts";
 import type { RelayedDecision, RelayedOutcome } from "../modes/userspace/decide.ts";
-import { type Choice, type Decision, decide, type Packet } from "../routing/decide.ts";
+import type { Choice, Decision, Packet } from "../routing/decide.ts";
 import { isLocal } from "../routing/pools.ts";
 import { printFrontend } from "../routing/print-frontend.ts";
 import type { PortRoutes, Route, Routes } from "../routing/routes.ts";
-import type { Traits } from "../routing/traits.ts";
 
 export type Candidate = {
   readonly endpoint: string;
@@ -35,11 +35,11 @@ export type Trace = {
   readonly clientSees: string;
 };
 
-export function trace(routes: Routes, traits: Traits, packet: Packet): Trace {
-  return traceOf(decide(routes, traits, packet), routes, packet);
+export function trace(mode: Mode, routes: Routes, packet: Packet): Trace {
+  return traceOf(mode.decide(routes, packet), routes, packet);
 }
 
-/** In the words of a decision that somebody has made already. */
+/** The trace of a decision that was made before. */
 export function traceOf(decision: RelayedDecision, routes: Routes, packet: Packet): Trace {
   const { outcome, hit, sender, because } = decision;
   const routed = hit === null ? null : routes.ports.get(hit.key)!;

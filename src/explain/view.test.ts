@@ -5,11 +5,11 @@ import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../
 import type { ModeName } from "../config/modes.ts";
 import { type Family, families } from "../model/address.ts";
 import { noTriggers, noUdpChanges, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { modes } from "../modes/index.ts";
 import { route } from "../routing/routes.ts";
-import { decideBy } from "./node-routes.ts";
 import { parseFrom, parseTo, senderText, type To } from "./question.ts";
 import { type BothRoutes, questionOf, type Sender } from "./resolve.ts";
-import { traceOf } from "./trace.ts";
+import { trace } from "./trace.ts";
 import { snapshotOf, type View, viewFor, viewsOf } from "./view.ts";
 
 const twoFamilies = <T>(make: (family: Family) => fc.Arbitrary<T>) =>
@@ -173,5 +173,5 @@ function answer(mode: ModeName, from: Sender, to: To, routes: BothRoutes): unkno
   const question = questionOf(from, to, routes);
   if (!question.ok) return question.reason;
   const { family, packet: asked } = question.value;
-  return traceOf(decideBy[mode](routes[family], asked), routes[family], asked);
+  return trace(modes[mode], routes[family], asked);
 }

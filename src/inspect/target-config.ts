@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { type ConfigFile, completeConfig } from "../config/complete.ts";
 import { inMode, type ValidConfig } from "../config/config.ts";
-import type { ModeName } from "../config/modes.ts";
-import { decideBy, defaultConfig } from "../explain/node-routes.ts";
+import { type ModeName, modes } from "../config/modes.ts";
+import { defaultConfig } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
 import { UsageError, whyUnreadable } from "./usage-error.ts";
 
@@ -15,7 +15,7 @@ export function targetConfig(flags: ConfigFlags, fromDaemon: string | null): Val
     : fromDaemon === null
       ? null
       : { name: "daemon", text: fromDaemon };
-  const config = file === null ? defaultConfig(flags.mode ?? "nftables") : completed(file);
+  const config = file === null ? defaultConfig(flags.mode ?? defaultMode) : completed(file);
   return withClusterCIDR(inMode(config, flags.mode ?? config.mode), flags["cluster-cidr"]);
 }
 
@@ -50,4 +50,10 @@ function withClusterCIDR(config: ValidConfig, cidrs: string | undefined): ValidC
   return { ...config, detectLocalMode: "ClusterCIDR", clusterCIDRs };
 }
 
-export const modeNames = Object.keys(decideBy) as readonly ModeName[];
+const defaultMode: ModeName = "nftables";
+
+/** The default first. */
+export const modeNames: readonly ModeName[] = [
+  defaultMode,
+  ...(Object.keys(modes) as ModeName[]).filter((name) => name !== defaultMode),
+];

@@ -8,16 +8,19 @@ import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import type { RuleSelection } from "../plan/iptables/types.ts";
+import type { Behavior } from "../routing/behavior.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Driver } from "./driver.ts";
 import type { ReadFile } from "./remarks.ts";
 import type { Removed } from "./removed.ts";
+import type { RelayedDecision } from "./userspace/decide.ts";
 import type { OpenRelays } from "./userspace/relays.ts";
 import type { RelayedWalk } from "./userspace/walk.ts";
 
 export type Mode = {
   readonly name: ModeName;
+  readonly behavior: Behavior;
   /**
    * How changes by other processes are found. watched: the kernel reports them, or a canary chain does. polled: the host
    * is compared with the Plan every `syncPeriod`.
@@ -25,12 +28,6 @@ export type Mode = {
   readonly drift: "watched" | "polled";
   /** own: connections end at sockets of the mode, which deletes their stale conntrack entries itself. */
   readonly conntrack: "shared" | "own";
-  /** What a client of a Service without endpoints meets. */
-  readonly noEndpoints: "refused" | "closed";
-  /** What is counted where it has endpoints, but none on this node: as kube-proxy counts in this mode. */
-  readonly countsLocal: "ports" | "services";
-  /** Whether listeners of our own serve NodePorts on loopback, if the feature gate is on. */
-  readonly servesLoopback: boolean;
   /** Logged at every start, and recorded as an Event of the Node. */
   readonly deprecation: Deprecation | null;
   /** Rules that the cleanup of other modes must keep while this mode is running. */
@@ -38,6 +35,8 @@ export type Mode = {
   /** Modes during which this one is not cleaned up, because its connections would break. */
   readonly keepDuring: readonly ModeName[];
 
+  /** What happens to the first packet of a connection, and why. */
+  decide(routes: Routes, packet: Packet): RelayedDecision;
   /** What the mode would write for these Routes, without a host. */
   preview(routes: Routes, config: ValidConfig): Preview;
 

@@ -24,7 +24,7 @@ function setUp(mode: ModeName = "nftables", served: readonly Family[] = ["ipv4",
   );
   const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, clock);
   const observer = openSyncObserver(
-    { countsLocal: modes[mode].countsLocal, families: served, nodeName: "node-a" },
+    { countsLocal: modes[mode].behavior.countsLocal, families: served, nodeName: "node-a" },
     metrics,
     health,
     clock,

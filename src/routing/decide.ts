@@ -2,6 +2,7 @@
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { type Address, contains, isLoopback, joinHostPort } from "../model/address.ts";
 import { type Endpoint, type PortKey, type Protocol, portLabel } from "../model/snapshot.ts";
+import type { Behavior } from "./behavior.ts";
 import {
   type FrontendId,
   frontendId,
@@ -11,7 +12,6 @@ import {
   type Sender,
   type Target,
 } from "./routes.ts";
-import type { Traits } from "./traits.ts";
 
 /** The first packet of a connection. */
 export type Packet = {
@@ -42,13 +42,13 @@ export type Outcome =
 /** One Endpoint that may be chosen, all equally likely, and whether it sees this node instead of the sender. */
 export type Choice = { readonly endpoint: Endpoint; readonly masquerade: boolean };
 
-export function decide(routes: Routes, traits: Traits, packet: Packet): Decision {
+export function decide(routes: Routes, behavior: Behavior, packet: Packet): Decision {
   const sender = senderOf(packet, routes.settings);
-  const found = find(routes, traits, packet);
+  const found = find(routes, behavior, packet);
   const { outcome, because } =
     found === null
-      ? withoutFrontend(routes, traits, packet)
-      : atFrontend(found, sender.kind, routes.settings, traits, packet);
+      ? withoutFrontend(routes, behavior, packet)
+      : atFrontend(found, sender.kind, routes.settings, behavior, packet);
   return {
     outcome,
     sender: sender.kind,
@@ -82,7 +82,7 @@ type Found = {
   readonly because: string;
 };
 
-function find(routes: Routes, traits: Traits, { to }: Packet): Found | null {
+function find(routes: Routes, behavior: Behavior, { to }: Packet): Found | null {
   if (to.protocol === "icmp") return null;
   const byAddress = holderOf(routes, `${to.address}/${to.protocol}/${to.port}`);
   if (byAddress !== null) {
@@ -91,7 +91,7 @@ function find(routes: Routes, traits: Traits, { to }: Packet): Found | null {
   }
   if (!isNodeAddress(to.address, routes.settings)) return null;
   const byNodePort = holderOf(routes, `node/${to.protocol}/${to.port}`);
-  const scope = nodePortScope(to.address, routes.settings, traits);
+  const scope = nodePortScope(to.address, routes.settings, behavior);
   if (byNodePort === null || scope === null) return null;
   return {
     ...byNodePort,
@@ -107,13 +107,17 @@ function holderOf(routes: Routes, id: FrontendId): { routed: PortRoutes; route: 
   return { routed, route: routed.routes.find((candidate) => frontendId(candidate.frontend) === id)! };
 }
 
-function nodePortScope(address: Address, settings: FamilySettings, traits: Traits): Found["scope"] | null {
+function nodePortScope(
+  address: Address,
+  settings: FamilySettings,
+  behavior: Behavior,
+): Found["scope"] | null {
   const { nodePortAddresses: places } = settings;
-  const refusals = traits.refusesOnEveryLocalAddress ? "refusals" : null;
+  const refusals = behavior.refusesOnEveryLocalAddress ? "refusals" : null;
   if (isLoopback(address)) {
-    if (traits.loopback === "never") return null;
-    if (traits.loopback === "nftLocalhost") return settings.nftLocalhost === "pass" ? null : "localhost";
-    if (traits.loopback === "localhostNodePorts" && !settings.localhostNodePorts) return refusals;
+    if (behavior.loopback === "never") return null;
+    if (behavior.loopback === "nftLocalhost") return settings.nftLocalhost === "pass" ? null : "localhost";
+    if (behavior.loopback === "localhostNodePorts" && !settings.localhostNodePorts) return refusals;
   }
   const listed = places.kind === "all" || places.cidrs.some((cidr) => contains(cidr, address));
   return listed ? "everything" : refusals;
@@ -123,7 +127,7 @@ function atFrontend(
   found: Found,
   sender: Sender,
   settings: FamilySettings,
-  traits: Traits,
+  behavior: Behavior,
   packet: Packet,
 ): Verdict {
   const { routed, route, scope } = found;
@@ -131,8 +135,8 @@ function atFrontend(
   // Where a NodePort only refuses, nobody takes the short cut that policy Local gives to this node and its pods.
   const target = route.from[scope === "refusals" ? "outside" : sender];
   const rangesHold =
-    (target.kind !== "reject" || traits.firewallWithoutEndpoints) &&
-    (traits.firewallAtExternalIPs || !isExternalIP(found, settings, packet));
+    (target.kind !== "reject" || behavior.firewallWithoutEndpoints) &&
+    (behavior.firewallAtExternalIPs || !isExternalIP(found, settings, packet));
   if (
     route.allowed !== null &&
     rangesHold &&
@@ -146,15 +150,15 @@ function atFrontend(
   if (target.kind === "forward" && scope === "refusals") {
     return { outcome: { kind: "pass" }, because: `NodePorts do not answer on ${packet.to.address}` };
   }
-  if (target.kind !== "forward" && leavesUnseen(route, traits, packet, settings)) {
+  if (target.kind !== "forward" && leavesUnseen(route, behavior, packet, settings)) {
     return {
       outcome: { kind: "pass" },
       because: "no endpoint, and this mode does not look at the node's own packets here",
     };
   }
   return {
-    outcome: outcomeOf(target, packet, settings, traits),
-    because: targetReason(target, routed, route, traits.localShortCircuit && sender !== "outside"),
+    outcome: outcomeOf(target, packet, settings, behavior),
+    because: targetReason(target, routed, route, behavior.localShortCircuit && sender !== "outside"),
   };
 }
 
@@ -178,15 +182,15 @@ function onLocalhost({ port, pools }: PortRoutes, settings: FamilySettings, { to
   };
 }
 
-function withoutFrontend(routes: Routes, traits: Traits, { to }: Packet): Verdict {
+function withoutFrontend(routes: Routes, behavior: Behavior, { to }: Packet): Verdict {
   if (isClusterIP(routes, to.address)) {
     const because = `${to.address} is a cluster IP, but not for this port and protocol`;
-    return { outcome: { kind: traits.undefinedPort }, because };
+    return { outcome: { kind: behavior.undefinedPort }, because };
   }
   const cidr = routes.serviceCIDRs.find((range) => contains(range, to.address));
   if (cidr !== undefined) {
     const because = `${to.address} is inside ServiceCIDR ${cidr}, but belongs to no Service`;
-    return { outcome: { kind: traits.unallocatedAddress }, because };
+    return { outcome: { kind: behavior.unallocatedAddress }, because };
   }
   const nodePort = to.protocol === "icmp" ? null : holderOf(routes, `node/${to.protocol}/${to.port}`);
   if (nodePort === null) return { outcome: { kind: "pass" }, because: "no Service is there" };
@@ -209,23 +213,23 @@ const clusterIPs = new WeakMap<Routes["claims"], ReadonlySet<Address>>();
 /** Rows 109 and 125: such a packet leaves the node unless the address is the node's own. */
 function leavesUnseen(
   { frontend }: Route,
-  traits: Traits,
+  behavior: Behavior,
   { from }: Packet,
   settings: FamilySettings,
 ): boolean {
   return (
-    traits.nodeToExternalWithoutEndpoints === "pass" &&
+    behavior.nodeToExternalWithoutEndpoints === "pass" &&
     from.origin === "node" &&
     (frontend.kind === "externalIP" || frontend.kind === "loadBalancerIP") &&
     !isNodeAddress(frontend.address, settings)
   );
 }
 
-function outcomeOf(target: Target, packet: Packet, settings: FamilySettings, traits: Traits): Outcome {
+function outcomeOf(target: Target, packet: Packet, settings: FamilySettings, behavior: Behavior): Outcome {
   if (target.kind !== "forward") return target;
   const choices = target.pool.endpoints.map((endpoint) => ({
     endpoint,
-    masquerade: isMasqueraded(target.masquerade, endpoint, packet, settings, traits),
+    masquerade: isMasqueraded(target.masquerade, endpoint, packet, settings, behavior),
   }));
   return { kind: "forward", choices };
 }
@@ -236,12 +240,12 @@ function isMasqueraded(
   endpoint: Endpoint,
   { from }: Packet,
   settings: FamilySettings,
-  traits: Traits,
+  behavior: Behavior,
 ): boolean {
   if (from.origin !== "node" && isNodeAddress(endpoint.address, settings)) return false;
   if (marked) return true;
   if (from.address !== endpoint.address) return false;
-  return traits.hairpinOfRemoteEndpoints || endpoint.nodeName === settings.nodeName;
+  return behavior.hairpinOfRemoteEndpoints || endpoint.nodeName === settings.nodeName;
 }
 
 const policyNames = { cluster: "Cluster", local: "Local" } as const;

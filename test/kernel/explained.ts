@@ -1,11 +1,11 @@
 // Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
 
 import type { ModeName } from "../../src/config/modes.ts";
-import { decideBy } from "../../src/explain/node-routes.ts";
 import { parseFrom, parseTo } from "../../src/explain/question.ts";
 import { type BothRoutes, questionOf, type Sender } from "../../src/explain/resolve.ts";
-import { type Candidate, type Trace, traceOf } from "../../src/explain/trace.ts";
+import { type Candidate, type Trace, trace } from "../../src/explain/trace.ts";
 import { familyOf, joinHostPort } from "../../src/model/address.ts";
+import { modes } from "../../src/modes/index.ts";
 import { type Cell, cellText, hasManyAddresses } from "../differential/cells.ts";
 import { inFamily, interfaceOf, outsideAddresses, placeOf, places } from "../places.ts";
 import { type Probe, type Seen, send } from "./probe.ts";
@@ -20,7 +20,7 @@ export function explained(routes: BothRoutes, mode: ModeName, cell: Cell): Trace
   const question = questionOf(from.value as Sender, asked.value, routes);
   if (!question.ok) throw new Error(question.reason);
   const { family, packet } = question.value;
-  return traceOf(decideBy[mode](routes[family], packet), routes[family], packet);
+  return trace(modes[mode], routes[family], packet);
 }
 
 /** Sends packets until every candidate was seen; null when `explain` was right, else what was seen instead. */

@@ -2,9 +2,10 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { ModeName } from "../../src/config/modes.ts";
-import { decideBy } from "../../src/explain/node-routes.ts";
 import type { Family } from "../../src/model/address.ts";
 import { type Endpoint, endpointKey, type PortKey, type ServicePort } from "../../src/model/snapshot.ts";
+import { modes } from "../../src/modes/index.ts";
+import type { Mode } from "../../src/modes/mode.ts";
 import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
@@ -60,7 +61,7 @@ export function expectFatesAsDecided(family: Family, { mode, walker }: WalkedMod
       const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
       expect({ packet: each, fate: walked }).toEqual({
         packet: each,
-        fate: decisionTexts(decideBy[mode](routes, each)),
+        fate: decisionTexts(modes[mode].decide(routes, each)),
       });
     }
   });
@@ -83,7 +84,7 @@ function outcomeText(outcome: Walk["outcome"]): string {
   return outcome.kind === "forward" ? forwardText(outcome.backend, outcome.masquerade) : outcome.kind;
 }
 
-function decisionTexts({ outcome }: ReturnType<(typeof decideBy)[ModeName]>): string[] {
+function decisionTexts({ outcome }: ReturnType<Mode["decide"]>): string[] {
   if (outcome.kind !== "forward") return [outcome.kind];
   return outcome.choices.map(({ endpoint, masquerade }) => forwardText(endpoint, masquerade)).sort();
 }

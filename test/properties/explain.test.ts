@@ -5,13 +5,13 @@ import { describe, expect, it } from "vitest";
 import { printTrace } from "../../src/explain/print.ts";
 import { type Trace, trace } from "../../src/explain/trace.ts";
 import { type Endpoint, endpointKey } from "../../src/model/snapshot.ts";
+import { modes } from "../../src/modes/index.ts";
 import { compile as compileIptables } from "../../src/modes/iptables/compile.ts";
 import { rulesetOf, walkIptables } from "../../src/modes/iptables/walk.ts";
 import { compile as compileNftables } from "../../src/modes/nftables/compile.ts";
 import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { unfold } from "../../src/plan/nftables/plan.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
-import { iptablesTraits, nftablesTraits } from "../../src/routing/traits.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 
 describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
@@ -27,7 +27,7 @@ describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
         const routes = route(null, snapshotOf(ports, family), settings);
         const walk = mode === "nftables" ? nftablesWalk(routes) : iptablesWalk(routes);
         for (const each of sent) {
-          const told = trace(routes, mode === "nftables" ? nftablesTraits : iptablesTraits, each);
+          const told = trace(modes[mode], routes, each);
           expect({ packet: each, fate: fateOf(told) }).toEqual({ packet: each, fate: walk(each) });
         }
       }),
@@ -40,7 +40,7 @@ describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
       fc.property(cluster, packets, ({ ports, settings }, sent) => {
         const routes = route(null, snapshotOf(ports, family), settings);
         for (const each of sent) {
-          const told = trace(routes, nftablesTraits, each);
+          const told = trace(modes.nftables, routes, each);
           if (told.outcome !== "forward") continue;
           const chances = told.candidates.reduce((sum, { probability }) => sum + probability, 0);
           expect(chances).toBeCloseTo(1);

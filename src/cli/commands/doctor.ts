@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { decodeConfig } from "../../config/file/decode.ts";
 import type { FileConfig } from "../../config/file/fields.ts";
 import type { ModeName } from "../../config/modes.ts";
-import { adviceFor, type NodeRemark, printReport } from "../../explain/migrate/print.ts";
+import { type NodeRemark, printReport } from "../../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../../explain/migrate/report.ts";
 import { readLocalAddresses } from "../../host/local-addresses.ts";
 import { fileProblems, loadNode, noServices, unreadable } from "../../inspect/node-view.ts";
@@ -12,6 +12,7 @@ import { readinessFor } from "../../inspect/readiness.ts";
 import { isPlayground, placeOf, resolveTarget, type Target } from "../../inspect/target.ts";
 import { modeNames } from "../../inspect/target-config.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
+import { modes } from "../../modes/index.ts";
 import { command } from "../command.ts";
 import type { CommandSpec, Values } from "../flags.ts";
 import { clusterCidrFlag, nodeFlag, outputFlag, sourceFlag } from "../target-flags.ts";
@@ -87,7 +88,8 @@ export const doctor = command(doctorSpec, async ({ flags, args: [subject] }, wor
   if (broken !== undefined) throw new UsageError(`cannot compare the modes: ${broken}`);
   world.stderr(`${noServices(view)}${fileProblems(view)}`);
   const facts = live ? { localAddresses: await readLocalAddresses(placeOf(target)) } : {};
-  const report = reportOf(migration, fileConfig(flags, target), view.snapshot, facts);
+  const ends = { ...migration, from: modes[migration.from], to: modes[to] };
+  const report = reportOf(ends, fileConfig(flags, target), view.snapshot, facts);
   const remarks = live ? await remarksOn(report, target) : null;
   world.stdout(output === "json" ? asJson(report, remarks) : printReport(report, remarks));
   return codeOf(report, remarks ?? []);
@@ -124,8 +126,7 @@ async function remarksOn({ from, to }: Report, target: Target): Promise<NodeRema
 }
 
 function asJson(report: Report, thisNode: readonly NodeRemark[] | null): string {
-  const packets = report.packets.map((change) => ({ ...change, advice: adviceFor(change, report.to) }));
-  return `${JSON.stringify({ ...report, packets, ...(thisNode === null ? {} : { thisNode }) }, null, 2)}\n`;
+  return `${JSON.stringify({ ...report, ...(thisNode === null ? {} : { thisNode }) }, null, 2)}\n`;
 }
 
 function codeOf({ packets, habits, settings }: Report, remarks: readonly NodeRemark[]): number {

@@ -1,7 +1,6 @@
 // `turnout explain FROM TO`: what happens to a packet and why; with --live, whether the kernel agrees.
 
 import { closest } from "../../config/closest.ts";
-import { decideBy } from "../../explain/node-routes.ts";
 import { printTrace } from "../../explain/print.ts";
 import {
   type From,
@@ -13,12 +12,13 @@ import {
   toExamples,
 } from "../../explain/question.ts";
 import { questionOf, type Sender } from "../../explain/resolve.ts";
-import { traceOf } from "../../explain/trace.ts";
+import { trace } from "../../explain/trace.ts";
 import { lookAtKernel, printKernel } from "../../inspect/kernel-view.ts";
 import { fileProblems, loadPart, type PartialView, unknownNode } from "../../inspect/node-view.ts";
 import { askApi, resolveTarget, type Target } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { type Family, familyOf } from "../../model/address.ts";
+import { modes } from "../../modes/index.ts";
 import { SourceError } from "../../sources/source.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
@@ -74,11 +74,11 @@ export const explain = command(explainSpec, async ({ flags, args: [fromText, toT
       `! ${sender.address} is not a pod of ${target.node}; its own node handles its packets first: use --node=NAME\n`,
     );
   const { mode } = target.config;
-  const trace = traceOf(decideBy[mode](routes[family], packet), routes[family], packet);
+  const found = trace(modes[mode], routes[family], packet);
   const kernel = live ? await lookAtKernel(target, routes[family], packet, signal) : null;
   if (output === "json")
-    world.stdout(`${JSON.stringify({ mode, ...trace, ...(kernel === null ? {} : { kernel }) }, null, 2)}\n`);
-  else world.stdout(`${printTrace(trace)}${kernel === null ? "" : printKernel(kernel)}`);
+    world.stdout(`${JSON.stringify({ mode, ...found, ...(kernel === null ? {} : { kernel }) }, null, 2)}\n`);
+  else world.stdout(`${printTrace(found)}${kernel === null ? "" : printKernel(kernel)}`);
   return kernel?.agrees === false ? 3 : 0;
 });
 

@@ -1,12 +1,23 @@
 // What else changes with the mode: how endpoints are chosen and clients remembered, and what firewalls then see.
 import type { ValidConfig } from "../../config/config.ts";
-import type { ModeName } from "../../config/modes.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
-import { type Habits, habitsOf } from "../../routing/habits.ts";
+import type { Mode } from "../../modes/mode.ts";
+import type { Behavior } from "../../routing/behavior.ts";
 import { isExternallyReachable } from "../../routing/pools.ts";
 
+/** Behavior that does not show in the outcome of a single packet. */
+type Habit =
+  | "choice"
+  | "affinity"
+  | "clientsRemembered"
+  | "invalidPackets"
+  | "pastForwardPolicy"
+  | "healthCheckPortsAccepted"
+  | "holdsAddresses"
+  | "connectionsOutlive";
+
 export type HabitChange = {
-  readonly habit: keyof Habits;
+  readonly habit: Habit;
   readonly before: string;
   readonly after: string;
   readonly advice: string | null;
@@ -16,14 +27,14 @@ export type HabitChange = {
 
 /** Only what concerns a Service that is there, or the node itself. */
 export function habitChanges(
-  from: ModeName,
-  to: ModeName,
+  { behavior: from }: Mode,
+  { behavior: to }: Mode,
   config: ValidConfig,
   ports: readonly ServicePort[],
 ): HabitChange[] {
-  return (Object.keys(tellers) as (keyof Habits)[]).flatMap((habit) => {
-    const { concerns, tell, advice } = tellers[habit] as Teller<keyof Habits>;
-    const [before, after] = [tell(habitsOf[from][habit], config), tell(habitsOf[to][habit], config)];
+  return (Object.keys(tellers) as Habit[]).flatMap((habit) => {
+    const { concerns, tell, advice } = tellers[habit] as Teller<Habit>;
+    const [before, after] = [tell(from[habit], config), tell(to[habit], config)];
     if (before === after) return [];
     const services = concerns === null ? null : namesOf(ports.filter(concerns));
     if (services?.length === 0) return [];
@@ -31,16 +42,16 @@ export function habitChanges(
   });
 }
 
-type Teller<H extends keyof Habits> = {
+type Teller<H extends Habit> = {
   /** Which Services it is about; null: the node as a whole. */
   readonly concerns: ((port: ServicePort) => boolean) | null;
-  readonly tell: (value: Habits[H], config: ValidConfig) => string;
-  readonly advice?: (from: ModeName, to: ModeName, config: ValidConfig) => string | null;
+  readonly tell: (value: Behavior[H], config: ValidConfig) => string;
+  readonly advice?: (from: Behavior, to: Behavior, config: ValidConfig) => string | null;
 };
 
 const isSticky = ({ affinity }: ServicePort) => affinity !== null;
 
-const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
+const tellers: { readonly [H in Habit]: Teller<H> } = {
   choice: {
     concerns: ({ endpoints }) => endpoints.length > 1,
     tell: (choice, { ipvs }) =>
@@ -49,7 +60,8 @@ const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
         : choice === "turn"
           ? "endpoints are taken in turn"
           : "endpoints are chosen at random, all equally likely",
-    advice: (from, _, { ipvs }) => (from === "ipvs" ? schedulerAdvice(ipvs.scheduler || "rr") : null),
+    advice: (from, _, { ipvs }) =>
+      from.choice === "scheduler" ? schedulerAdvice(ipvs.scheduler || "rr") : null,
   },
   affinity: {
     concerns: (port) => isSticky(port) && isExternallyReachable(port),
@@ -71,7 +83,7 @@ const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
         ? "forwarded packets that connection tracking calls INVALID are dropped"
         : "packets that connection tracking calls INVALID pass",
     advice: (_, to) =>
-      to === "iptables"
+      to.invalidPackets === "drop"
         ? "where routes are asymmetric, set conntrack.tcpBeLiberal"
         : "if pods reset connections that were slow, set conntrack.tcpBeLiberal",
   },
@@ -85,7 +97,7 @@ const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
         all: "traffic of Services passes a firewall that drops what is forwarded",
       })[flows],
     advice: (from, to) =>
-      openness[habitsOf[to].pastForwardPolicy] < openness[habitsOf[from].pastForwardPolicy]
+      openness[to.pastForwardPolicy] < openness[from.pastForwardPolicy]
         ? "look at `iptables -S FORWARD` and `nft list ruleset`: where a policy or rule drops, accept the networks of pods and Services"
         : null,
   },
@@ -96,7 +108,7 @@ const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
         ? "health-check ports are opened in a firewall that drops what comes in"
         : "health-check ports answer only where a firewall lets them",
     advice: (from) =>
-      habitsOf[from].healthCheckPortsAccepted ? "let the health checks of load balancers in yourself" : null,
+      from.healthCheckPortsAccepted ? "let the health checks of load balancers in yourself" : null,
   },
   holdsAddresses: {
     concerns: null,
@@ -105,7 +117,7 @@ const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
         ? "addresses of Services are addresses of the node, on the interface kube-ipvs0"
         : "addresses of Services are on no interface",
     advice: (from) =>
-      from === "ipvs"
+      from.holdsAddresses
         ? "whatever binds to or announces these addresses on the node needs them elsewhere; strictARP is no longer needed"
         : "with MetalLB or others that answer ARP, set ipvs.strictARP",
   },
@@ -116,14 +128,14 @@ const tellers: { readonly [H in keyof Habits]: Teller<H> } = {
         ? "connections live on when the proxy ends"
         : "connections go through the process, and end with it",
     advice: (from) =>
-      habitsOf[from].connectionsOutlive
+      from.connectionsOutlive
         ? null
         : "connections of the old process end with the switch: drain the node first",
   },
 };
 
 const openness = { none: 0, masqueraded: 1, all: 2 } as const satisfies Record<
-  Habits["pastForwardPolicy"],
+  Behavior["pastForwardPolicy"],
   number
 >;
 

@@ -1,18 +1,17 @@
 // Which packets would meet another fate in another mode, and of which Services; alike ones are told once.
 
-import type { ModeName } from "../../config/modes.ts";
 import { families, joinHostPort } from "../../model/address.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
+import type { Mode } from "../../modes/mode.ts";
 import type { RelayedDecision, RelayedOutcome } from "../../modes/userspace/decide.ts";
-import type { Packet } from "../../routing/decide.ts";
+import type { Behavior } from "../../routing/behavior.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Routes } from "../../routing/routes.ts";
-import { decideBy } from "../node-routes.ts";
 import type { BothRoutes } from "../resolve.ts";
 import { type Probe, probesOf, type Subject, unallocatedProbe, type Who } from "./probes.ts";
 
 /** One mode with the Routes of the node under its settings. */
-export type Side = { readonly mode: ModeName; readonly routes: BothRoutes };
+export type Side = { readonly mode: Mode; readonly routes: BothRoutes };
 
 export type PacketChange = {
   readonly subject: Subject;
@@ -24,6 +23,8 @@ export type PacketChange = {
   /** Why the new mode does so, for the first of them. */
   readonly because: string;
   readonly concerns: readonly Concern[];
+  /** What can be done about it; null: nothing needs to be done. */
+  readonly advice: string | null;
 };
 
 /** Whom it concerns, and where. */
@@ -32,8 +33,8 @@ export type Concern = { readonly service: string; readonly at: readonly string[]
 export function packetChanges(from: Side, to: Side): PacketChange[] {
   const found = families.flatMap((family) => {
     const sides = [
-      { judge: decideBy[from.mode], routes: from.routes[family] },
-      { judge: decideBy[to.mode], routes: to.routes[family] },
+      { mode: from.mode, routes: from.routes[family] },
+      { mode: to.mode, routes: to.routes[family] },
     ] as const;
     const { routes } = sides[1];
     const ports = [...routes.ports.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -43,23 +44,24 @@ export function packetChanges(from: Side, to: Side): PacketChange[] {
     const stray = unallocatedProbe(routes);
     return stray === null ? known : [...known, ...compared(stray, "", sides)];
   });
-  return withSendersTogether(together(found)).sort(bySubject);
+  return withSendersTogether(together(found))
+    .sort(bySubject)
+    .map((change) => ({ ...change, advice: adviceFor(change, to.mode.behavior) }));
 }
 
-type Judged = {
-  readonly judge: (routes: Routes, packet: Packet) => RelayedDecision;
-  readonly routes: Routes;
-};
+type Change = Omit<PacketChange, "advice">;
 
-type Found = Omit<PacketChange, "who" | "concerns"> & {
+type FamilySide = { readonly mode: Mode; readonly routes: Routes };
+
+type Found = Omit<Change, "who" | "concerns"> & {
   readonly who: Who;
   readonly service: string;
   readonly at: string;
 };
 
-function compared(probe: Probe, service: string, [old, next]: readonly [Judged, Judged]): Found[] {
+function compared(probe: Probe, service: string, [old, next]: readonly [FamilySide, FamilySide]): Found[] {
   const { subject, who, packet } = probe;
-  const [before, after] = [old.judge(old.routes, packet), next.judge(next.routes, packet)];
+  const [before, after] = [old.mode.decide(old.routes, packet), next.mode.decide(next.routes, packet)];
   if (signature(before.outcome) === signature(after.outcome)) return [];
   const detail = detailOf(before.outcome, after.outcome);
   const { to } = packet;
@@ -141,8 +143,8 @@ function seenBy(choices: Choices): string {
 }
 
 /** Those with the same story become one, with everybody it concerns. */
-function together(found: readonly Found[]): PacketChange[] {
-  const changes = new Map<string, Omit<PacketChange, "concerns"> & { concerns: Map<string, string[]> }>();
+function together(found: readonly Found[]): Change[] {
+  const changes = new Map<string, Omit<Change, "concerns"> & { concerns: Map<string, string[]> }>();
   for (const { service, at, who, ...story } of found) {
     const id = [story.subject, who, story.before, story.after].join("|");
     const change = changes.get(id) ?? { ...story, who: [who], concerns: new Map<string, string[]>() };
@@ -156,8 +158,8 @@ function together(found: readonly Found[]): PacketChange[] {
 }
 
 /** Senders whose fate changes alike, at the same places, share a change. */
-function withSendersTogether(changes: readonly PacketChange[]): PacketChange[] {
-  const merged = new Map<string, PacketChange>();
+function withSendersTogether(changes: readonly Change[]): Change[] {
+  const merged = new Map<string, Change>();
   for (const change of changes) {
     const id = [change.subject, change.before, change.after, JSON.stringify(change.concerns)].join("|");
     const known = merged.get(id);
@@ -168,7 +170,7 @@ function withSendersTogether(changes: readonly PacketChange[]): PacketChange[] {
 
 const order = { lost: 0, gained: 1, otherwise: 2 } as const;
 
-function bySubject(a: PacketChange, b: PacketChange): number {
+function bySubject(a: Change, b: Change): number {
   return order[a.kind] - order[b.kind] || subjects.indexOf(a.subject) - subjects.indexOf(b.subject);
 }
 
@@ -184,3 +186,22 @@ const subjects: readonly Subject[] = [
   "ping",
   "unallocated",
 ];
+
+function adviceFor({ subject, kind }: Change, to: Behavior): string | null {
+  if (kind === "gained") return subject === "otherAddress" || subject === "loopback" ? openNow : null;
+  if (subject === "ping") return "let monitoring ask a port of the Service, not ping its address";
+  if (kind !== "lost") return null;
+  if (subject === "loopback") return loopbackAdvice[to.loopback];
+  if (subject === "otherAddress") return "list the addresses in nodePortAddresses, or say [all]";
+  return null;
+}
+
+const openNow = "if nobody should reach it there, set nodePortAddresses";
+
+const loopbackAdvice: Readonly<Record<Behavior["loopback"], string>> = {
+  nftLocalhost:
+    "use the node's address; or list localhost in nodePortAddresses and switch on KubeProxyNFTablesLocalhostNodePorts",
+  localhostNodePorts: "set iptables.localhostNodePorts",
+  never: "use the node's address",
+  always: "use TCP, or the node's address",
+};

@@ -1,5 +1,4 @@
 // A report on a change of mode, in words: what changes, for whom, why, and what to do about it.
-import type { ModeName } from "../../config/modes.ts";
 import type { HabitChange } from "./habits.ts";
 import type { PacketChange } from "./packets.ts";
 import type { Subject, Who } from "./probes.ts";
@@ -11,7 +10,7 @@ export type NodeRemark = { readonly kind: "blocks" | "remark"; readonly message:
 export function printReport(report: Report, remarks: readonly NodeRemark[] | null): string {
   const { from, to, node, services, packets, habits, settings } = report;
   const sections: (readonly [string, readonly string[]])[] = [
-    ["Packets", packets.map((change) => printPackets(change, to))],
+    ["Packets", packets.map((change) => printPackets(change))],
     ["Besides", habits.map(printHabit)],
     ["Settings", settings.map(({ field, value, message }) => block(`${field}: ${value}`, [["", message]]))],
     [
@@ -27,31 +26,8 @@ export function printReport(report: Report, remarks: readonly NodeRemark[] | nul
   ].join("\n");
 }
 
-/** What can be done about it; null: nothing needs to be. */
-export function adviceFor(
-  { subject, kind }: Pick<PacketChange, "subject" | "kind">,
-  to: ModeName,
-): string | null {
-  if (kind === "gained") return subject === "otherAddress" || subject === "loopback" ? openNow : null;
-  if (subject === "ping") return "let monitoring ask a port of the Service, not ping its address";
-  if (kind !== "lost") return null;
-  if (subject === "loopback") return loopbackAdvice[to];
-  if (subject === "otherAddress") return "list the addresses in nodePortAddresses, or say [all]";
-  return null;
-}
-
-const openNow = "if nobody should reach it there, set nodePortAddresses";
-
-const loopbackAdvice: Readonly<Record<ModeName, string | null>> = {
-  nftables:
-    "use the node's address; or list localhost in nodePortAddresses and switch on KubeProxyNFTablesLocalhostNodePorts",
-  iptables: "set iptables.localhostNodePorts",
-  ipvs: "use the node's address",
-  userspace: "use TCP, or the node's address",
-};
-
-function printPackets(change: PacketChange, to: ModeName): string {
-  const { kind, subject, who, before, after, because, concerns } = change;
+function printPackets(change: PacketChange): string {
+  const { kind, subject, who, before, after, because, concerns, advice } = change;
   const everywhere = concerns.map(({ service, at }) =>
     service === "" ? at[0]! : `${service} (${at.join(", ")})`,
   );
@@ -59,7 +35,7 @@ function printPackets(change: PacketChange, to: ModeName): string {
     ["before", before],
     ["after", after],
     ["why", because],
-    ["do", adviceFor(change, to)],
+    ["do", advice],
     ["where", some(everywhere)],
   ]);
 }

@@ -2,17 +2,21 @@
 import { effective, fold, unfold, type ValidConfig } from "../../config/config.ts";
 import { withDefaults } from "../../config/defaults.ts";
 import type { FileConfig, Path } from "../../config/file/fields.ts";
-import type { ModeName } from "../../config/modes.ts";
+import { type ModeName, modes } from "../../config/modes.ts";
 import { families } from "../../model/address.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import type { Mode } from "../../modes/mode.ts";
 import { type HostFacts, nodeRoutes } from "../node-routes.ts";
 import { type HabitChange, habitChanges } from "./habits.ts";
 import { type PacketChange, packetChanges } from "./packets.ts";
 import { type SettingChange, settingChanges } from "./settings.ts";
 
-export type Migration = { readonly from: ModeName; readonly to: ModeName; readonly node: string };
+export type Migration = { readonly from: Mode; readonly to: Mode; readonly node: string };
 
-export type Report = Migration & {
+export type Report = {
+  readonly from: ModeName;
+  readonly to: ModeName;
+  readonly node: string;
   readonly services: number;
   readonly packets: readonly PacketChange[];
   readonly habits: readonly HabitChange[];
@@ -25,28 +29,29 @@ export function reportOf(
   snapshot: Snapshot,
   facts: HostFacts = {},
 ): Report {
-  const side = (mode: ModeName) => ({
+  const side = (mode: Mode) => ({
     mode,
-    routes: nodeRoutes(snapshot, node, configIn(mode, file), facts),
+    routes: nodeRoutes(snapshot, node, configIn(mode.name, file), facts),
   });
   const [before, after] = [side(from), side(to)];
   const ports = families.flatMap((family) => [...snapshot[family].ports.values()]);
   return {
-    from,
-    to,
+    from: from.name,
+    to: to.name,
     node,
     services: new Set(ports.map(({ service }) => service)).size,
     packets: packetChanges(before, after),
-    habits: habitChanges(from, to, configIn(from, file), ports),
-    settings: settingChanges(from, to, file),
+    habits: habitChanges(from, to, configIn(from.name, file), ports),
+    settings: settingChanges(from.name, to.name, file),
   };
 }
 
 /** The file of a configuration, where none was given: what it does not say of other modes is their default. */
 export function fileOf(config: ValidConfig): FileConfig {
   const file = withDefaults(new Map(Object.entries(unfold(config)) as [Path, unknown][]));
-  // What nftables mode makes of an empty list is no word of the user's.
-  const isFilledIn = config.mode === "nftables" && file.nodePortAddresses?.join() === "primary";
+  // The mode's default for an empty list was not set by the user.
+  const filledIn = modes[config.mode].nodePortAddresses;
+  const isFilledIn = filledIn !== null && file.nodePortAddresses?.join() === filledIn.join();
   return isFilledIn ? { ...file, nodePortAddresses: [] } : file;
 }
 

@@ -2,7 +2,7 @@
 
 import { defaultOf, type FileConfig, fieldAt, type Path, paths } from "../../config/file/fields.ts";
 import { kinds } from "../../config/file/kinds.ts";
-import type { ModeName } from "../../config/modes.ts";
+import { type ModeName, modes } from "../../config/modes.ts";
 
 export type SettingChange = { readonly field: string; readonly value: string; readonly message: string };
 
@@ -15,15 +15,8 @@ export function settingChanges(from: ModeName, to: ModeName, file: FileConfig): 
   return [...told, ...defaultChanges(from, to, file)];
 }
 
-const blocks: Readonly<Record<ModeName, readonly string[]>> = {
-  iptables: ["iptables."],
-  nftables: ["nftables."],
-  ipvs: ["ipvs.", "iptables.masquerade"],
-  userspace: ["iptables.syncPeriod", "iptables.minSyncPeriod", "portRange"],
-};
-
 function belongsTo(path: Path, mode: ModeName): boolean {
-  return blocks[mode].some((prefix) => path.startsWith(prefix));
+  return modes[mode].fields.some((prefix) => path.startsWith(prefix));
 }
 
 function messageFor(path: Path, to: ModeName, file: FileConfig): string {
@@ -51,9 +44,10 @@ const remarks: Partial<Record<Path, string>> = {
 };
 
 function defaultChanges(from: ModeName, to: ModeName, file: FileConfig): SettingChange[] {
-  if ((file.nodePortAddresses ?? []).length > 0 || (from === "nftables") === (to === "nftables")) return [];
+  const [before, after] = [modes[from].nodePortAddresses, modes[to].nodePortAddresses];
+  if ((file.nodePortAddresses ?? []).length > 0 || before === after) return [];
   const message =
-    to === "nftables"
+    after !== null
       ? "empty means the node's primary address only; say [all] to keep NodePorts on every address"
       : "empty means every address of the node; say [primary] to keep NodePorts on its primary address";
   return [{ field: "nodePortAddresses", value: "[]", message }];

@@ -1,6 +1,8 @@
 // The iptables mode: the chains that kube-proxy writes.
+import { decide } from "../../routing/decide.ts";
 import type { Mode } from "../mode.ts";
 import { iptablesLeaves } from "../remarks.ts";
+import { iptablesBehavior } from "./behavior.ts";
 import { iptablesDifferences } from "./host/differences.ts";
 import { openIptables } from "./host/driver.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./host/setup.ts";
@@ -10,15 +12,14 @@ import { iptablesSysctls } from "./sysctls.ts";
 
 export const iptables: Mode = {
   name: "iptables",
+  behavior: iptablesBehavior,
   drift: "watched",
   conntrack: "shared",
-  noEndpoints: "refused",
-  countsLocal: "ports",
-  servesLoopback: false,
   deprecation: null,
   keepRules: null,
   keepDuring: [],
 
+  decide: (routes, packet) => decide(routes, iptablesBehavior, packet),
   preview: previewIptables,
   families: () => iptablesFamilies("iptables"),
   check: requireIptables,

@@ -4,10 +4,10 @@ import { type Address, contains } from "../../model/address.ts";
 import { type Decision, decide, type Packet } from "../../routing/decide.ts";
 import type { Pool } from "../../routing/pools.ts";
 import type { PortRoutes, Route, Routes, Target } from "../../routing/routes.ts";
-import { ipvsTraits } from "../../routing/traits.ts";
+import { ipvsBehavior } from "./behavior.ts";
 
 export function decideServed(routes: Routes, packet: Packet): Decision {
-  const decision = decide(asServed(routes, packet), ipvsTraits, packet);
+  const decision = decide(asServed(routes, packet), ipvsBehavior, packet);
   if (decision.hit === null && isOnLink(routes, packet)) return unserved(decision, routes, packet);
   if (decision.outcome.kind !== "forward") return decision;
   const because = isElsewhere(routes, decision)

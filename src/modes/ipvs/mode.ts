@@ -3,7 +3,9 @@ import { release as kernelRelease } from "node:os";
 import { iptablesFamilies, requireIptables } from "../iptables/host/setup.ts";
 import type { Mode } from "../mode.ts";
 import { ipvsLacks, ipvsLeaves } from "../remarks.ts";
+import { ipvsBehavior } from "./behavior.ts";
 import { optionsOf } from "./compile.ts";
+import { decideServed } from "./decide.ts";
 import { jumps, ownChains } from "./foundation.ts";
 import { ipvsDifferences } from "./host/differences.ts";
 import { openIpvs } from "./host/driver.ts";
@@ -14,12 +16,10 @@ import { ipvsSysctls } from "./sysctls.ts";
 
 export const ipvs: Mode = {
   name: "ipvs",
+  behavior: ipvsBehavior,
   // The kernel reports no changes of virtual servers and sets.
   drift: "polled",
   conntrack: "shared",
-  noEndpoints: "refused",
-  countsLocal: "services",
-  servesLoopback: false,
   deprecation: {
     reason: "IPVSDeprecation",
     text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
@@ -27,6 +27,7 @@ export const ipvs: Mode = {
   keepRules: { jumps, chains: ownChains },
   keepDuring: ["iptables"],
 
+  decide: decideServed,
   preview: previewIpvs,
   families: () => iptablesFamilies("ipvs"),
   check: requireIptables,

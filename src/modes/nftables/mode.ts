@@ -1,7 +1,9 @@
 // The nftables mode: one table per IP family, with verdict maps.
 import { cleanUpNftables, nftablesFamilies, requireNftables } from "../../host/nftables/support.ts";
 import { nftFamilyOf } from "../../plan/nftables/types.ts";
+import { decide } from "../../routing/decide.ts";
 import type { Mode, Netns } from "../mode.ts";
+import { nftablesBehavior } from "./behavior.ts";
 import { nftablesDifferences } from "./host/differences.ts";
 import { openNftables } from "./host/driver.ts";
 import { walkNftablesHost } from "./host/walk.ts";
@@ -9,15 +11,14 @@ import { previewNftables } from "./preview.ts";
 
 export const nftables: Mode = {
   name: "nftables",
+  behavior: nftablesBehavior,
   drift: "watched",
   conntrack: "shared",
-  noEndpoints: "refused",
-  countsLocal: "ports",
-  servesLoopback: true,
   deprecation: null,
   keepRules: null,
   keepDuring: [],
 
+  decide: (routes, packet) => decide(routes, nftablesBehavior, packet),
   preview: previewNftables,
   families: nftablesFamilies,
   check: async (at) => requireNftables({ ...at, families: await nftablesFamilies() }),

@@ -2,7 +2,7 @@
 import { type Address, isLoopback } from "../../model/address.ts";
 import { type Decision, decide, type Packet } from "../../routing/decide.ts";
 import type { Routes } from "../../routing/routes.ts";
-import { userspaceTraits } from "../../routing/traits.ts";
+import { userspaceBehavior } from "./behavior.ts";
 
 export type RelayedDecision = Omit<Decision, "outcome"> & { readonly outcome: RelayedOutcome };
 
@@ -10,7 +10,7 @@ export type RelayedDecision = Omit<Decision, "outcome"> & { readonly outcome: Re
 export type RelayedOutcome = Decision["outcome"] | { readonly kind: "close" };
 
 export function decideRelayed(routes: Routes, packet: Packet): RelayedDecision {
-  const decision = decide(routes, userspaceTraits, asSeen(packet, routes.settings));
+  const decision = decide(routes, userspaceBehavior, asSeen(packet, routes.settings));
   if (decision.hit === null && isHeld(routes, packet)) {
     return because(decision, { kind: "close" }, "NodePorts do not answer there, but their ports are held");
   }

@@ -3,7 +3,9 @@ import { milliseconds } from "../../config/units/duration.ts";
 import { parsePortRange } from "../../config/units/port-range.ts";
 import { iptablesFamilies, requireIptables } from "../iptables/host/setup.ts";
 import type { Mode } from "../mode.ts";
+import { userspaceBehavior } from "./behavior.ts";
 import { bindAddressOf } from "./bind-address.ts";
+import { decideRelayed } from "./decide.ts";
 import { userspaceDifferences } from "./host/differences.ts";
 import { openUserspace } from "./host/driver.ts";
 import { cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
@@ -15,16 +17,15 @@ const defaultUdpIdleMs = 30_000;
 
 export const userspace: Mode = {
   name: "userspace",
+  behavior: userspaceBehavior,
   // The rules include no canary chain.
   drift: "polled",
   conntrack: "own",
-  noEndpoints: "closed",
-  countsLocal: "ports",
-  servesLoopback: false,
   deprecation: null,
   keepRules: null,
   keepDuring: [],
 
+  decide: decideRelayed,
   preview: previewUserspace,
   families: () => iptablesFamilies("userspace"),
   check: requireIptables,
