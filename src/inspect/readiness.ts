@@ -1,12 +1,12 @@
-// Whether a machine could run another mode, and what the mode it leaves would leave behind there; nothing is changed.
+// Whether a host can run another mode, and what its current mode would leave there; changes nothing.
 import { existsSync, readFileSync } from "node:fs";
 import type { ModeName } from "../config/modes.ts";
 import { HostError } from "../host/error.ts";
 import { modes } from "../modes/index.ts";
-import type { ReadFile } from "../modes/remarks.ts";
+import type { ReadFile } from "../modes/read-file.ts";
 
 export type Readiness = {
-  /** Why the mode cannot run here; empty: it can. */
+  /** Why the mode cannot run here; empty if it can. */
   readonly blocks: readonly string[];
   readonly remarks: readonly string[];
 };
@@ -23,7 +23,7 @@ export async function readinessFor(
     if (!(error instanceof HostError)) throw error;
     blocks.push(error.message);
   }
-  // A node of the playground has a view of these files that we do not.
+  // These files differ in the network namespace of a playground node.
   return { blocks, remarks: place.netns === undefined ? remarksOn(from, to, readHere) : [] };
 }
 

@@ -12,7 +12,7 @@ import type { Behavior } from "../routing/behavior.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { Driver } from "./driver.ts";
-import type { ReadFile } from "./remarks.ts";
+import type { ReadFile } from "./read-file.ts";
 import type { Removed } from "./removed.ts";
 import type { RelayedDecision } from "./userspace/decide.ts";
 import type { OpenRelays } from "./userspace/relays.ts";

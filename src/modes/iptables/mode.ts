@@ -1,12 +1,12 @@
 // The iptables mode: the chains that kube-proxy writes.
 import { decide } from "../../routing/decide.ts";
 import type { Mode } from "../mode.ts";
-import { iptablesLeaves } from "../remarks.ts";
 import { iptablesBehavior } from "./behavior.ts";
 import { iptablesDifferences } from "./host/differences.ts";
 import { openIptables } from "./host/driver.ts";
 import { cleanUpIptables, iptablesFamilies, prepareIptables, requireIptables } from "./host/setup.ts";
 import { walkIptablesHost } from "./host/walk.ts";
+import { iptablesLeftovers } from "./leftovers.ts";
 import { previewIptables } from "./preview.ts";
 import { iptablesSysctls } from "./sysctls.ts";
 
@@ -24,7 +24,7 @@ export const iptables: Mode = {
   families: () => iptablesFamilies("iptables"),
   check: requireIptables,
   missing: () => [],
-  leftovers: iptablesLeaves,
+  leftovers: iptablesLeftovers,
   sysctls: ({ settings }) => iptablesSysctls(settings.ipv4),
   prepare: (options) => prepareIptables(options.settings.ipv4, options),
   open: (family, { syncPeriodMs, clock, netns }) =>

@@ -2,7 +2,6 @@
 import { release as kernelRelease } from "node:os";
 import { iptablesFamilies, requireIptables } from "../iptables/host/setup.ts";
 import type { Mode } from "../mode.ts";
-import { ipvsLacks, ipvsLeaves } from "../remarks.ts";
 import { ipvsBehavior } from "./behavior.ts";
 import { optionsOf } from "./compile.ts";
 import { decideServed } from "./decide.ts";
@@ -11,6 +10,7 @@ import { ipvsDifferences } from "./host/differences.ts";
 import { openIpvs } from "./host/driver.ts";
 import { cleanUpIpvs, prepareIpvs, releaseIpvs } from "./host/setup.ts";
 import { walkIpvsHost } from "./host/walk.ts";
+import { ipvsLeftovers, missingForIpvs } from "./leftovers.ts";
 import { previewIpvs } from "./preview.ts";
 import { ipvsSysctls } from "./sysctls.ts";
 
@@ -31,8 +31,8 @@ export const ipvs: Mode = {
   preview: previewIpvs,
   families: () => iptablesFamilies("ipvs"),
   check: requireIptables,
-  missing: ipvsLacks,
-  leftovers: ipvsLeaves,
+  missing: missingForIpvs,
+  leftovers: ipvsLeftovers,
   sysctls: ({ config }) => ipvsSysctls(config.ipvs.strictARP, kernelRelease()),
   prepare: ({ config, ...options }) => prepareIpvs(config, options),
   open: (family, { config, clock, netns }) =>
