@@ -1,4 +1,4 @@
-// The iptables mode at work: the tables that kube-proxy writes, and a canary that tells when somebody flushed them.
+// The driver of iptables mode: the tables that kube-proxy writes, and a canary chain that detects a flush.
 import { inUseHere } from "../../../host/iptables/back-end.ts";
 import { watchCanary } from "../../../host/iptables/canary.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
@@ -15,10 +15,10 @@ import { TablesDriver } from "./tables.ts";
 export type IptablesOptions = {
   readonly family: Family;
   readonly clock: Clock;
-  /** `syncPeriod` as it is now: how often to look whether somebody flushed the tables. */
+  /** `syncPeriod` as it is now: how often to check for a flush of the tables. */
   readonly canaryPeriodMs: () => number;
   readonly netns?: string;
-  /** How programs are started; on this machine unless told. */
+  /** How programs are started; on this machine by default. */
   readonly start?: Start;
 };
 

@@ -1,4 +1,4 @@
-// Packet-filter tables at work, whatever mode they are for: Patch from Plans, and one restore for what differs.
+// The driver of packet-filter tables, shared by three modes: applies the difference between Plans with one restore.
 
 import type { CanaryOptions } from "../../../host/iptables/canary.ts";
 import type { Place } from "../../../host/iptables/command.ts";
@@ -25,7 +25,7 @@ import {
 
 export type TablesOptions = {
   readonly place: Place;
-  /** The mode's Plan; `before` is its Plan of the Routes before, null when everything is to be compiled. */
+  /** The mode's Plan; `before` is its Plan of the Routes before, null to compile everything. */
   readonly compile: (before: IptablesPlan | null, routes: Routes) => IptablesPlan;
   /** What the host lacks; see `DriverReport`. */
   readonly lacks?: () => readonly Problem[];
@@ -33,7 +33,7 @@ export type TablesOptions = {
   readonly isDispensable?: (error: RestoreFailed) => boolean;
   /** Whether rules that are compiled from now on are simpler, and may be accepted where these were refused; null: no. */
   readonly simplify?: (error: RestoreFailed) => Simplified | null;
-  /** Looks for signs of a flush, where the mode leaves such signs. */
+  /** Detects a flush by a missing canary chain, if the mode has one. */
   readonly watchCanary?: (
     applied: Pick<CanaryOptions, "isSet" | "guards">,
     onGone: (what: string) => void,
@@ -44,18 +44,17 @@ export type TablesOptions = {
 /** What was refused is known to be left out now, or this is a guess that is undone when it does not help. */
 export type Simplified = { readonly kind: "certain" } | { readonly kind: "guess"; readonly undo: () => void };
 
-/** Knows what the host holds, or that it does not know, and sends what differs. */
 export class TablesDriver implements Driver {
   readonly #host: IptablesHost;
   readonly #options: TablesOptions;
-  /** What the Routes ask for. */
+  /** The Plan of the latest Routes. */
   #want: IptablesPlan | null = null;
-  /** What the host holds; null: we do not know. */
+  /** What the host holds; null: unknown. */
   #applied: IptablesPlan | null = null;
   /** Of the last attempt. */
   #rules: readonly RuleCount[] = [];
   readonly #backlog = new Backlog();
-  /** null: nobody wants to know, or the back end tells nothing. */
+  /** null: not watched, or the back end reports no changes. */
   #foreign: ForeignChanges | null = null;
 
   constructor(host: IptablesHost, options: TablesOptions) {
@@ -121,7 +120,7 @@ export class TablesDriver implements Driver {
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     const applied = { isSet: () => this.#applied !== null, guards: () => this.#guards() };
     this.#options.watchCanary?.(applied, onForeignChange, signal);
-    // Told even while we do not know what the host holds: it may have been read already.
+    // Reported even while the state of the host is unknown: it may have been read already.
     if (this.#host.backEnd === "nf_tables") {
       const host = this.#host;
       const watched = {

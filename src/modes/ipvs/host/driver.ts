@@ -1,4 +1,4 @@
-// The ipvs mode at work: entries, servers and addresses first, then the rules, then everything that goes.
+// The driver of ipvs mode: adds entries, servers and addresses, then writes the rules, then deletes.
 import { HostError } from "../../../host/error.ts";
 import { inUseHere } from "../../../host/iptables/back-end.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
@@ -49,15 +49,15 @@ export class IpvsDriver implements Driver {
   readonly #clock: Clock;
   readonly #options: IpvsOptions;
   readonly #drains: DrainTracker;
-  /** What the Routes ask for. */
+  /** The Plan of the latest Routes. */
   #want: IpvsPlan | null = null;
-  /** What the host holds; null: we do not know. */
+  /** What the host holds; null: unknown. */
   #applied: IpvsPlan | null = null;
   /** Keys that differ between the two, or may. */
   readonly #pending = new Set<PortKey>();
   /** What the host refused, and why: what it holds of these is not known. */
   readonly #refused = new Map<PortKey, string>();
-  /** Syncs and looks at draining servers take turns. */
+  /** Syncs and checks of draining servers run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -97,7 +97,7 @@ export class IpvsDriver implements Driver {
     this.#drains.follow(this.#clock, (work) => this.#alone(work), signal);
   }
 
-  /** We never take away what is wanted; of servers and sets the kernel tells nothing. */
+  /** We never remove a wanted address; the kernel reports no changes of servers and sets. */
   #keeper(onForeignChange: (what: string) => void): LeavingAddresses {
     return {
       left: (address) => {
@@ -116,7 +116,7 @@ export class IpvsDriver implements Driver {
     return emptyReport;
   }
 
-  /** Everything stays: connections go on, and whoever comes next finds the real servers that drain. */
+  /** Everything stays: connections continue, and the next process finds the draining real servers. */
   async close(): Promise<void> {
     await this.#turn;
     await this.#tables.close();
@@ -147,7 +147,7 @@ export class IpvsDriver implements Driver {
     };
   }
 
-  /** If anything goes wrong on the way, we do not know what the host holds. */
+  /** After a failure the state of the host is unknown. */
   async #reach<T>(
     { patch, draining }: Change,
     signal: AbortSignal,

@@ -1,4 +1,4 @@
-// The nftables mode at work: Plan from Routes, Patch from Plans, and the kernel as the only truth when in doubt.
+// The driver of nftables mode: compiles the Plan, applies the difference, and reads the kernel when its state is unknown.
 import {
   NftablesHost,
   type NftablesHostOptions,
@@ -40,9 +40,9 @@ export class NftablesDriver implements Driver {
   readonly #host: TableHost;
   readonly #watch: TableWatch;
   readonly #lingering: DeferredDeletes;
-  /** What the Routes ask for. */
+  /** The Plan of the latest Routes. */
   #want: NftPlan | null = null;
-  /** What the host holds; null: we do not know. */
+  /** What the host holds; null: unknown. */
   #applied: NftPlan | null = null;
   readonly #backlog = new Backlog();
   #closing: Promise<void> | null = null;
@@ -88,7 +88,7 @@ export class NftablesDriver implements Driver {
     return { differences: countOperations(patch), repair };
   }
 
-  /** Starts behind the first Sync. */
+  /** Starts after the first Sync. */
   async watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void> {
     this.#watch.want(onForeignChange, signal);
     if (this.#applied !== null) await this.#watch.resume();
@@ -109,7 +109,7 @@ export class NftablesDriver implements Driver {
     }
   }
 
-  /** No other program could even start over a table of ours: a plain one takes its place in one stroke. */
+  /** Replaces the owned table by a plain one in one transaction, because no other program could delete an owned one. */
   async #handBack(plan: NftPlan): Promise<void> {
     const table = unfold(plan);
     const found = await this.#host.find(table);
@@ -144,7 +144,7 @@ export class NftablesDriver implements Driver {
     return { readBack: true, ...written };
   }
 
-  /** From what the host holds, which is known, in as many portions as it takes, or until there is news. */
+  /** From the known state of the host, in several transactions if needed, until done or a newer Snapshot exists. */
   async #advance(
     want: NftPlan,
     keys: Iterable<PortKey>,
@@ -159,7 +159,7 @@ export class NftablesDriver implements Driver {
       operations += written.operations;
       bytes += written.bytes;
       size += part.size;
-      // Asked every time: a newer Snapshot is made only when it is asked for. A full portion is progress enough.
+      // Called after every transaction, because the call is what creates a newer Snapshot. Stops after a full batch only.
       if (hasNews() && size >= batchSize && i < parts.length - 1) {
         const left = new Set(parts.slice(i + 1).flatMap((rest) => rest.keys));
         return { operations, bytes, left: [...left] };
@@ -180,7 +180,7 @@ export class NftablesDriver implements Driver {
     return written;
   }
 
-  /** A refused Patch changed nothing, but says that the host is not what we thought. */
+  /** A refused Patch changed nothing, but means that the host differs from the expected state. */
   async #apply(patch: readonly Operation[], signal: AbortSignal): Promise<Written> {
     try {
       return await this.#lingering.apply(patch, signal);
@@ -191,10 +191,10 @@ export class NftablesDriver implements Driver {
   }
 }
 
-/** From this many elements on, other work of the process goes in between. */
+/** From this many elements, yield to other work of the process. */
 const longWork = 4096;
 
-/** Source ranges are sorted once for each Service; of long lists one at a time. */
+/** Source ranges are sorted once per Service; yields after each long list. */
 async function prepared(routes: Routes): Promise<void> {
   for (const allowed of longSourceLists(routes, longWork)) {
     sourceCheck(allowed);

@@ -1,4 +1,4 @@
-// The userspace mode at work: relays first, then the rules that lead to them; rules go before relays close.
+// The driver of userspace mode: opens relays, then writes the rules that lead to them; deletes rules before closing relays.
 import { HostError } from "../../../host/error.ts";
 import { inUseHere } from "../../../host/iptables/back-end.ts";
 import { starter } from "../../../host/iptables/command.ts";
@@ -47,7 +47,7 @@ export class UserspaceDriver implements Driver {
   readonly #tables: TablesDriver;
   readonly #family: Family;
   readonly #clean: CleanFlows;
-  /** Keys that were not brought to their end, besides those the next Routes name. */
+  /** Keys that are not fully applied, besides the changed keys of the next Routes. */
   readonly #pending = new Set<PortKey>();
   /** Ports of UDP relays that flows may still lead to. */
   readonly #gone = new Set<number>();
@@ -70,7 +70,7 @@ export class UserspaceDriver implements Driver {
     this.#goneFrontends.note(routes);
     const first = await this.#pass(routes, signal, retryRefused);
     this.#pending.clear();
-    // Ports given back in this very Sync may be what others waited for.
+    // Ports released in this Sync may be free for relays that failed to open.
     const again = first.closed > 0 && this.#relays.unfinished.length > 0;
     const applied = again
       ? sum(first.applied, (await this.#pass(routes, signal, false)).applied)
@@ -79,7 +79,7 @@ export class UserspaceDriver implements Driver {
     return { ...applied, refused: [...applied.refused, ...this.#relays.problems()] };
   }
 
-  /** Relays that somebody had the kernel abort are opened anew by the Sync that follows. */
+  /** The next Sync reopens relays whose sockets another process made the kernel abort. */
   async verify(signal: AbortSignal): Promise<Verified> {
     const { keys, closed } = await this.#relays.dropDeaf();
     for (const key of keys) this.#pending.add(key);
@@ -100,7 +100,7 @@ export class UserspaceDriver implements Driver {
     return { ...emptyReport, relays: () => this.#relays.state() };
   }
 
-  /** Rules stay, as those of kube-proxy did, and lead to closed ports: clients are told at once. */
+  /** Rules stay, as in kube-proxy, and lead to closed ports: clients are refused immediately. */
   close(): Promise<void> {
     return this.#relays.close();
   }
@@ -126,7 +126,7 @@ export class UserspaceDriver implements Driver {
     }
   }
 
-  /** The kernel leads a UDP flow by what it tracked at the first datagram, to a port that is closed by now. */
+  /** A conntrack entry keeps sending a UDP flow to the relay port of its first datagram, even after that port closed. */
   async #forgetFlows(routes: Routes): Promise<void> {
     if (!this.#flowsInDoubt && this.#goneFrontends.all.size === 0) return;
     const gone = new Set(this.#gone);
@@ -145,7 +145,7 @@ export class UserspaceDriver implements Driver {
       this.#goneFrontends.forget(left);
       for (const port of gone) this.#gone.delete(port);
     } catch (error) {
-      // Tried again behind the next Sync.
+      // Retried after the next Sync.
       if (!(error instanceof HostError)) throw error;
     }
   }

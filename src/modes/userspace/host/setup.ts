@@ -5,7 +5,7 @@ import { removeRules } from "../../iptables/host/setup.ts";
 import type { Removed } from "../../removed.ts";
 import { removal } from "../removal.ts";
 
-/** Relays on loopback could not be reached through redirected packets. In the words of kube-proxy v1.25. */
+/** Redirected packets cannot reach relays on loopback. The message is that of kube-proxy v1.25. */
 export function mustNotBindLoopback(bindAddress: Address): void {
   if (isLoopback(bindAddress)) throw new HostError("unavailable", "cannot proxy on localhost");
 }
