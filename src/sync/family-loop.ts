@@ -1,4 +1,4 @@
-// Turns one family: no more often than asked, again after failures, now and then without reason, at once after drift.
+// Runs Syncs for one IP family: rate-limited, retried on failure, repeated every resync period, immediate after drift.
 import type { Family } from "../model/address.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -8,10 +8,10 @@ import type { LoopObserver, LoopOptions } from "./loop.ts";
 import type { Trigger } from "./record.ts";
 import type { Inbox } from "./snapshot-fanout.ts";
 
-/** Repairs come at once, but not in a storm. */
+/** Shortest time between two repairs. */
 const driftGapMs = 100;
 
-type Reason = "drift" | "news" | "retry" | "resync";
+type Reason = "drift" | "change" | "retry" | "resync";
 
 export class FamilyLoop {
   readonly #options: LoopOptions;
@@ -20,9 +20,9 @@ export class FamilyLoop {
   readonly #driver: Driver;
   readonly #inbox: Inbox;
   readonly #sync: FamilySync;
-  /** Rings when there may be a reason to turn. */
+  /** Notified when there may be a reason to sync. */
   readonly #notifier = new Notifier();
-  /** What somebody else changed on the host; null: nothing that we know of. */
+  /** What another program changed on the host; null: nothing that we know of. */
   #drifted: string | null = null;
   /** A host that could not be read is left alone until then, unless it is changed again. */
   #readableAt = Number.NEGATIVE_INFINITY;
@@ -40,13 +40,13 @@ export class FamilyLoop {
     this.#driver = driver;
     this.#inbox = inbox;
     this.#sync = new FamilySync(family, driver, () => options.clock.wall());
-    inbox.onNews = () => this.#notifier.notify();
+    inbox.onChange = () => this.#notifier.notify();
     inbox.onQuiet = (snapshot) => {
       this.#last = snapshot;
     };
   }
 
-  /** Begins to listen to the host. */
+  /** Starts to watch the host. */
   async start(signal: AbortSignal): Promise<void> {
     this.#observer.started(this.#family);
     const onForeignChange = (what: string) => {
@@ -58,7 +58,7 @@ export class FamilyLoop {
     await this.#driver.watch(onForeignChange, signal);
   }
 
-  /** Turns even though no Snapshot is new. */
+  /** Requests a Sync although no Snapshot is new. */
   wake(): void {
     if (this.#last === null) return;
     this.#observer.queued(this.#family);
@@ -71,27 +71,27 @@ export class FamilyLoop {
     while (!this.#inbox.ended || !this.#inbox.isEmpty) {
       const [at, reason] = this.#next();
       if (at > this.#options.clock.steady()) await this.#rest(at, signal);
-      else await this.#turn(reason, signal);
+      else await this.#runOnce(reason, signal);
     }
   }
 
-  /** What comes next if nothing happens, and when; asks for news once they would be welcome. */
+  /** What is due next and when; requests a Snapshot once a change may be synced. */
   #next(): readonly [at: number, reason: Reason] {
-    const newsAt = this.#sync.unfinished
+    const changeAt = this.#sync.unfinished
       ? Number.NEGATIVE_INFINITY
       : this.#lastPacedEnd + this.#options.pace().minGapMs;
-    const hasNews = !this.#inbox.isEmpty || this.#woken;
-    const isTimeForNews = newsAt <= this.#options.clock.steady();
-    if (isTimeForNews && !hasNews) this.#inbox.ask();
-    const turn = isTimeForNews && !hasNews ? this.#nextWithoutNews() : ([newsAt, "news"] as const);
-    if (this.#drifted === null || this.#last === null) return turn;
-    // The longest due comes first: neither constant news nor constant changes by others keep the other waiting.
+    const hasChange = !this.#inbox.isEmpty || this.#woken;
+    const isChangeDue = changeAt <= this.#options.clock.steady();
+    if (isChangeDue && !hasChange) this.#inbox.ask();
+    const next = isChangeDue && !hasChange ? this.#nextWithoutChange() : ([changeAt, "change"] as const);
+    if (this.#drifted === null || this.#last === null) return next;
+    // The longest overdue comes first: neither constant changes in the cluster nor constant drift starves the other.
     const repairAt = Math.max(this.#lastRepairEnd + driftGapMs, this.#readableAt);
-    return repairAt < turn[0] ? [repairAt, "drift"] : turn;
+    return repairAt < next[0] ? [repairAt, "drift"] : next;
   }
 
-  #nextWithoutNews(): readonly [at: number, reason: Reason] {
-    if (this.#last === null) return [Number.POSITIVE_INFINITY, "news"];
+  #nextWithoutChange(): readonly [at: number, reason: Reason] {
+    if (this.#last === null) return [Number.POSITIVE_INFINITY, "change"];
     if (this.#sync.incomplete) return [this.#lastEnd + this.#retryMs(), "retry"];
     return [this.#lastEnd + this.#options.pace().resyncMs, "resync"];
   }
@@ -101,7 +101,7 @@ export class FamilyLoop {
     return Math.min(retryMs, resyncMs);
   }
 
-  /** Until that moment, or until there may be a better reason. */
+  /** Until that moment, or until notified. */
   async #rest(until: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const ms = until - clock.steady();
@@ -109,17 +109,17 @@ export class FamilyLoop {
     await this.#notifier.notified(signal).finally(cancel);
   }
 
-  async #turn(reason: Reason, signal: AbortSignal): Promise<void> {
+  async #runOnce(reason: Reason, signal: AbortSignal): Promise<void> {
     if (reason === "drift" || reason === "resync") await this.#verify(reason, signal);
     const isFirst = this.#last === null;
-    const news = reason === "news" ? this.#inbox.take() : null;
-    if (reason === "news") this.#woken = false;
-    if (news !== null) {
-      this.#last = news;
-      this.#observer.taken(this.#family, news);
+    const taken = reason === "change" ? this.#inbox.take() : null;
+    if (reason === "change") this.#woken = false;
+    if (taken !== null) {
+      this.#last = taken;
+      this.#observer.taken(this.#family, taken);
     }
     if (this.#last !== null)
-      await this.#syncOnce(this.#last, news !== null, this.#trigger(reason, isFirst), signal);
+      await this.#syncOnce(this.#last, taken !== null, this.#trigger(reason, isFirst), signal);
     this.#lastEnd = this.#options.clock.steady();
     if (reason === "drift") this.#lastRepairEnd = this.#lastEnd;
     else this.#lastPacedEnd = this.#lastEnd;
@@ -127,7 +127,7 @@ export class FamilyLoop {
 
   #trigger(reason: Reason, isFirst: boolean): Trigger {
     if (isFirst) return "first";
-    if (reason !== "news") return reason;
+    if (reason !== "change") return reason;
     return this.#sync.incomplete ? "retry" : "change";
   }
 
@@ -135,11 +135,11 @@ export class FamilyLoop {
     const observer = this.#observer;
     const { settings } = this.#options;
     const seen = snapshot[this.#family];
-    // A turn without a new Snapshot repeats the last one: nothing in it is changed any more.
+    // Without a new Snapshot the last one is synced again: nothing in it counts as changed.
     const wanted = isNew ? seen : { ...seen, changed: new Set<string>() };
     const { conflicts } = this.#sync;
-    const record = await this.#sync.turn(wanted, settings(this.#family, snapshot), trigger, signal, () =>
-      this.#hasNews(),
+    const record = await this.#sync.run(wanted, settings(this.#family, snapshot), trigger, signal, () =>
+      this.#hasChange(),
     );
     if (this.#sync.conflicts !== conflicts) observer.conflicts(this.#family, this.#sync.conflicts);
     if (this.#sync.unfinished) {
@@ -150,8 +150,8 @@ export class FamilyLoop {
     observer.afterSync({ record, snapshot, routes: () => this.#sync.routes! });
   }
 
-  /** Asked in the middle of a long Sync. */
-  #hasNews(): boolean {
+  /** Called in the middle of a long Sync. */
+  #hasChange(): boolean {
     this.#inbox.ask();
     return !this.#inbox.isEmpty;
   }
@@ -169,7 +169,7 @@ export class FamilyLoop {
   }
 }
 
-/** A Snapshot whose changes are routed and reported already, but not all brought about. */
+/** A Snapshot whose changes are routed and reported already, but not all applied. */
 function begun(snapshot: Snapshot, family: Family): Snapshot {
   return {
     ...snapshot,

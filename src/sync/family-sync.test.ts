@@ -12,7 +12,7 @@ const web = servicePort("shop/web", { clusterIP: "172.30.0.1" });
 const thief = servicePort("shop/a-thief", { clusterIP: "172.30.0.2", externalIPs: ["172.30.0.1"] });
 const other = servicePort("shop/other", { clusterIP: "172.30.0.3" });
 
-it("conflicts are known after a Sync, whatever became of it, and gone when one of the two is", async () => {
+it("conflicts are listed after a Sync, whatever its outcome, until one of the two Services is removed", async () => {
   const { turn, objects } = setUp();
   expect(objects()).toEqual([]);
   await turn([web, thief], [web, thief]);
@@ -21,7 +21,7 @@ it("conflicts are known after a Sync, whatever became of it, and gone when one o
   expect(objects()).toEqual([]);
 });
 
-it("the list stays the very same while other Services change", async () => {
+it("the list keeps its identity while other Services change", async () => {
   const { turn, sync } = setUp();
   await turn([web, thief], [web, thief]);
   const before = sync.conflicts;
@@ -29,12 +29,12 @@ it("the list stays the very same while other Services change", async () => {
   expect(sync.conflicts).toBe(before);
 });
 
-it("a record tells the rules that were to be written, also when the host refused them", async () => {
+it("a record counts the rules to write, also when the host refused them", async () => {
   const { turn } = setUp();
   expect(await turn([web], [web])).toMatchObject({ outcome: { kind: "failed" }, rules });
 });
 
-it("a record tells what the look at the host before it took and wrote", async () => {
+it("a record includes the time and the writes of the verification before it", async () => {
   const repair = { operations: 7, bytes: 300, rules: [{ table: "nat", held: 12, written: 5 }] };
   const { sync, turn } = setUp({ differences: 7, repair });
   await sync.verify("drift", never);
@@ -50,7 +50,7 @@ it("a record tells what the look at the host before it took and wrote", async ()
   });
 });
 
-it("a turn behind a look that failed is no success, unless it reads the host itself", async () => {
+it("a Sync after a failed verification is no success, unless it reads the host itself", async () => {
   const { sync, turn, refuse, relent, readsBack } = setUp({ differences: 0 });
   const look = async () => {
     refuse();
@@ -66,7 +66,7 @@ it("a turn behind a look that failed is no success, unless it reads the host its
   expect(await look()).toMatchObject({ outcome: { kind: "ok" }, readBack: true });
 });
 
-it("what was repaired is told even though the turn behind it failed", async () => {
+it("repairs are reported even though the Sync after them failed", async () => {
   const { sync, turn, refuse } = setUp({ differences: 1, repair: { operations: 1, bytes: 10 } });
   await sync.verify("resync", never);
   refuse();
@@ -104,7 +104,7 @@ function setUp(found: Verified | null = null) {
   const turn = (all: readonly ServicePort[], changed: readonly ServicePort[]) => {
     const ports = keyed(all.map((port) => [port.key, port]));
     const keys = new Set(changed.map(({ key }) => key));
-    return sync.turn({ ports, changed: keys, serviceCIDRs }, ipv4Settings, "change", never);
+    return sync.run({ ports, changed: keys, serviceCIDRs }, ipv4Settings, "change", never);
   };
   return { sync, turn, refuse, relent, readsBack, objects: () => sync.conflicts.map(({ object }) => object) };
 }

@@ -1,4 +1,4 @@
-// One family's part of the loop: its Routes, its Driver, and the record of each turn.
+// One family's part of the loop: its Routes, its Driver, and the record of each Sync.
 
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
@@ -28,7 +28,7 @@ export class FamilySync {
   #lacks: readonly Problem[] = noProblems;
   #conflicts: readonly Problem[] = [];
   #incomplete = false;
-  /** The look at the host that the next turn began with; null: it begins without. */
+  /** The comparison with the host that the next Sync began with; null: it begins without. */
   #verification: Verification | null = null;
   /** What an unfinished Sync has done so far; null: the last one was finished. */
   #unfinished: Begun | null = null;
@@ -48,7 +48,7 @@ export class FamilySync {
     return this.#incomplete;
   }
 
-  /** Whether the last turn stopped because there was news: the next one continues, and its record covers both. */
+  /** Whether the last Sync stopped because of a newer change: the next one continues, and its record covers both. */
   get unfinished(): boolean {
     return this.#unfinished !== null;
   }
@@ -59,14 +59,14 @@ export class FamilySync {
   }
 
   /** One Sync. A host that refuses ends up in the record; a bug is thrown. */
-  async turn(
+  async run(
     snapshot: FamilySnapshot,
     settings: FamilySettings,
     trigger: Trigger,
     signal: AbortSignal,
-    hasNews: () => boolean = () => false,
+    hasChange: () => boolean = () => false,
   ): Promise<SyncRecord> {
-    const record = await this.#attempt(snapshot, settings, trigger, signal, hasNews);
+    const record = await this.#attempt(snapshot, settings, trigger, signal, hasChange);
     this.#incomplete = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
     return record;
   }
@@ -76,17 +76,17 @@ export class FamilySync {
     settings: FamilySettings,
     trigger: Trigger,
     signal: AbortSignal,
-    hasNews: () => boolean,
+    hasChange: () => boolean,
   ): Promise<SyncRecord> {
-    const look = this.#verification;
+    const verification = this.#verification;
     const begun = this.#unfinished;
     this.#verification = null;
     this.#unfinished = null;
-    const startedAt = begun?.startedAt ?? look?.startedAt ?? this.#wall();
+    const startedAt = begun?.startedAt ?? verification?.startedAt ?? this.#wall();
     const before = this.#routes;
     this.#routes = route(before, snapshot, settings);
     this.#endpoints += this.#endpointsGained(before, this.#routes);
-    this.#lookForConflicts(this.#routes);
+    this.#updateConflicts(this.#routes);
     const facts = () => ({
       family: this.family,
       trigger,
@@ -95,27 +95,27 @@ export class FamilySync {
       changedPorts: this.#routes!.changed.size + (begun?.changedPorts ?? 0),
       servicePorts: this.#routes!.ports.size,
       endpoints: this.#endpoints,
-      ...rulesOf(this.#driver.report().rules, look?.repair.rules),
+      ...rulesOf(this.#driver.report().rules, verification?.repair.rules),
     });
-    const { operations, bytes } = look?.repair ?? nothing;
+    const { operations, bytes } = verification?.repair ?? nothing;
     const sum = (applied: Omit<Applied, "refused">) => ({
       ...applied,
-      readBack: look?.failure === null || applied.readBack,
+      readBack: verification?.failure === null || applied.readBack,
       operations: operations + applied.operations + (begun?.operations ?? 0),
       bytes: bytes + applied.bytes + (begun?.bytes ?? 0),
     });
     try {
-      // Whatever the reason for this turn: what was refused may have been right, and the host changed by somebody meanwhile.
+      // Whatever the trigger: the host may accept by now what it refused before.
       const { refused, unfinished, ...applied } = await this.#driver.sync(
         this.#routes,
         signal,
         this.#incomplete,
-        hasNews,
+        hasChange,
       );
-      this.#lookForLacks();
-      // Others changed the host, or may have, and we could not see what: nothing is known to be in place.
-      const blind = applied.readBack ? null : (look?.failure ?? null);
-      const outcome = blind === null ? ({ kind: "ok", refused } as const) : failureOf(blind);
+      this.#updateLacks();
+      // The host could not be read although another program may have changed it: nothing is known to be in place.
+      const unverified = applied.readBack ? null : (verification?.failure ?? null);
+      const outcome = unverified === null ? ({ kind: "ok", refused } as const) : failureOf(unverified);
       const record = { ...facts(), ...sum(applied), outcome };
       if (unfinished) this.#unfinished = record;
       return record;
@@ -125,7 +125,7 @@ export class FamilySync {
     }
   }
 
-  /** Compares host and Plan and repairs; the record of the turn behind it tells what that took. */
+  /** Compares host and Plan and repairs; the record of the next Sync includes what that took. */
   async verify(trigger: "drift" | "resync", signal: AbortSignal): Promise<Verified | { failed: string }> {
     const startedAt = this.#wall();
     try {
@@ -139,7 +139,7 @@ export class FamilySync {
     }
   }
 
-  #lookForConflicts(routes: Routes): void {
+  #updateConflicts(routes: Routes): void {
     let isChanged = false;
     for (const key of routes.changed) {
       const routed = routes.ports.get(key);
@@ -151,7 +151,7 @@ export class FamilySync {
     if (isChanged) this.#gatherConflicts();
   }
 
-  #lookForLacks(): void {
+  #updateLacks(): void {
     const lacks = this.#driver.report().lacks;
     if (lacks === this.#lacks) return;
     this.#lacks = lacks;
@@ -184,7 +184,7 @@ function failureOf(error: HostError): SyncRecord["outcome"] {
   return { kind: "failed", message: error.message, ofRules: error.ofRules };
 }
 
-/** What was written on the way to the record counts, besides what the driver told last. */
+/** Rules written by a repair count as well as those that the driver reported last. */
 function rulesOf(
   rules: readonly RuleCount[],
   repaired: readonly RuleCount[] = [],

@@ -10,19 +10,19 @@ import type { Routes } from "../routing/routes.ts";
 import { type FinishedSync, type FlowSweep, FlowSweeper } from "./flows.ts";
 
 describe("stale flows", () => {
-  it("04/37 10/57 are not looked for when no UDP endpoint changed", async () => {
+  it("04/37 10/57 are not searched for when no UDP endpoint changed", async () => {
     const { passes, sync } = setUp();
     await sync(snapshot());
     expect(passes).toEqual([]);
   });
 
-  it("are not looked for in a family whose slices did not change", async () => {
+  it("are not searched for in a family whose slices did not change", async () => {
     const { passes, sync } = setUp();
     await sync(snapshot("kube-system/dns"), "ok", "ipv6");
     expect(passes).toEqual([]);
   });
 
-  it("are looked for once behind the Sync that brought the change", async () => {
+  it("are searched for once after the Sync with the change", async () => {
     const { passes, sync } = setUp();
     const changed = snapshot("kube-system/dns");
     await sync(changed);
@@ -31,7 +31,7 @@ describe("stale flows", () => {
     expect(passes.map(({ family, protocol }) => [family, protocol])).toEqual([["ipv4", 17]]);
   });
 
-  it("04/38 are looked for behind the next successful Sync when the one with the change failed", async () => {
+  it("04/38 are searched for after the next successful Sync when the one with the change failed", async () => {
     const { passes, sync } = setUp();
     const changed = snapshot("kube-system/dns");
     await sync(changed, "failed");
@@ -40,7 +40,7 @@ describe("stale flows", () => {
     expect(passes).toHaveLength(1);
   });
 
-  it("04/40 are looked for again behind the next Sync when the kernel refused", async () => {
+  it("04/40 are searched for again after the next Sync when the kernel refused", async () => {
     const { passes, sweeps, sync, refuse } = setUp();
     refuse();
     await sync(snapshot("kube-system/dns"));
@@ -50,7 +50,7 @@ describe("stale flows", () => {
     expect(sweeps.at(-1)!.outcome).toMatchObject({ kind: "ok", deleted: 1 });
   });
 
-  it("gather while a pass runs, and are judged by the Routes of the moment", async () => {
+  it("accumulate while a pass runs, and are selected by the current Routes", async () => {
     const { passes, sync, hold, wanted } = setUp();
     const release = hold();
     for (let i = 0; i < 3; i++) await sync(snapshot("kube-system/dns"));
@@ -64,7 +64,7 @@ describe("stale flows", () => {
     expect(passes).toHaveLength(2);
   });
 
-  it("upstream/1: of a Frontend that left are selected, those of others are not", async () => {
+  it("upstream/1: of a removed Frontend are selected, those of others are not", async () => {
     const { passes, sync, remove } = setUp();
     await sync(snapshot());
     remove();
@@ -82,7 +82,7 @@ describe("stale flows", () => {
     expect(passes).toHaveLength(1);
   });
 
-  it("upstream/1: of a Frontend that left are looked for again until a pass was complete", async () => {
+  it("upstream/1: of a removed Frontend are searched for again until a pass was complete", async () => {
     const { passes, sync, remove, refuse } = setUp();
     await sync(snapshot());
     remove();
@@ -96,7 +96,7 @@ describe("stale flows", () => {
     expect(passes).toHaveLength(2);
   });
 
-  it("upstream/1: are not looked for when a Service changed and kept its Frontends", async () => {
+  it("upstream/1: are not searched for when a Service changed and kept its Frontends", async () => {
     const { passes, sync, wanted } = setUp();
     await sync(snapshot());
     wanted("10.180.0.2:53");
@@ -104,7 +104,7 @@ describe("stale flows", () => {
     expect(passes).toEqual([]);
   });
 
-  it("are given up when a pass takes too long", async () => {
+  it("a pass that takes too long is aborted", async () => {
     const { sweeps, sync, hold, clock } = setUp();
     const release = hold();
     await sync(snapshot("kube-system/dns"));

@@ -1,4 +1,4 @@
-// Deletes stale UDP flows behind successful Syncs: in the background, one pass at a time, and no need is forgotten.
+// Deletes stale UDP flows after successful Syncs: in the background, one pass at a time; failed passes are repeated.
 import { HostError } from "../host/error.ts";
 import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
@@ -13,7 +13,7 @@ import type { SyncRecord } from "./record.ts";
 export type FinishedSync = {
   readonly record: SyncRecord;
   readonly snapshot: Snapshot;
-  /** The Routes wanted at the moment of asking: later Syncs move them on. */
+  /** The current Routes: later Syncs replace them. */
   readonly routes: () => Routes;
 };
 
@@ -32,13 +32,13 @@ export type FlowSweep = {
     | { readonly kind: "failed"; readonly message: string };
 };
 
-/** A pass over a table that never ends is given up, and tried again behind the next Sync. */
+/** A pass that takes longer is aborted and repeated after the next Sync. */
 const longestPassMs = 60_000;
 const udp = 17;
 
 /**
- * Give `afterSync` to the loop. A pass is owed once a Snapshot brings other endpoints of a UDP Service, or a UDP Frontend
- * left, and is made after the next successful Sync; what became stale during a pass is looked for in another one.
+ * An observer of the loop. A pass is due once endpoints of a UDP Service change or a UDP Frontend is removed; it runs
+ * after the next successful Sync. What becomes stale during a pass is removed by another one.
  */
 export class FlowSweeper {
   readonly #options: FlowSweepOptions;
@@ -59,7 +59,7 @@ export class FlowSweeper {
 
   readonly afterSync = ({ record, snapshot, routes }: FinishedSync): void => {
     const { family, outcome } = record;
-    // A turn without news shows the same Snapshot again.
+    // A Sync without a change has the same Snapshot again.
     if (this.#seen.get(family) !== snapshot && snapshot.udpEndpointsChanged[family].size > 0)
       this.#owed.add(family);
     this.#seen.set(family, snapshot);

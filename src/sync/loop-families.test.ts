@@ -29,7 +29,7 @@ describe("10/60 two families", () => {
     });
   });
 
-  it("what came while one was busy reaches it as one change, with nothing missing", async () => {
+  it("changes that arrive while one is busy are merged, with nothing missing", async () => {
     await running(async ({ drivers, offer, pass, taken }) => {
       drivers.ipv4.hold();
       offer(1);
@@ -49,7 +49,7 @@ describe("10/60 two families", () => {
     });
   });
 
-  it("what concerns one family alone turns it alone", async () => {
+  it("a change of one family syncs only that family", async () => {
     await running(async ({ drivers, offer, pass }) => {
       offer(1);
       await pass(0);
@@ -64,7 +64,7 @@ describe("10/60 two families", () => {
     });
   });
 
-  it("what concerns no family turns none", async () => {
+  it("a change of neither family syncs none", async () => {
     await running(async ({ drivers, offer, pass }) => {
       offer(1);
       await pass(0);
@@ -74,7 +74,7 @@ describe("10/60 two families", () => {
     });
   });
 
-  it("another zone turns both", async () => {
+  it("a change of the zone syncs both", async () => {
     await running(async ({ drivers, offer, pass }) => {
       offer(1);
       await pass(0);
@@ -84,7 +84,7 @@ describe("10/60 two families", () => {
     });
   });
 
-  it("one that is refused is tried again alone", async () => {
+  it("one that fails is retried alone", async () => {
     await running(async ({ drivers, offer, pass }) => {
       drivers.ipv4.refuse();
       offer(1);

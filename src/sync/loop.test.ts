@@ -28,7 +28,7 @@ describe("loop", () => {
     });
   });
 
-  it("02/23 gathers triggers: one more run, no earlier than minSyncPeriod after the end of the last", async () => {
+  it("02/23 merges triggers: one more run, no earlier than minSyncPeriod after the end of the last", async () => {
     const { syncs, run, advance } = setUp();
     await run()(async ({ change }) => {
       change();
@@ -124,7 +124,7 @@ describe("loop", () => {
     },
   );
 
-  it("repairs drift at once, whatever minGap says", async () => {
+  it("repairs drift immediately, whatever minGap is", async () => {
     const { run, advance, drift, verified } = setUp();
     await run()(async ({ change }) => {
       change();
@@ -135,7 +135,7 @@ describe("loop", () => {
     });
   });
 
-  it("a host that cannot be read is looked at again as a failed Sync is tried again, whatever happens meanwhile", async () => {
+  it("a host that cannot be read is read again after retryMs, whatever happens in between", async () => {
     const { run, advance, drift, verified, unreadable } = setUp();
     await run()(async ({ change }) => {
       change();
@@ -154,7 +154,7 @@ describe("loop", () => {
     });
   });
 
-  it("a host that cannot be read is looked at again at once when it is changed again", async () => {
+  it("a host that cannot be read is read again immediately when it is changed again", async () => {
     const { run, advance, drift, verified, unreadable } = setUp();
     await run()(async ({ change }) => {
       change();
@@ -169,7 +169,7 @@ describe("loop", () => {
     });
   });
 
-  it("what was refused is tried again behind a foreign change, which may have been the reason", async () => {
+  it("refused objects are retried after a foreign change, which may have been the reason", async () => {
     const { run, advance, drift, refuse, retried } = setUp();
     await run()(async ({ change }) => {
       refuse(1);
@@ -183,7 +183,7 @@ describe("loop", () => {
     });
   });
 
-  it("news are not kept waiting by a host that somebody changes all the time", async () => {
+  it("constant drift does not delay changes of the cluster", async () => {
     const { run, advance, drift, records } = setUp();
     await run()(async ({ change }) => {
       change();
@@ -198,7 +198,7 @@ describe("loop", () => {
     });
   });
 
-  it("repairs are not kept waiting by a cluster that changes all the time", async () => {
+  it("constant changes of the cluster do not delay repairs", async () => {
     const { run, advance, drift, verified } = setUp({ minGapMs: 10, retryMs: 5000, resyncMs: 10_000 });
     await run()(async ({ change }) => {
       change();

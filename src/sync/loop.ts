@@ -1,4 +1,4 @@
-// Snapshots in, Syncs out: each family turns at its own pace, and none waits for another.
+// Snapshots in, Syncs out: each IP family runs at its own pace, and none waits for another.
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
@@ -16,7 +16,7 @@ export type Pace = {
   readonly minGapMs: number;
   /** After a failure the next one starts no later than this. */
   readonly retryMs: number;
-  /** Without any reason, host and Plan are compared this often. */
+  /** Host and Plan are compared at least this often. */
   readonly resyncMs: number;
 };
 
@@ -25,9 +25,9 @@ export type LoopObserver = {
   started(family: Family): void;
   queued(family: Family): void;
   arrived(snapshot: Snapshot): void;
-  /** A family sets out to bring about what is new to it: one Snapshot, or several that came while it was busy. */
+  /** A family starts to sync what is new to it: one Snapshot, or several that arrived while it was busy. */
   taken(family: Family, snapshot: Snapshot): void;
-  /** Services of a family that ask for what another one holds, or the mode cannot serve: all there are now, told when they changed. */
+  /** Services of a family that request what another one holds or the mode cannot serve: the full list, when it changed. */
   conflicts(family: Family, problems: readonly Problem[]): void;
   synced(record: SyncRecord, snapshot: Snapshot): void;
   /** Another program changed what is ours on the host; a comparison follows. */
@@ -43,7 +43,7 @@ export type LoopOptions = {
   readonly drivers: ReadonlyMap<Family, Driver>;
   /** The settings as of a Snapshot; the same object as long as nothing changed. */
   readonly settings: (family: Family, snapshot: Snapshot) => FamilySettings;
-  /** Asked anew for every turn. */
+  /** Called before every Sync. */
   readonly pace: () => Pace;
   readonly clock: Clock;
   /** Notified in this order. */
@@ -53,7 +53,7 @@ export type LoopOptions = {
 export type Loop = {
   /** Runs until the signal aborts or the Snapshots end. */
   run(signal: AbortSignal): Promise<void>;
-  /** Asks for a Sync although no Snapshot is new: settings changed. */
+  /** Requests a Sync although no Snapshot is new: settings changed. */
   wake(): void;
 };
 
@@ -75,7 +75,7 @@ export function openLoop(options: LoopOptions): Loop {
     },
     async run(signal) {
       for (const loop of loops) await loop.start(signal);
-      // A bug is told at once; on abort all come to their end first.
+      // A bug rejects immediately; on abort all end first.
       const running = [fanout.run(signal), ...loops.map((loop) => loop.run(signal))];
       await Promise.all(
         running.map((each) =>

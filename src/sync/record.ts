@@ -4,7 +4,7 @@ import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { RuleCount } from "../modes/driver.ts";
 
-/** Why a Sync ran: the first one, a change, after a failure, after a while, or because somebody changed the host. */
+/** Why a Sync ran: the first one, a change, after a failure, after a while, or because another program changed the host. */
 export type Trigger = "first" | "change" | "retry" | "resync" | "drift";
 
 export type SyncRecord = {
@@ -30,7 +30,7 @@ export type SyncRecord = {
     | {
         readonly kind: "failed";
         readonly message: string;
-        /** It was iptables-restore that failed, and not something else on the way. */
+        /** It was iptables-restore that failed, and nothing else. */
         readonly ofRules?: boolean;
       };
 };

@@ -1,4 +1,4 @@
-// One stream of Snapshots for families of different pace: what came while one was busy reaches it as one Snapshot.
+// One stream of Snapshots for families of different pace: those that arrive while a family is busy are merged for it.
 import type { Family } from "../model/address.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -25,7 +25,7 @@ export class SnapshotFanout {
     return inbox;
   }
 
-  /** Until the Snapshots end. They are asked for only while a family wants one, so that changes gather meanwhile. */
+  /** Until the Snapshots end. They are requested only while a family waits for one, so that changes accumulate. */
   async run(signal: AbortSignal): Promise<void> {
     const snapshots = this.#snapshots[Symbol.asyncIterator]();
     for (;;) {
@@ -46,9 +46,9 @@ export class Inbox {
   #content: Snapshot | null = null;
   #seen: Snapshot | null = null;
   #ended = false;
-  /** Called when something is put in, or nothing more will come. */
-  onNews: () => void = () => {};
-  /** Called with a Snapshot that is another family's business, in place of the last one. */
+  /** Called when a Snapshot is put in, or no more will come. */
+  onChange: () => void = () => {};
+  /** Called with a Snapshot that changes nothing for this family and replaces the last one. */
   onQuiet: (snapshot: Snapshot) => void = () => {};
 
   constructor(family: Family, ask: () => void) {
@@ -64,31 +64,31 @@ export class Inbox {
     return this.#ended;
   }
 
-  /** Wants a Snapshot as soon as there is one. */
+  /** Requests a Snapshot as soon as there is one. */
   ask(): void {
     if (this.isEmpty && !this.#ended) this.#ask();
   }
 
   /** Whether there is anything in it for this family. */
   put(snapshot: Snapshot): boolean {
-    const isNews = this.#seen === null || concerns(this.family, this.#seen, snapshot);
+    const isChange = this.#seen === null || concerns(this.family, this.#seen, snapshot);
     this.#seen = snapshot;
     if (this.#content !== null) this.#content = merged(this.#content, snapshot, this.family);
-    else if (isNews) this.#content = snapshot;
+    else if (isChange) this.#content = snapshot;
     else this.onQuiet(snapshot);
-    this.onNews();
-    return isNews;
+    this.onChange();
+    return isChange;
   }
 
   end(): void {
     this.#ended = true;
-    this.onNews();
+    this.onChange();
   }
 
-  /** What could not be brought about yet comes again, together with what came meanwhile. */
+  /** Returns what is not applied yet, merged with what arrived since. */
   putBack(snapshot: Snapshot): void {
     this.#content = this.#content === null ? snapshot : merged(snapshot, this.#content, this.family);
-    this.onNews();
+    this.onChange();
   }
 
   take(): Snapshot | null {
@@ -98,7 +98,7 @@ export class Inbox {
   }
 }
 
-/** Other ServicePorts or ServiceCIDRs, slices written anew, or another zone. */
+/** Other ServicePorts or ServiceCIDRs, rewritten slices, or another zone. */
 function concerns(family: Family, before: Snapshot, now: Snapshot): boolean {
   if (now[family].changed.size > 0 || now.triggeredAt[family].length > 0) return true;
   return before[family].serviceCIDRs !== now[family].serviceCIDRs || before.node?.zone !== now.node?.zone;
@@ -107,7 +107,7 @@ function concerns(family: Family, before: Snapshot, now: Snapshot): boolean {
 /** Should a Sync hang, samples of latency must not fill the memory. */
 const mostTriggers = 10_000;
 
-/** The later one, as it looks to a family that has not seen the earlier one. */
+/** The later one, for a family that has not taken the earlier one. */
 function merged(earlier: Snapshot, later: Snapshot, family: Family): Snapshot {
   const triggers = [...earlier.triggeredAt[family], ...later.triggeredAt[family]];
   return {
