@@ -1,4 +1,4 @@
-// The configuration file, and word when it changes under a running process.
+// Reads the configuration file and watches it for changes.
 import { type FSWatcher, watch } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 
@@ -19,7 +19,7 @@ export async function openConfigFile(path: string): Promise<WatchedFile> {
   const watcher = watch(path, { persistent: false });
   const reading = contentOf(file);
   const reason = firstReason(watcher, async () => reasonToEnd(path, file, await reading));
-  // A failed watch ends the process only if somebody waits for changes.
+  // A failed watch ends the process only if a caller waits for changes.
   reason.catch(() => {});
   const text = await reading;
   const close = async () => {
@@ -29,20 +29,20 @@ export async function openConfigFile(path: string): Promise<WatchedFile> {
   return { path, text, changed: () => reason, close };
 }
 
-function firstReason(watcher: FSWatcher, look: () => Promise<string | null>): Promise<string> {
+function firstReason(watcher: FSWatcher, check: () => Promise<string | null>): Promise<string> {
   return new Promise((found, failed) => {
-    let looking = Promise.resolve();
+    let checking = Promise.resolve();
     watcher.on("error", failed);
-    // One look at a time, so that the last look sees everything that happened.
+    // One check at a time, so that the last one sees everything that happened.
     watcher.on("change", () => {
-      looking = looking.then(look).then((reason) => {
+      checking = checking.then(check).then((reason) => {
         if (reason !== null) found(reason);
       }, failed);
     });
   });
 }
 
-/** The events of fs.watch do not tell a write from a chmod, nor a rename from a removal; the open file does. */
+/** The events of fs.watch do not distinguish a write from a chmod, or a rename from a removal; the open file does. */
 async function reasonToEnd(path: string, file: FileHandle, text: string): Promise<string | null> {
   const opened = await file.stat();
   if (!opened.isFile()) return null;
@@ -50,7 +50,7 @@ async function reasonToEnd(path: string, file: FileHandle, text: string): Promis
   const changed = (await contentOf(file)) !== text;
   const there = await stat(path).catch(() => null);
   const moved = there?.ino !== ino || there.dev !== dev;
-  // Asked last: a file that another one replaced has no link left by the time its path leads elsewhere.
+  // Read last: a file that another one replaced has no link left by the time its path leads elsewhere.
   const { nlink } = await file.stat();
   if (nlink === 0) return null;
   if (changed) return `the content of ${path} changed`;

@@ -1,4 +1,4 @@
-// Changes of the configuration file under a running `turnout run --config-changes=apply`: checked, logged, put in force.
+// Watches the configuration file of `turnout run --config-changes=apply`: checks, logs and applies changes.
 import { readFile } from "node:fs/promises";
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
@@ -26,27 +26,27 @@ export type Restart = {
   readonly exit: () => void;
 };
 
-const lookEveryMs = 1_000;
+const pollEveryMs = 1_000;
 
 export const readText = (path: string) => readFile(path, "utf8");
 
 /**
- * Looks at the path rather than the file, once a second: ConfigMaps are changed by leading the path elsewhere. What
- * was read twice is complete.
+ * Reads the path once a second instead of watching the file: a ConfigMap update makes the path a link to another file.
+ * The same text read twice is complete.
  */
 export function followConfig(path: string, text: string, world: ChangeWorld, signal: AbortSignal): void {
   let known = text;
   let seen = text;
-  const look = async () => {
+  const poll = async () => {
     const now = await world.read(path).catch(() => seen);
     if (now === seen && now !== known) {
       known = now;
       await consider(path, now, world);
     }
     seen = now;
-    if (!signal.aborted) cancel = world.clock.after(lookEveryMs, () => void look());
+    if (!signal.aborted) cancel = world.clock.after(pollEveryMs, () => void poll());
   };
-  let cancel = world.clock.after(lookEveryMs, () => void look());
+  let cancel = world.clock.after(pollEveryMs, () => void poll());
   signal.addEventListener("abort", () => cancel(), { once: true });
 }
 

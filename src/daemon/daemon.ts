@@ -58,9 +58,9 @@ export type DaemonOptions = {
   /** Where cluster state comes from; the Kubernetes API when absent. */
   readonly source?: SourceSpec;
   readonly healthAnswers?: "honest" | "upstream";
-  /** nftables: the table is ours alone while we run. */
+  /** nftables: no other program may change the table while the daemon runs. */
   readonly owned?: boolean;
-  /** Where `turnout status` can ask; empty: nowhere. */
+  /** Path of the status socket; empty: none. */
   readonly statusSocket?: string;
 };
 
@@ -181,7 +181,7 @@ function open(spec: SourceSpec, nodeName: string, world: World, signal: AbortSig
   });
 }
 
-/** Passes each text on once, however often it comes. */
+/** Passes each text on only once. */
 function onceEach(pass: (text: string) => void): (text: string) => void {
   const passed = new Set<string>();
   return (text) => {
@@ -191,12 +191,12 @@ function onceEach(pass: (text: string) => void): (text: string) => void {
   };
 }
 
-/** What is in force, which is not always what was asked for. */
+/** Whether the table is owned, which not every machine supports. */
 function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: DaemonOptions, log: Log): boolean {
   const inForce = [...drivers.values()].every((driver) => driver.report().tableOwned);
   if (owned && !inForce) {
     const why = new Error("only nftables mode can, on Linux 6.9 and later");
-    log.error(why, "The table cannot be owned here: it is plain, and foreign changes are repaired");
+    log.error(why, "Cannot own the table; repairing foreign changes instead");
   }
   return inForce;
 }

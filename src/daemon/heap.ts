@@ -1,15 +1,15 @@
-// Gives memory back behind large Syncs, at a moment we choose, instead of in the middle of the next changes.
+// Collects garbage after large Syncs, while the daemon is idle, instead of during the next changes.
 import type { Clock } from "../model/clock.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
-/** A Sync of fewer ServicePorts leaves so little that it can wait for the ordinary collection. */
+/** Smaller Syncs leave little garbage. */
 const largeSync = 500;
-/** Loads come in several Syncs: the last one counts. */
+/** A load takes several Syncs: collect after the last one. */
 const quietMs = 500;
-/** The first collection thins the pages of the heap out; only the next one moves what is left together. */
+/** The first collection frees objects; only the next one compacts the pages and returns them. */
 const rounds = 2;
 
-/** Give it every record. `collect` is V8's, which the programs in bin/ expose; without it V8 works at its own pace. */
+/** Call it with every record. `collect` is V8's, which the programs in bin/ expose; without it nothing is done. */
 export function collectAfterLargeSyncs(
   clock: Pick<Clock, "after">,
   collect: (() => void) | undefined = globalThis.gc,

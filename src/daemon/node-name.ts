@@ -10,7 +10,7 @@ import { nodeNames } from "../sources/node-names.ts";
 import type { World } from "../sources/world.ts";
 import { StartError } from "./start-error.ts";
 
-/** Throws StartError when it cannot be told, or when files define Nodes and none of this name. */
+/** Throws StartError when it is unknown, or when files define Nodes and none of this name. */
 export async function ownNodeName(
   config: ValidConfig,
   spec: SourceSpec,

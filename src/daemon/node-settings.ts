@@ -1,4 +1,4 @@
-// Settings of each family as they are now: configuration, this Node, and the addresses on its interfaces.
+// The current settings of each family, from the configuration, this Node, and the addresses on its interfaces.
 
 import type { ValidConfig } from "../config/config.ts";
 import { type NodeFacts, type Resolved, resolve } from "../config/resolve/resolve.ts";
@@ -7,7 +7,7 @@ import type { LocalAddresses } from "../host/local-addresses.ts";
 import { type Family, families } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
-/** The same object as long as nothing in it changed, which is what routing goes by. */
+/** `of` returns the same object as long as nothing in it changed; routing compares by identity. */
 export class NodeSettings {
   #config: ValidConfig;
   #facts: NodeFacts;
@@ -29,7 +29,7 @@ export class NodeSettings {
     this.#change(this.#facts);
   }
 
-  /** What another configuration would mean on this node. */
+  /** The settings that another configuration would have on this node. */
   resolvedWith(config: ValidConfig): Resolved {
     return resolve(config, this.#facts);
   }

@@ -5,7 +5,7 @@ export function signalReason(signal: NodeJS.Signals): DOMException {
   return new DOMException(signal, "AbortError");
 }
 
-/** null: it was not a signal that ended it. */
+/** null: the reason is not a signal. */
 export function signalOf(reason: unknown): string | null {
   return reason instanceof DOMException && /^SIG[A-Z]+$/.test(reason.message) ? reason.message : null;
 }

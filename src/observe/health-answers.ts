@@ -38,7 +38,7 @@ function body(verdict: Verdict, now: Moment, status: number, by: "healthy" | "li
     { lastUpdated: timeText(one.updated.wall), healthy: one[by] },
   ]);
   return JSON.stringify({
-    // A healthy proxy says "now", as it did when it still synced on a timer: probes compare it with the clock.
+    // A healthy proxy reports the current time, as kube-proxy did when it synced on a timer: probes compare it with the clock.
     lastUpdated: status === 200 ? current : newest,
     currentTime: current,
     ...extra,
@@ -48,7 +48,7 @@ function body(verdict: Verdict, now: Moment, status: number, by: "healthy" | "li
   });
 }
 
-/** Our addition; absent while there is nothing to say, so that a healthy answer is upstream's to the byte. */
+/** Our addition; absent without reasons, so that a healthy answer is upstream's to the byte. */
 function reasons(verdict: Verdict): object {
   if (verdict.reasons.length === 0) return {};
   return {

@@ -28,7 +28,7 @@ function asked(health: ProxyHealth, clock: ManualClock) {
 }
 
 function synced(health: ProxyHealth, ...families: ("ipv4" | "ipv6")[]): void {
-  for (const family of families) health.tell({ kind: "synced", family, refused: [] });
+  for (const family of families) health.report({ kind: "synced", family, refused: [] });
 }
 
 describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answering %s", (answers) => {
@@ -61,7 +61,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
   it("03/3 a change queued for longer than the timeout makes its family unhealthy, not the other", () => {
     const { clock, health, healthz, now } = setUp({ answers });
     synced(health, "ipv4", "ipv6");
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(5_000);
     synced(health, "ipv6");
     const newest = now();
@@ -77,7 +77,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
   it("03/4 only the late family's own update heals", () => {
     const { clock, health, healthz } = setUp({ answers });
     synced(health, "ipv4", "ipv6");
-    health.tell({ kind: "queued", family: "ipv6" });
+    health.report({ kind: "queued", family: "ipv6" });
     clock.advance(25_000);
     synced(health, "ipv4");
     expect(healthz().code).toBe(503);
@@ -88,9 +88,9 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
   it("03/5 the oldest queued change counts, and exactly the timeout is too late", () => {
     const { clock, health, healthz } = setUp({ answers });
     synced(health, "ipv4");
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(9_000);
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(999);
     expect(healthz().code).toBe(200);
     clock.advance(1);
@@ -99,7 +99,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
 
   it("03/6 a success clears what was queued", () => {
     const { clock, health, healthz } = setUp({ answers });
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(5_000);
     synced(health, "ipv4");
     clock.advance(95_000);
@@ -108,7 +108,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
 
   it("03/7 a family that only ever queued is not listed and does not count", () => {
     const { clock, health, healthz } = setUp({ answers });
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(100_000);
     const { code, status } = healthz();
     expect([code, status]).toEqual([200, undefined]);
@@ -116,9 +116,9 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
 
   it("starting the sync loop lists the family and forgets what was queued before", () => {
     const { clock, health, healthz } = setUp({ answers });
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(9_000);
-    health.tell({ kind: "started", family: "ipv4" });
+    health.report({ kind: "started", family: "ipv4" });
     clock.advance(9_000);
     expect(healthz()).toMatchObject({ code: 200, status: { IPv4: { healthy: true } } });
   });
@@ -147,7 +147,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
   it("a clock that is set forward or back changes nothing", () => {
     const { clock, health, healthz } = setUp({ answers });
     synced(health, "ipv4");
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.jump(3_600_000);
     expect(healthz().code).toBe(200);
     clock.jump(-7_200_000);
@@ -168,7 +168,7 @@ describe("the honest answers", () => {
       "healthy",
       "status",
     ]);
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(10_000);
     const after = healthzAnswer(health.verdict(), momentOf(clock), true).body;
     expect(Object.keys(JSON.parse(after)).at(-1)).toBe("reasons");
@@ -179,9 +179,9 @@ describe("the honest answers", () => {
     const { clock, health, healthz, livez, now } = setUp();
     synced(health, "ipv4");
     const since = now();
-    health.tell({ kind: "failed", family: "ipv4", message: "nft exited with 1" });
+    health.report({ kind: "failed", family: "ipv4", message: "nft exited with 1" });
     clock.advance(9_999);
-    health.tell({ kind: "failed", family: "ipv4", message: "Permission denied" });
+    health.report({ kind: "failed", family: "ipv4", message: "Permission denied" });
     expect(healthz().code).toBe(200);
     clock.advance(1);
     expect(healthz()).toMatchObject({
@@ -197,7 +197,7 @@ describe("the honest answers", () => {
   it("says when the kernel is known to differ", () => {
     const { clock, health, healthz } = setUp();
     synced(health, "ipv6");
-    health.tell({ kind: "differs", family: "ipv6", message: "3 elements are missing" });
+    health.report({ kind: "differs", family: "ipv6", message: "3 elements are missing" });
     clock.advance(10_000);
     expect(healthz()).toMatchObject({
       code: 503,
@@ -208,19 +208,19 @@ describe("the honest answers", () => {
   it("security/4: reports a foreign change from the moment it is known until the host was compared", () => {
     const { health, healthz } = setUp();
     synced(health, "ipv4");
-    health.tell({ kind: "drifted", family: "ipv4", message: "KUBE-FIREWALL was flushed" });
+    health.report({ kind: "drifted", family: "ipv4", message: "KUBE-FIREWALL was flushed" });
     synced(health, "ipv4");
     expect(healthz()).toMatchObject({
       code: 200,
       reasons: [{ kind: "drifted", message: "not yet repaired: KUBE-FIREWALL was flushed" }],
     });
-    health.tell({ kind: "compared", family: "ipv4" });
+    health.report({ kind: "compared", family: "ipv4" });
     expect(healthz()).not.toHaveProperty("reasons");
   });
 
   it("says when nothing was ever synced; a restart would not help, so /livez stays well", () => {
     const { clock, health, healthz, livez } = setUp();
-    health.tell({ kind: "started", family: "ipv4" });
+    health.report({ kind: "started", family: "ipv4" });
     clock.advance(10_000);
     expect(healthz()).toMatchObject({
       code: 503,
@@ -240,7 +240,7 @@ describe("the honest answers", () => {
         ]),
     );
     clock.advance(900_000);
-    health.tell({ kind: "synced", family: "ipv4", refused: ["Service a/b: no", "Service c/d: no"] });
+    health.report({ kind: "synced", family: "ipv4", refused: ["Service a/b: no", "Service c/d: no"] });
     expect(healthz()).toMatchObject({
       code: 200,
       healthy: true,
@@ -255,21 +255,21 @@ describe("the honest answers", () => {
   it("long messages are cut", () => {
     const { clock, health, healthz } = setUp();
     synced(health, "ipv4");
-    health.tell({ kind: "differs", family: "ipv4", message: "x".repeat(5000) });
+    health.report({ kind: "differs", family: "ipv4", message: "x".repeat(5000) });
     clock.advance(10_000);
     expect(healthz().reasons[0].message).toHaveLength(301);
   });
 
   it("answering as upstream, none of this is said or counts", () => {
     const { clock, health, healthz } = setUp({ answers: "upstream" });
-    health.tell({ kind: "started", family: "ipv4" });
+    health.report({ kind: "started", family: "ipv4" });
     health.askAges(() => new Map([["services", 900_000]]));
-    health.tell({ kind: "failed", family: "ipv4", message: "no" });
-    health.tell({ kind: "differs", family: "ipv4", message: "no" });
+    health.report({ kind: "failed", family: "ipv4", message: "no" });
+    health.report({ kind: "differs", family: "ipv4", message: "no" });
     clock.advance(900_000);
     expect(healthz()).toMatchObject({ code: 200, healthy: true });
     expect(healthz()).not.toHaveProperty("reasons");
-    health.tell({ kind: "queued", family: "ipv4" });
+    health.report({ kind: "queued", family: "ipv4" });
     clock.advance(900_000);
     expect(healthz().code).toBe(503);
     expect(healthz()).not.toHaveProperty("reasons");

@@ -82,7 +82,7 @@ export type FamilyVerdict = {
 
 /**
  * What a reason does. A refused object or an unreachable API server must not take a working node, or all nodes at
- * once, out of their load balancers: these are only mentioned. A restart cannot help who waits for the API server.
+ * once, out of their load balancers: these are only reported. A restart does not help while the API server is down.
  */
 const consequences = {
   late: { unhealthy: true, dead: true },

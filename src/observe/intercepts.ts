@@ -16,7 +16,7 @@ import { familyLabels } from "./family.ts";
 
 export type KeptIntercepts = {
   readonly arrived: (snapshot: Snapshot) => void;
-  /** Where the kubeconfig says that the API server is. */
+  /** The address of the API server in the kubeconfig. */
   readonly serverAt: (server: ServerAddress | null) => void;
   /** Of all families. */
   readonly counts: () => InterceptCounts;

@@ -7,10 +7,10 @@ const shownAtOnce = 20;
 
 /** Call it with all Problems known now, when they changed. */
 export function openProblemLog(log: Log): (problems: readonly Problem[]) => void {
-  let told = new Set<string>();
+  let logged = new Set<string>();
   return (problems) => {
-    const fresh = problems.filter((problem) => !told.has(printProblem(problem)));
-    told = new Set(problems.map(printProblem));
+    const fresh = problems.filter((problem) => !logged.has(printProblem(problem)));
+    logged = new Set(problems.map(printProblem));
     for (const { object, field, message } of fresh.slice(0, shownAtOnce)) {
       log.error(new Error(message), "Object is not as expected", {
         object,

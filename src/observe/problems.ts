@@ -9,15 +9,15 @@ export type KnownProblems = Pick<LoopObserver, "arrived" | "conflicts"> & {
   readonly all: () => readonly Problem[];
 };
 
-/** `tell` is called with all of them whenever they changed. */
-export function keepProblems(tell: (all: readonly Problem[]) => void): KnownProblems {
+/** `onChange` is called with all of them whenever they changed. */
+export function keepProblems(onChange: (all: readonly Problem[]) => void): KnownProblems {
   let ofObjects: readonly Problem[] = [];
   const conflicts = new Map<Family, readonly Problem[]>();
   const intercepts = new Map<Family, readonly Problem[]>();
   let all: readonly Problem[] = [];
   const gather = () => {
     all = distinct([...ofObjects, ...[...conflicts.values(), ...intercepts.values()].flat()]);
-    tell(all);
+    onChange(all);
   };
   return {
     arrived({ problems }) {

@@ -1,4 +1,4 @@
-// The health of this proxy as it lives: takes events, remembers the node, answers who asks.
+// The current health of this proxy: updated by events, read by probes and metrics.
 import { type Clock, type Moment, momentOf } from "./clock.ts";
 import {
   afterEvent,
@@ -11,13 +11,13 @@ import {
 } from "./health.ts";
 
 export type ProxyHealth = {
-  readonly tell: (event: HealthEvent) => void;
-  /** null: the cluster does not know this node. */
+  readonly report: (event: HealthEvent) => void;
+  /** null: the cluster has no such Node. */
   readonly setNode: (node: { readonly eligibleForLoadBalancers: boolean } | null) => void;
   readonly nodeEligible: () => boolean;
-  /** As configured, unless other answers are asked for. */
+  /** As configured, unless `answers` is given. */
   readonly verdict: (now?: Moment, answers?: HealthSettings["answers"]) => Verdict;
-  /** Tells where to ask for the age of watches; until then there are none. */
+  /** Sets the function that returns the age of watches; until then there are none. */
   readonly askAges: (ages: () => WatchAges) => void;
   readonly watchAges: () => WatchAges;
 };
@@ -27,7 +27,7 @@ export function openHealth(settings: HealthSettings, clock: Clock): ProxyHealth 
   let eligible = false;
   let ages = (): WatchAges => new Map();
   return {
-    tell(event) {
+    report(event) {
       state = afterEvent(state, event, momentOf(clock));
     },
     setNode(node) {

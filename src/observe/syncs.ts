@@ -1,4 +1,4 @@
-// Turns what happens to Snapshots and Syncs into metrics and health: the few calls that `sync/` is wired to.
+// Updates metrics and health from the events of the sync loop.
 import type { Family } from "../model/address.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
@@ -32,11 +32,11 @@ export function openSyncObserver(
 
   return {
     started(family) {
-      health.tell({ kind: "started", family });
+      health.report({ kind: "started", family });
       metrics.lastQueued.with(label(family)).set(clock.wall() / 1000);
     },
     queued(family) {
-      health.tell({ kind: "queued", family });
+      health.report({ kind: "queued", family });
       metrics.lastQueued.with(label(family)).set(clock.wall() / 1000);
     },
     arrived(snapshot) {
@@ -50,10 +50,10 @@ export function openSyncObserver(
     synced(record, snapshot) {
       const { family, outcome, finishedAt } = record;
       const one = of(family);
-      tellSync(metrics, record);
+      reportSync(metrics, record);
       const triggers = one.triggers.splice(0);
       if (outcome.kind === "failed") {
-        health.tell({ kind: "failed", family, message: outcome.message });
+        health.report({ kind: "failed", family, message: outcome.message });
         return;
       }
       for (const at of triggers) {
@@ -61,22 +61,22 @@ export function openSyncObserver(
       }
       one.local.update(snapshot[family].ports, one.changed);
       one.changed.clear();
-      tellWithoutLocal(metrics, family, one.local.without(countsLocal));
+      reportWithoutLocal(metrics, family, one.local.without(countsLocal));
       const refused = outcome.refused.map(({ object, message }) => `${object}: ${message}`);
-      health.tell({ kind: "synced", family, refused });
+      health.report({ kind: "synced", family, refused });
       metrics.lastSynced.with(label(family)).set(finishedAt / 1000);
       metrics.driftRepaired.with(label(family)).add(one.differences);
       one.differences = 0;
     },
     drifted(family, message) {
-      health.tell({ kind: "drifted", family, message });
+      health.report({ kind: "drifted", family, message });
     },
     readBack(family, differences, message) {
-      if (differences !== null) health.tell({ kind: "compared", family });
+      if (differences !== null) health.report({ kind: "compared", family });
       metrics.readBacks.with(label(family)).add();
       metrics.readBackDifferences.with(label(family)).add(differences ?? 0);
       of(family).differences += differences ?? 0;
-      if (differences !== 0) health.tell({ kind: "differs", family, message });
+      if (differences !== 0) health.report({ kind: "differs", family, message });
     },
     local: (family) => of(family).local,
   };
@@ -99,7 +99,7 @@ function label(family: Family): { ip_family: string } {
 }
 
 /** What has no meaning in a mode is not exposed there. */
-function tellSync(metrics: Metrics, record: SyncRecord): void {
+function reportSync(metrics: Metrics, record: SyncRecord): void {
   const { outcome, trigger } = record;
   const family = label(record.family);
   const seconds = Math.max(0, record.finishedAt - record.startedAt) / 1000;
@@ -123,7 +123,7 @@ function tellSync(metrics: Metrics, record: SyncRecord): void {
   if (outcome.kind === "ok") metrics.refusedPorts.with(family).set(outcome.refused.length);
 }
 
-function tellWithoutLocal(metrics: Metrics, family: Family, { internal, external }: WithoutLocal): void {
+function reportWithoutLocal(metrics: Metrics, family: Family, { internal, external }: WithoutLocal): void {
   metrics.noLocalEndpoints.with({ traffic_policy: "internal", ...label(family) }).set(internal);
   metrics.noLocalEndpoints.with({ traffic_policy: "external", ...label(family) }).set(external);
 }

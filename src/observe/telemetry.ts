@@ -1,4 +1,4 @@
-// Opens everything that tells the outside about this proxy, and connects it: the daemon makes these few calls.
+// Opens metrics, health, Events and their servers, and connects them.
 import type { ModeName } from "../config/modes.ts";
 import type { Address, Family } from "../model/address.ts";
 import type { Problem, ProblemKind } from "../model/problem.ts";
@@ -72,17 +72,17 @@ export type Telemetry = Omit<LoopObserver, "afterSync"> & {
   readonly metrics: Metrics;
   readonly health: ProxyHealth;
   readonly events: Events;
-  /** What is wrong with the objects known now. */
+  /** Problems of the current objects. */
   readonly problems: () => readonly Problem[];
   /** How many addresses of Services are also this node's or the API server's, in all families. */
   readonly intercepts: () => InterceptCounts;
-  /** Told of requests to the API server: the `onRequest` of a Source's World. */
+  /** Counts a request to the API server: the `onRequest` of a Source's World. */
   readonly requested: (facts: RequestFacts) => void;
-  /** Told of passes over the tracked flows. */
+  /** Counts a pass over the conntrack entries. */
   readonly swept: (sweep: FlowSweep) => void;
   /** Counts the events of the cluster from now on. */
   readonly countEvents: (source: Pick<Source, "events">) => void;
-  /** Minds how long the API server has been silent. Not for a Source of files, which is silent by nature. */
+  /** Measures the age of watches. Not for a Source of files, which has none. */
   readonly follow: (source: Pick<Source, "status">) => void;
   /** Opens the health and metrics servers, and keeps trying where a port is taken. */
   readonly serve: () => void;
@@ -94,7 +94,7 @@ const connectionLimit = 512;
 /** Bookmarks come every minute, and a watch is renewed after ten at the latest. */
 const silentMs = 15 * 60_000;
 
-const lastWordsMs = 1_000;
+const drainMs = 1_000;
 
 export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld): Telemetry {
   const { clock, log } = world;
@@ -170,7 +170,7 @@ export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld
   async function giveUp(name: "healthz" | "metrics", error: Error): Promise<void> {
     const reason = name === "healthz" ? "FailedToStartProxierHealthcheck" : "FailedToStartMetricServer";
     events.record(reason, { kind: "Node", name: settings.nodeName }, error.message);
-    await events.drain(lastWordsMs);
+    await events.drain(drainMs);
     world.onHardFail(error);
   }
 

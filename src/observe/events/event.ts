@@ -1,4 +1,4 @@
-// A Kubernetes Event of this proxy: what may be reported, and how it looks to the events.k8s.io API.
+// A Kubernetes Event of this proxy: what may be reported, and its form in the events.k8s.io API.
 
 /** Everything kube-proxy reports; reasons, actions and types are contracts. */
 export const eventReasons = {

@@ -13,7 +13,7 @@ import {
   seriesRequest,
 } from "./event.ts";
 
-/** Sends a request and tells the HTTP status; rejects when there is no answer. */
+/** Sends a request and resolves with the HTTP status; rejects when there is no answer. */
 export type SendEvent = (request: EventRequest) => Promise<number>;
 
 export type DropReason = "queue-full" | "rejected" | "retries";
@@ -30,7 +30,7 @@ export type Events = {
   readonly record: (reason: EventReason, regarding: Regarding, note: string) => void;
   /** Until then Events wait: those of the start are not lost. */
   readonly connect: (send: SendEvent) => void;
-  /** Resolves when nothing is waiting, or after `ms`: for the last words of a process. */
+  /** Resolves when nothing is waiting, or after `ms`: for Events recorded just before exit. */
   readonly drain: (ms: number) => Promise<void>;
   readonly close: () => void;
 };
@@ -84,7 +84,7 @@ export function openEvents(hostname: string, world: EventWorld): Events {
     enqueue(event, true);
   }
 
-  /** The second occurrence makes it a series at once; later ones are counted, and told from time to time. */
+  /** The second occurrence makes it a series immediately; later ones are counted and sent from time to time. */
   function repeat(event: Tracked): void {
     event.count++;
     event.lastAt = clock.wall();
@@ -142,7 +142,7 @@ export function openEvents(hostname: string, world: EventWorld): Events {
     }
   }
 
-  /** Ends what has not happened for a while, and renews what goes on, before the API server forgets it. */
+  /** Ends series that have not occurred for a while, and renews active ones before the API server deletes them. */
   function sweep(): void {
     cancelSweep = null;
     const now = clock.steady();
@@ -179,7 +179,7 @@ export function openEvents(hostname: string, world: EventWorld): Events {
   };
 }
 
-/** A token bucket: a burst at once, then one after another. */
+/** A token bucket: a burst immediately, then one after another. */
 function openTokens(clock: Clock) {
   let tokens: number = limits.burst;
   let at = clock.steady();

@@ -19,7 +19,7 @@ export type Log = {
   error(error: unknown, message: string, fields?: Fields): void;
   /** Whether entries of this verbosity are shown: ask before costly fields. */
   enabled(level: number): boolean;
-  /** The same log for another source file, which is what vmodule looks at: `observe/health.ts`. */
+  /** The same log for another source file, which vmodule matches: `observe/health.ts`. */
   in(file: string): Log;
   /** The same log with keys on every entry. */
   with(fields: Fields): Log;
@@ -36,7 +36,7 @@ export type LogWorld = {
 
 export type OpenLog = {
   readonly log: Log;
-  /** Takes effect at once everywhere; `/debug/flags/v` calls it. */
+  /** Takes effect immediately everywhere; `/debug/flags/v` calls it. */
   readonly setVerbosity: (verbosity: number) => void;
   readonly flush: () => void;
 };
@@ -86,7 +86,7 @@ export function openLog(settings: LogSettings, world: LogWorld): OpenLog {
   };
 }
 
-/** A log that keeps silent. */
+/** A log that writes nothing. */
 export const silentLog: Log = {
   info() {},
   v() {},

@@ -1,12 +1,12 @@
 // Where log lines go: all to stderr, or info through a buffer to stdout and errors to stderr.
 import type { Clock } from "../clock.ts";
 
-/** Writes text at once and in full. */
+/** Writes text immediately and in full. */
 export type Write = (text: string) => void;
 
 export type StreamSettings = {
   readonly splitStream: boolean;
-  /** Characters of info lines kept before they are written; 0 writes each line at once. */
+  /** Characters of info lines kept before they are written; 0 writes each line immediately. */
   readonly infoBufferSize: number;
   readonly flushFrequencyMs: number;
 };

@@ -1,4 +1,4 @@
-// What a line of the metrics table says: name, type, labels, buckets, and where the metric exists.
+// A line of the metrics table: name, type, labels, buckets, and where the metric exists.
 import { type ModeName, modes } from "../../config/modes.ts";
 
 export type Stability = "ALPHA" | "BETA" | "STABLE";
@@ -8,7 +8,7 @@ export type Scope = { readonly modes: readonly ModeName[]; readonly gate: string
 
 export type Definition<Type extends string = string, L extends string = string> = {
   readonly name: string;
-  /** `read` counters and gauges have no value of their own: they are read when somebody asks. */
+  /** `read` counters and gauges have no value of their own: they are read when they are scraped. */
   readonly type: Type;
   readonly labels: readonly L[];
   readonly buckets: readonly number[];

@@ -1,4 +1,4 @@
-// `kubeproxy_sync_proxy_rules_…_changes_…`: events of the cluster, read from the Source when somebody asks.
+// `kubeproxy_sync_proxy_rules_…_changes_…`: events of the cluster, read from the Source when they are scraped.
 import type { ClusterEvents } from "../../manifests/cluster.ts";
 import type { Family } from "../../model/address.ts";
 import type { Metrics } from "./metrics.ts";

@@ -1,4 +1,4 @@
-// Counters, gauges and histograms with fixed labels: the values behind one metric each.
+// Counters, gauges and histograms with fixed labels: the values of one metric each.
 
 /** A value for each label of a metric. */
 export type Labels<L extends string> = Readonly<Record<L, string>>;

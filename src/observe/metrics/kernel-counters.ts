@@ -1,4 +1,4 @@
-// Packets that rules in the kernel have counted, read when somebody asks.
+// Packets that rules in the kernel have counted, read when they are scraped.
 import { type Family, families } from "../../model/address.ts";
 import { type Protocol, protocols } from "../../model/snapshot.ts";
 import { counterNames } from "../../modes/iptables/foundation.ts";

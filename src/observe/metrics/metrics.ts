@@ -40,7 +40,7 @@ export function openMetrics(
 ): OpenMetrics {
   const main = openRegistry(metricTable, settings, clock);
   const slis = openRegistry({ ...sliMetrics, startTime: metricTable.startTime }, settings, clock);
-  tellBuild(main.metrics, build);
+  reportBuild(main.metrics, build);
   for (const { name, stage, on } of gates) main.metrics.featureEnabled.with({ name, stage }).set(on ? 1 : 0);
   for (const { stability, deprecatedSince = "" } of [...main.shown, ...main.hidden]) {
     if (stability === null) continue;
@@ -64,8 +64,8 @@ export function openMetrics(
   };
 }
 
-// A component of Kubernetes tells what it was built with; where that is Go's, there is nothing to tell here.
-function tellBuild(metrics: Metrics, build: BuildFacts): void {
+// Labels of Kubernetes components that describe a Go build stay empty.
+function reportBuild(metrics: Metrics, build: BuildFacts): void {
   metrics.buildInfo
     .with({
       major: build.major,

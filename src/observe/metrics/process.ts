@@ -1,4 +1,4 @@
-// `process_*` as Prometheus' Go client reports them, read from /proc when somebody asks.
+// `process_*` as Prometheus' Go client reports them, read from /proc when they are scraped.
 import type { Metrics } from "./metrics.ts";
 
 /** What is read of the machine; each throws when it cannot. */
@@ -29,7 +29,7 @@ export function reportProcess(metrics: Metrics, view: ProcessView): void {
   metrics.networkSent.from(() => one(netstat(view, "OutOctets")));
 }
 
-/** Unix time in seconds at which the process started; null when /proc does not tell. */
+/** Unix time in seconds at which the process started; null when /proc does not have it. */
 export function startTime(view: Pick<ProcessView, "readText">): number | null {
   try {
     const boot = /^btime ([0-9]+)$/m.exec(view.readText("/proc/stat"));
@@ -50,7 +50,7 @@ function statFields(stat: string): readonly string[] {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
-/** The soft limit; the Go client shows -1 as the largest unsigned number, which says less. */
+/** The soft limit; the Go client shows -1 as the largest unsigned number, which is less clear. */
 function limit(limits: string, name: string): number {
   const line = limits.split("\n").find((text) => text.startsWith(name)) ?? "";
   const soft = /^\s*(\S+)/.exec(line.slice(name.length))?.[1];

@@ -29,7 +29,7 @@ export type MetricsSettings = {
 /** A series of a metric whose value lives elsewhere. */
 export type Reading<L extends string> = { readonly labels: Labels<L>; readonly value: number };
 
-/** Tells where a `read` metric gets its values from; without readings the metric is absent. */
+/** Sets where a `read` metric gets its values from; without readings the metric is absent. */
 export type ReadFrom<L extends string> = {
   readonly from: (read: () => readonly Reading<L>[] | Promise<readonly Reading<L>[]>) => void;
 };

@@ -3,7 +3,7 @@ import type { FlowSweep } from "../../sync/flows.ts";
 import { familyLabels } from "../family.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** A pass that could not list the flows tells nothing, as upstream. */
+/** A pass that could not list the flows is not counted, as upstream. */
 export function observeSweep(metrics: Metrics, { family, milliseconds, outcome }: FlowSweep): void {
   if (outcome.kind === "failed") return;
   const label = { ip_family: familyLabels[family] };

@@ -94,7 +94,7 @@ async function answer(
 ): Promise<void> {
   try {
     const { status, headers, body } = await respond(request);
-    // An answer that nobody reads stays in memory. Until here the page itself may take its time, as a profile does.
+    // An answer that the client does not read stays in memory. Until here the page itself may take its time, as a profile does.
     response.setTimeout(mostStalledMs, () => response.destroy());
     response.writeHead(
       status,
@@ -103,7 +103,7 @@ async function answer(
     if (body instanceof Stream) body.on("error", () => response.destroy()).pipe(response);
     else response.end(request.method === "HEAD" ? undefined : body);
   } catch {
-    // A defect in one page must not take the others down; the client sees that there was one.
+    // A defect in one page must not stop the other pages; the client receives an error.
     if (response.headersSent) response.destroy();
     else response.writeHead(500).end();
   }

@@ -76,7 +76,7 @@ function oneAtATime(page: (request: IncomingMessage) => Promise<Answer>) {
 async function cpuProfile(request: IncomingMessage): Promise<Answer> {
   const asked = Number(queryOf(request).get("seconds") ?? defaultSeconds);
   const seconds = asked > 0 ? Math.min(asked, mostSeconds) : defaultSeconds;
-  // Loaded only here: the inspector costs memory that nobody wants to spend on every node.
+  // Loaded only here: the inspector costs memory on every node.
   const { Session } = await import("node:inspector/promises");
   const session = new Session();
   session.connect();

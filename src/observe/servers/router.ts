@@ -18,7 +18,7 @@ export function routed(pages: Pages): Respond {
   };
 }
 
-/** The parameters behind `?`. */
+/** The parameters after `?`. */
 export function queryOf(request: IncomingMessage): URLSearchParams {
   const target = request.url ?? "";
   const at = target.indexOf("?");

@@ -8,7 +8,7 @@ import { type HttpServer, listen } from "./http.ts";
 
 export type ServiceHealthWorld = {
   readonly family: Family;
-  /** Where to listen now, as `healthCheckAddresses` says. */
+  /** Where to listen now; see `healthCheckAddresses`. */
   readonly addresses: () => readonly Address[];
   /** Health of the proxy, without regard to the node's eligibility. */
   readonly healthy: () => boolean;
@@ -18,7 +18,7 @@ export type ServiceHealthWorld = {
 };
 
 export type ServiceHealth = {
-  /** Opens and closes servers so that exactly these are served, then tells them their counts. */
+  /** Opens and closes servers so that exactly these are served, then updates their counts. */
   readonly update: (services: readonly CheckedService[]) => Promise<void>;
   readonly close: () => Promise<void>;
 };
@@ -34,7 +34,7 @@ const connectionLimit = 128;
 
 export function openServiceHealth(world: ServiceHealthWorld): ServiceHealth {
   const open = new Map<ServiceName, Open>();
-  // Updates run one after another: two must never open the same port at once.
+  // Updates run one after another: two must never open the same port.
   let last: Promise<void> = Promise.resolve();
 
   async function reconcile(wanted: readonly CheckedService[]): Promise<void> {

@@ -9,7 +9,7 @@ const component = "kube-proxy";
 export type StatusFacts = {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** What the program runs on, where Kubernetes says which Go it was built with. */
+  /** The runtime, where Kubernetes components report their Go version. */
   readonly runtime: string;
   /** `1.37.1` */
   readonly binaryVersion: string;

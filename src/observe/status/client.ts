@@ -15,7 +15,7 @@ export async function ask<Path extends keyof Answers>(
   return JSON.parse(text) as Answers[Path];
 }
 
-/** What it tells piece by piece; each is read while it says the next. */
+/** The streamed answer; each piece is parsed while the next one arrives. */
 export async function* listen<Path extends keyof StreamedAnswers>(
   socketPath: string,
   path: Path,

@@ -1,4 +1,4 @@
-// Answers `turnout status` and its like on a socket for root only, from start-up to the end.
+// The status socket, for root only, from start-up to exit: answers `turnout status` and similar commands.
 import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
@@ -8,20 +8,20 @@ import { isMainThread } from "node:worker_threads";
 import type { Log } from "../log/log.ts";
 import { type Answers, heapPath, type StreamedAnswers } from "./status.ts";
 
-/** Who answers, by path. */
+/** The functions that answer, by path. */
 export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] } & {
   readonly [Path in keyof StreamedAnswers]: () => Iterable<StreamedAnswers[Path]>;
 };
 
-/** Nobody needs it to run: if it cannot be served, the log says so. */
+/** Optional: a socket that cannot be served is logged only. */
 export class StatusSocket {
   readonly #path: string;
   readonly #log: Log;
-  /** Whoever knows most: start-up first, then the daemon at work. */
+  /** Those of start-up first, then those of the running daemon. */
   #answering: Answering;
   #close: (() => void) | null = null;
 
-  /** An empty path: nowhere. */
+  /** An empty path: no socket. */
   constructor(path: string, first: Answering, log: Log) {
     this.#path = path;
     this.#answering = first;
@@ -66,7 +66,7 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
     }
     const answers = answering();
     if (asked === "/cluster") {
-      void tell(response, answers[asked]());
+      void stream(response, answers[asked]());
       return;
     }
     const answer = Object.hasOwn(answers, asked) ? answers[asked as keyof Answers] : answers["/"];
@@ -102,8 +102,8 @@ async function sendHeap(response: ServerResponse): Promise<void> {
     .pipe(response);
 }
 
-/** A line for each piece; between two of them the daemon does its work, and waits for whoever reads slowly. */
-async function tell(response: ServerResponse, pieces: Iterable<unknown>): Promise<void> {
+/** A line for each piece; yields to the event loop between two of them, and waits for slow readers. */
+async function stream(response: ServerResponse, pieces: Iterable<unknown>): Promise<void> {
   const gone = new Promise((resolve) => response.once("close", resolve));
   response.writeHead(200, { "content-type": "application/x-ndjson" });
   for (const piece of pieces) {
@@ -114,7 +114,7 @@ async function tell(response: ServerResponse, pieces: Iterable<unknown>): Promis
   response.end();
 }
 
-/** A socket that a dead process left behind refuses. */
+/** A socket that an ended process left refuses connections. */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path, () => resolve(true));

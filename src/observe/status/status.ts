@@ -1,4 +1,4 @@
-// What a daemon tells of itself, from start-up on; kept up to date by the sync loop.
+// The status that a daemon reports on its socket, kept up to date by the sync loop.
 import { readlinkSync } from "node:fs";
 import type { View } from "../../explain/view.ts";
 import type { Family } from "../../model/address.ts";
@@ -14,7 +14,7 @@ export const defaultStatusSocket = "/run/turnout/status.sock";
 /** Where the socket serves a heap snapshot. */
 export const heapPath = "/heap";
 
-/** Who answers: what start-up has settled does not change any more. */
+/** Identity of the daemon: does not change after start-up. */
 export type StatusFacts = {
   readonly pid: number;
   readonly version: string;
@@ -24,7 +24,7 @@ export type StatusFacts = {
   readonly families: readonly Family[];
   /** As `--source` would name it. */
   readonly source: string;
-  /** Whether the kernel keeps others from changing our table. */
+  /** Whether the kernel keeps other programs from changing our table. */
   readonly ownership: "plain" | "owned";
   /** Milliseconds since 1970. */
   readonly startedAt: number;
@@ -41,7 +41,7 @@ export function networkNamespace(): string | undefined {
   }
 }
 
-/** What start-up waits for, in words that go on from "waits for"; times are milliseconds since 1970. */
+/** What start-up waits for, as text that follows "waits for"; times are milliseconds since 1970. */
 export type Wait = {
   readonly for: string;
   readonly since: number;
@@ -57,7 +57,7 @@ export type Drift = {
 };
 
 export type Status = StatusFacts & {
-  /** null: for nothing, the daemon knows the cluster. */
+  /** null: for nothing, the daemon has a Snapshot. */
   readonly waits: Wait | null;
   /** The configuration in force, as `--write-config-to` would write it. */
   readonly configuration: string;
@@ -66,7 +66,7 @@ export type Status = StatusFacts & {
   /** When each family last was as wanted; null: not yet. */
   readonly lastSuccess: Readonly<Partial<Record<Family, number>>>;
   readonly problems: readonly Problem[];
-  /** What was found changed by somebody else and repaired, newest first. */
+  /** Changes by other programs that were repaired, newest first. */
   readonly drift: readonly Drift[];
   readonly watches: SourceStatus["resources"];
   /** Addresses of Services that are also this node's or the API server's; absent: there are none. */
@@ -77,11 +77,11 @@ export type Status = StatusFacts & {
 export type Answers = {
   readonly "/": Status;
   readonly "/relays": Readonly<Partial<Record<Family, OpenRelays>>>;
-  /** What matters to `?from=…&to=…`, in the words of `explain`; null: no such question, or nothing is known yet. */
+  /** What is relevant to `?from=…&to=…`, as in `explain`; null: the query is not valid, or there is no Snapshot yet. */
   readonly "/view": View | null;
 };
 
-/** What the socket tells piece by piece, by path; null: nothing is known yet. */
+/** What the socket streams, by path; null: there is no Snapshot yet. */
 export type StreamedAnswers = {
   /** All that is known of the cluster: Views that together are the whole. */
   readonly "/cluster": View | null;
@@ -94,7 +94,7 @@ export type StatusKeeper = Pick<LoopObserver, "readBack"> & {
 
 const remembered = 20;
 
-/** What is asked anew for each answer. */
+/** Called for each answer. */
 export type StatusSources = {
   readonly source: () => SourceStatus;
   readonly configuration: () => string;
