@@ -42,7 +42,7 @@ describe("the watched file", () => {
     expect(await outcome(file, 5_000)).toContain("changed");
   });
 
-  it("01/31 goes on when it is deleted, chmod-ed, touched or replaced by another file", async () => {
+  it("01/31 does not end the process when it is deleted, chmod-ed, touched or replaced by another file", async () => {
     await chmod(path, 0o600);
     await utimes(path, 1, 1);
     const other = join(folder, "other");
@@ -58,7 +58,7 @@ describe("the watched file", () => {
     expect(await outcome(file, 5_000)).toContain("renamed");
   });
 
-  it("goes on when the symlink of a ConfigMap volume is swapped", async () => {
+  it("does not end the process when the symlink of a ConfigMap volume is swapped", async () => {
     const version = async (name: string) => {
       await mkdir(join(folder, name));
       await writeFile(join(folder, name, "c.yaml"), name);

@@ -37,7 +37,7 @@ it("behaviour/3: exits once to put in force what requires a restart", async () =
   expect(lines()[1]).toMatch(/^I.*"Exiting to restart with the changed configuration"/);
 });
 
-it("behaviour/3: goes on where this node could not start with the change, and applies the rest", async () => {
+it("behaviour/3: continues where this node could not start with the change, and applies the rest", async () => {
   const { write, pass, lines, running, exits } = setUp("this kernel has no ip_vs");
   write("nftables: {masqueradeAll: true}\nhealthzBindAddress: 127.0.0.1:1\n");
   await pass(5);
@@ -64,7 +64,7 @@ it("keeps the running configuration when the file is broken, half written or gon
   expect(lines()).toHaveLength(2);
 });
 
-it("tells when the machine refuses, and nothing is changed", async () => {
+it("logs when the machine refuses, and changes nothing", async () => {
   const { write, pass, lines, running, refuse } = setUp();
   refuse();
   write("nftables: {masqueradeAll: true}\n");

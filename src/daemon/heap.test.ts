@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { collectAfterLargeSyncs } from "./heap.ts";
 
-it("memory is given back in two rounds, half a second behind the last of several large Syncs", () => {
+it("garbage is collected twice, half a second after the last of several large Syncs", () => {
   const clock = manualClock();
   let collected = 0;
   const tidy = collectAfterLargeSyncs(clock, () => collected++);
@@ -18,7 +18,7 @@ it("memory is given back in two rounds, half a second behind the last of several
   expect(clock.pending()).toBe(0);
 });
 
-it("small Syncs leave the memory alone", () => {
+it("small Syncs cause no collection", () => {
   const clock = manualClock();
   const tidy = collectAfterLargeSyncs(clock, () => expect.unreachable());
   tidy({ changedPorts: 1 });

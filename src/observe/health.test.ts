@@ -114,7 +114,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
     expect([code, status]).toEqual([200, undefined]);
   });
 
-  it("starting the sync loop lists the family and forgets what was queued before", () => {
+  it("starting the sync loop lists the family and drops what was queued before", () => {
     const { clock, health, healthz } = setUp({ answers });
     health.report({ kind: "queued", family: "ipv4" });
     clock.advance(9_000);
@@ -123,7 +123,7 @@ describe.each(["honest", "upstream"] as const)("the rule of kube-proxy, answerin
     expect(healthz()).toMatchObject({ code: 200, status: { IPv4: { healthy: true } } });
   });
 
-  it("03/8 an ineligible node fails /healthz while the proxy stays healthy; /livez does not look", () => {
+  it("03/8 an ineligible node fails /healthz while the proxy stays healthy; /livez ignores it", () => {
     const { health, healthz, livez } = setUp({ answers });
     synced(health, "ipv4");
     health.setNode({ eligibleForLoadBalancers: false });
@@ -175,7 +175,7 @@ describe("the honest answers", () => {
     expect(after).not.toMatch(/\s$/);
   });
 
-  it("says when every Sync fails, although nothing is queued", () => {
+  it("reports when every Sync fails, although nothing is queued", () => {
     const { clock, health, healthz, livez, now } = setUp();
     synced(health, "ipv4");
     const since = now();
@@ -194,7 +194,7 @@ describe("the honest answers", () => {
     expect(healthz()).toMatchObject({ code: 200 });
   });
 
-  it("says when the kernel is known to differ", () => {
+  it("reports when the kernel is known to differ", () => {
     const { clock, health, healthz } = setUp();
     synced(health, "ipv6");
     health.report({ kind: "differs", family: "ipv6", message: "3 elements are missing" });
@@ -218,7 +218,7 @@ describe("the honest answers", () => {
     expect(healthz()).not.toHaveProperty("reasons");
   });
 
-  it("says when nothing was ever synced; a restart would not help, so /livez stays well", () => {
+  it("reports when nothing was ever synced; a restart would not help, so /livez passes", () => {
     const { clock, health, healthz, livez } = setUp();
     health.report({ kind: "started", family: "ipv4" });
     clock.advance(10_000);
@@ -230,7 +230,7 @@ describe("the honest answers", () => {
     expect(livez()).toMatchObject({ code: 200, healthy: true, status: { IPv4: { healthy: true } } });
   });
 
-  it("mentions refused objects and silent watches without failing", () => {
+  it("reports refused objects and silent watches without failing", () => {
     const { clock, health, healthz } = setUp();
     health.askAges(
       () =>

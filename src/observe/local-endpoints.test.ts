@@ -30,7 +30,7 @@ function local(...ports: ServicePort[]) {
 }
 
 describe("health check node ports", () => {
-  it("03/17 04/43 10/56 the same pods behind two ports count once", () => {
+  it("03/17 04/43 10/56 the same pods of two ports count once", () => {
     const endpoints = [endpoint("10.0.0.1"), endpoint("10.0.0.2")];
     expect(local(port("web", "http", { endpoints }), port("web", "https", { endpoints })).checked()).toEqual([
       { service: "shop/web", port: 9376, localEndpoints: 2 },

@@ -5,7 +5,7 @@ import { manualClock } from "../../test/support/manual-clock.ts";
 import type { Problem } from "../model/problem.ts";
 import { openProblemLog } from "./problem-log.ts";
 
-it("tells each trouble once, and again only after it was gone", () => {
+it("logs each Problem once, and again only after it was gone", () => {
   const { tell, lines } = setUp();
   const [one, two] = [problem("Service shop/web"), problem("Service shop/front")];
   tell([one]);

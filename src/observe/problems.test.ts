@@ -12,7 +12,7 @@ const taken: Problem = {
   message: "is taken",
 };
 
-it("those of objects and those of each family are told together, each once, whenever they changed", () => {
+it("those of objects and of each family are reported together, each once, whenever they changed", () => {
   const { told, arrive, conflicts } = setUp();
   const first = [odd];
   arrive(first);

@@ -7,7 +7,7 @@ import { followSource } from "./source-log.ts";
 
 const fine: ResourceStatus = { ...initialStatus, synced: true, watchSince: 1, heardAt: 1 };
 
-it("tells a trouble once, again when it changes or lasts, and when it is over", () => {
+it("logs a failure once, again when it changes or lasts, and its end", () => {
   const { set, lines, clock } = setUp();
   clock.advance(5000);
   expect(lines()).toEqual([]);
@@ -38,7 +38,7 @@ it("behaviour/2: an expected restart of a watch is a detail, whatever failed bef
   expect(lines()[0]).toMatch(/^I.*"Restarted the watch" resource="Node" reason="No bytes from the watch/);
 });
 
-it("says nothing of a watch that is opened again within a second, and nothing after the end", () => {
+it("logs nothing about a watch that is reopened within a second, and nothing after the end", () => {
   const { set, lines, clock, end } = setUp();
   clock.advance(500);
   set({ watchSince: null, failing: true, lastError: { message: "connection reset", at: 1 } });

@@ -256,7 +256,7 @@ describe("a Sync", () => {
     expect(await value(`${changes}iptables_restore_failures_total`)).toBe(1);
   });
 
-  it("10/55 tells the rules that iptables mode holds, and those it wrote last", async () => {
+  it("10/55 counts the rules that iptables mode holds, and those it wrote last", async () => {
     const { sync, value } = setUp("iptables");
     sync({ rules: [{ table: "nat", held: 120, written: 120 }] });
     sync({ rules: [{ table: "nat", held: 121, written: 3 }] });
@@ -265,7 +265,7 @@ describe("a Sync", () => {
     expect(await value(`${changes}iptables_last`, nat)).toBe(3);
   });
 
-  it("tells operations, bytes, outcome and repaired drift", async () => {
+  it("reports operations, bytes, outcome and repaired drift", async () => {
     const { sync, observer, value } = setUp();
     observer.readBack("ipv4", 2, "2 elements are missing");
     sync({ trigger: "drift", outcome: failed });

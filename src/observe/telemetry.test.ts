@@ -128,7 +128,7 @@ const synced = {
 const watched = { ...initialStatus, synced: true };
 
 describe("a proxy that is observed", () => {
-  it("answers probes and scrapers from the Syncs it is told of", async () => {
+  it("answers probes and scrapers from the Syncs it observes", async () => {
     const { telemetry, healthz, metrics } = await open();
     const cluster = new Cluster("node-a");
     const port = await freePort();
@@ -168,7 +168,7 @@ describe("a proxy that is observed", () => {
     ]);
   });
 
-  it("Problems are told in the log once and counted by kind until they are solved", async () => {
+  it("Problems are logged once and counted by kind until they are solved", async () => {
     const { telemetry, lines, metrics } = await open();
     telemetry.serve();
     const cluster = new Cluster("node-a");
@@ -222,7 +222,7 @@ describe("a proxy that is observed", () => {
     });
   });
 
-  it("02/35 with hard-fail tells the API server why before it gives up", async () => {
+  it("02/35 with hard-fail sends an Event before it exits", async () => {
     const blocker = await occupied();
     closers.push(blocker.free);
     const { telemetry, failures } = await open({

@@ -22,7 +22,7 @@ it("counts from the last sign of life, or from the beginning", () => {
   ]);
 });
 
-it("has nothing to say of a resource that is not watched yet", () => {
+it("has no age for a resource that is not watched yet", () => {
   const status = { synced: false, resources: { Service: { ...quiet, heardAt: 2000 } } };
   expect([...watchAges(status, 1000, 4000)]).toEqual([["services", 2000]]);
 });

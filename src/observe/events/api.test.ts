@@ -11,7 +11,7 @@ import { openEvents } from "./recorder.ts";
 let server: ApiServer;
 afterEach(() => server.close());
 
-it("an Event is created, becomes a series, and its requests are told", async () => {
+it("an Event is created, becomes a series, and its requests are counted", async () => {
   server = new ApiServer({});
   await server.listen();
   const requests: RequestFacts[] = [];

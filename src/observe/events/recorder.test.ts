@@ -133,7 +133,7 @@ describe("a series", () => {
     expect(sent.map((request) => request.method)).toEqual(["POST", "POST"]);
   });
 
-  it("that goes on is told again every half hour", async () => {
+  it("that continues is sent again every half hour", async () => {
     const { events, send, sent, settle } = setUp();
     events.connect(send);
     for (let minute = 0; minute < 70; minute++) {
@@ -178,7 +178,7 @@ describe("trouble", () => {
     expect([strict.sent.length, strict.dropped]).toEqual([1, ["rejected"]]);
   });
 
-  it("a burst goes out at once, the rest one each second; what does not fit is dropped and counted", async () => {
+  it("a burst is sent immediately, the rest one each second; what does not fit is dropped and counted", async () => {
     const { events, send, sent, dropped, settle } = setUp();
     for (let i = 0; i < 1200; i++) events.record("FailedToStartServiceHealthcheck", service(`s${i}`), "");
     expect(dropped).toEqual(Array(200).fill("queue-full"));
@@ -190,7 +190,7 @@ describe("trouble", () => {
     expect(sent.length).toBe(30);
   });
 
-  it("last words are waited for, but not for ever", async () => {
+  it("drain waits for the last Events, up to a limit", async () => {
     const quick = setUp();
     quick.events.connect(quick.send);
     quick.events.record("FailedToStartMetricServer", node, "in use");

@@ -249,7 +249,7 @@ describe("a scraper", () => {
     ]);
   });
 
-  it("sees requests to the API server as a Kubernetes client tells them", async () => {
+  it("counts requests to the API server as a Kubernetes client does", async () => {
     const { metrics, print } = opened();
     const facts = { method: "GET", host: "h:1", resent: false };
     const cost = { seconds: 0.02, heldSeconds: 0, requestBytes: 0, responseBytes: 70 };
@@ -306,7 +306,7 @@ describe("packets counted by rules", () => {
   });
 });
 
-it("stale flows that were removed are told, passes that failed are not", async () => {
+it("removed stale flows are counted, failed passes are not", async () => {
   const { metrics, print } = opened();
   observeSweep(metrics, {
     family: "ipv4",
@@ -370,7 +370,7 @@ describe("process_*", () => {
     expect(Math.abs(started - (Date.now() / 1000 - process.uptime()))).toBeLessThan(60);
   });
 
-  it("are absent where /proc says nothing", async () => {
+  it("are absent where /proc has nothing", async () => {
     const { metrics, print } = opened();
     reportProcess(metrics, { ...view, readText: () => "" });
     expect([...parsePrometheus(await print()).keys()].filter((name) => name.startsWith("process_"))).toEqual([

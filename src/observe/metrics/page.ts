@@ -30,7 +30,7 @@ export function metricsPage(): string {
 }
 
 const omitted: readonly (readonly [string, string])[] = [
-  ["`go_*`", "there is no Go runtime; `turnout_heap_used_bytes` tells the size of the JavaScript heap"],
+  ["`go_*`", "there is no Go runtime; `turnout_heap_used_bytes` is the size of the JavaScript heap"],
   ["`workqueue_*`", "nothing here works through such a queue"],
   [
     "`rest_client_transport_*`, `rest_client_dns_*`",
@@ -42,7 +42,7 @@ const omitted: readonly (readonly [string, string])[] = [
     "of library code linked into kube-proxy, without meaning for it",
   ],
   ["`kubeproxy_sync_proxy_rules_winkernel_*`", "registered on Windows only"],
-  ["native histograms", "need the protobuf format, which Prometheus only asks for when told to"],
+  ["native histograms", "need the protobuf format, which Prometheus only requests when configured to"],
 ];
 
 function section(title: string, about: string, table: Readonly<Record<string, Definition>>): string[] {

@@ -64,7 +64,7 @@ const requestBytes = [64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4
 
 // biome-ignore format: one line for each metric reads best.
 export const genericMetrics = {
-  buildInfo: marked("BETA", gauge("kubernetes_build_info", ["major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"], everywhere, "Always 1; labels tell the version of Kubernetes this proxy stands in for, and what it was built with")),
+  buildInfo: marked("BETA", gauge("kubernetes_build_info", ["major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"], everywhere, "Always 1; labels show the Kubernetes version that this proxy replaces, and its build")),
   featureEnabled: marked("BETA", gauge("kubernetes_feature_enabled", ["name", "stage"], everywhere, "1 if the feature gate is on, 0 if it is off")),
   registered: marked("BETA", counter("registered_metrics_total", ["stability_level", "deprecated_version"], everywhere, "Metrics by stability and by the version that deprecated them")),
   hidden: marked("BETA", counter("hidden_metrics_total", [], everywhere, "Metrics not shown because they are deprecated")),
@@ -90,7 +90,7 @@ const bytes = exponential(64, 4, 11);
 
 // biome-ignore format: one line for each metric reads best.
 export const turnoutMetrics = {
-  version: gauge("turnout_build_info", ["version", "node_version"], everywhere, "Always 1; labels tell the versions of Turnout and of Node.js"),
+  version: gauge("turnout_build_info", ["version", "node_version"], everywhere, "Always 1; labels show the versions of Turnout and of Node.js"),
   syncs: counter("turnout_syncs_total", ["ip_family", "trigger", "outcome"], everywhere, "Syncs by what caused them and how they ended (ok, failed)"),
   syncOperations: histogram("turnout_sync_operations", family, operations, everywhere, "Operations one Sync sent to the kernel"),
   syncBytes: histogram("turnout_sync_bytes", family, bytes, everywhere, "Bytes one Sync sent to the kernel"),
@@ -100,11 +100,11 @@ export const turnoutMetrics = {
   readBacks: counter("turnout_read_backs_total", family, everywhere, "Times the state of the kernel was read back and compared with the Plan"),
   readBackDifferences: counter("turnout_read_back_differences_total", family, everywhere, "Differences between the kernel and the Plan found by reading back"),
   driftRepaired: counter("turnout_drift_repaired_total", family, everywhere, "Foreign changes of our part of the kernel that were undone"),
-  tableOwned: gauge("turnout_table_owned", family, nftables, "1 while the kernel lets nobody else change our nftables table"),
-  watchAge: readGauge("turnout_watch_age_seconds", ["resource"], everywhere, "Time since the API server was last heard about this resource"),
+  tableOwned: gauge("turnout_table_owned", family, nftables, "1 while the kernel lets no other program change our nftables table"),
+  watchAge: readGauge("turnout_watch_age_seconds", ["resource"], everywhere, "Time since the API server last sent anything about this resource"),
   problems: gauge("turnout_problems", ["kind"], everywhere, "Things wrong with the objects known now, by kind"),
   intercepts: readGauge("turnout_intercepted_addresses", ["ip_family", "kind", "of"], everywhere, "Addresses of Services (kind external-ip, load-balancer-ip) that are also this node's or the API server's (of node, api-server)"),
-  healthy: readGauge("turnout_healthy", ["answers"], everywhere, "1 if healthy: as upstream would say, and honestly"),
+  healthy: readGauge("turnout_healthy", ["answers"], everywhere, "1 if healthy, as kube-proxy computes it (upstream) and as this proxy does (honest)"),
   localhostConnections: readGauge("turnout_localhost_proxy_connections", family, nftablesLocalhost, "Open connections through the proxy for NodePorts on loopback addresses"),
   localhostAcceptedConnections: counter("turnout_localhost_proxy_connections_total", ["ip_family", "outcome"], nftablesLocalhost, "Connections to NodePorts on loopback addresses by outcome (forwarded, failed)"),
   eventsDropped: counter("turnout_events_dropped_total", ["why"], everywhere, "Kubernetes Events that were given up: queue-full, rejected, retries"),

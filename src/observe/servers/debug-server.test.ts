@@ -85,7 +85,7 @@ describe("always there", () => {
     });
   });
 
-  it("03/29 /healthz only says that this server answers", async () => {
+  it("03/29 /healthz only shows that this server answers", async () => {
     const ask = await debugServer();
     const { status, headers, body } = await ask("/healthz");
     expect([status, body]).toEqual([200, "ok"]);
@@ -101,7 +101,7 @@ describe("always there", () => {
     expect((await ask("/healthz?verbose&exclude=ping,x")).body).toMatch(/^\[\+\]ping ok\nwarn: .*"ping,x"\n/);
   });
 
-  it("/metrics is text, zipped for who accepts that", async () => {
+  it("/metrics is text, compressed for clients that accept that", async () => {
     const ask = await debugServer();
     const { headers, body } = await ask("/metrics");
     expect(headers).toMatchObject({
@@ -117,7 +117,7 @@ describe("always there", () => {
     ).toBeUndefined();
   });
 
-  it("/metrics/slis counts the checks; DELETE forgets them", async () => {
+  it("/metrics/slis counts the checks; DELETE resets them", async () => {
     const ask = await debugServer();
     await ask("/healthz");
     await ask("/healthz?exclude=ping");
@@ -178,7 +178,7 @@ describe("/flagz and /statusz", () => {
     ]);
   });
 
-  it("/statusz tells versions, uptime and paths", async () => {
+  it("/statusz shows versions, uptime and paths", async () => {
     const ask = await debugServer();
     const { body } = await ask("/statusz");
     expect(body.split("\n").slice(3)).toEqual([

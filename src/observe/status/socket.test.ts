@@ -37,7 +37,7 @@ function socketAt(path: string, node: string): StatusSocket {
   return socket;
 }
 
-it("is for root only, answers whatever is asked, and answers anew when it is handed on", async () => {
+it("is for root only, answers every path, and uses new answers after they are handed over", async () => {
   const path = join(folder, "new", "sock");
   const socket = socketAt(path, "starting");
   await socket.open();
@@ -64,7 +64,7 @@ it("security/5: a heap snapshot goes to a new file that only its owner can read"
   await expect(saveHeap(path, file)).rejects.toThrow("EEXIST");
 });
 
-it("tells the cluster in pieces, and has a turn for its work between any two", async () => {
+it("streams the cluster in pieces, and yields to the event loop between any two", async () => {
   const path = join(folder, "sock");
   let turn = 0;
   let counting = setImmediate(function count() {
@@ -83,7 +83,7 @@ it("tells the cluster in pieces, and has a turn for its work between any two", a
   expect(new Set(told).size).toBe(40);
 });
 
-it("waits for who does not read, and ends with who has gone", async () => {
+it("waits for a client that does not read, and stops when the client is gone", async () => {
   const path = join(folder, "sock");
   let told = 0;
   let isOver = false;
@@ -141,7 +141,7 @@ it("leaves the socket to another daemon, and takes it when that one has ended", 
   expect(await ask(path, "/")).toEqual({ node: "working" });
 });
 
-it("goes on where nothing can be served", async () => {
+it("continues where nothing can be served", async () => {
   writeFileSync(join(folder, "file"), "");
   const socket = socketAt(join(folder, "file", "sock"), "starting");
   await socket.open();
