@@ -5,7 +5,7 @@ import type { Moment } from "./clock.ts";
 export type HealthEvent =
   /** The family's sync loop started. */
   | { readonly kind: "started"; readonly family: Family }
-  /** A Sync was asked for. */
+  /** A Sync was requested. */
   | { readonly kind: "queued"; readonly family: Family }
   /** A Sync succeeded, apart from the objects the kernel refused. */
   | { readonly kind: "synced"; readonly family: Family; readonly refused: readonly string[] }

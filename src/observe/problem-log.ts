@@ -1,4 +1,4 @@
-// Tells the log what is wrong with objects: each trouble once, when it appears, and never a flood.
+// Logs Problems of objects: each one once, when it appears.
 import { type Problem, printProblem } from "../model/problem.ts";
 import type { Log } from "./log/log.ts";
 

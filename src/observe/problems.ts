@@ -37,7 +37,7 @@ export function keepProblems(onChange: (all: readonly Problem[]) => void): Known
   };
 }
 
-/** A NodePort is asked for in both families, but is one Problem. */
+/** A NodePort is requested in both families, but is one Problem. */
 function distinct(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((problem) => [printProblem(problem), problem])).values()];
 }

@@ -41,7 +41,7 @@ export class FamilyLoop {
     this.#inbox = inbox;
     this.#sync = new FamilySync(family, driver, () => options.clock.wall());
     inbox.onChange = () => this.#notifier.notify();
-    inbox.onQuiet = (snapshot) => {
+    inbox.onUnchanged = (snapshot) => {
       this.#last = snapshot;
     };
   }
@@ -82,7 +82,7 @@ export class FamilyLoop {
       : this.#lastPacedEnd + this.#options.pace().minGapMs;
     const hasChange = !this.#inbox.isEmpty || this.#woken;
     const isChangeDue = changeAt <= this.#options.clock.steady();
-    if (isChangeDue && !hasChange) this.#inbox.ask();
+    if (isChangeDue && !hasChange) this.#inbox.request();
     const next = isChangeDue && !hasChange ? this.#nextWithoutChange() : ([changeAt, "change"] as const);
     if (this.#drifted === null || this.#last === null) return next;
     // The longest overdue comes first: neither constant changes in the cluster nor constant drift starves the other.
@@ -152,7 +152,7 @@ export class FamilyLoop {
 
   /** Called in the middle of a long Sync. */
   #hasChange(): boolean {
-    this.#inbox.ask();
+    this.#inbox.request();
     return !this.#inbox.isEmpty;
   }
 

@@ -23,7 +23,7 @@ export class FamilySync {
   readonly #wall: () => number;
   #routes: Routes | null = null;
   #endpoints = 0;
-  /** What each ServicePort asks for and does not get: another one holds it, or the mode cannot serve it. */
+  /** What each ServicePort requests and does not get: another one holds it, or the mode cannot serve it. */
   readonly #contested = new Map<PortKey, readonly Problem[]>();
   #lacks: readonly Problem[] = noProblems;
   #conflicts: readonly Problem[] = [];
@@ -53,7 +53,7 @@ export class FamilySync {
     return this.#unfinished !== null;
   }
 
-  /** Services that ask for what they do not get, sorted; the same list as long as nothing changed. */
+  /** Services that request what they do not get, sorted; the same list as long as nothing changed. */
   get conflicts(): readonly Problem[] {
     return this.#conflicts;
   }

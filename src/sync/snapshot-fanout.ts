@@ -42,18 +42,18 @@ export class SnapshotFanout {
 /** What one family has not taken yet. */
 export class Inbox {
   readonly family: Family;
-  readonly #ask: () => void;
+  readonly #request: () => void;
   #content: Snapshot | null = null;
   #seen: Snapshot | null = null;
   #ended = false;
   /** Called when a Snapshot is put in, or no more will come. */
   onChange: () => void = () => {};
   /** Called with a Snapshot that changes nothing for this family and replaces the last one. */
-  onQuiet: (snapshot: Snapshot) => void = () => {};
+  onUnchanged: (snapshot: Snapshot) => void = () => {};
 
-  constructor(family: Family, ask: () => void) {
+  constructor(family: Family, request: () => void) {
     this.family = family;
-    this.#ask = ask;
+    this.#request = request;
   }
 
   get isEmpty(): boolean {
@@ -65,8 +65,8 @@ export class Inbox {
   }
 
   /** Requests a Snapshot as soon as there is one. */
-  ask(): void {
-    if (this.isEmpty && !this.#ended) this.#ask();
+  request(): void {
+    if (this.isEmpty && !this.#ended) this.#request();
   }
 
   /** Whether there is anything in it for this family. */
@@ -75,7 +75,7 @@ export class Inbox {
     this.#seen = snapshot;
     if (this.#content !== null) this.#content = merged(this.#content, snapshot, this.family);
     else if (isChange) this.#content = snapshot;
-    else this.onQuiet(snapshot);
+    else this.onUnchanged(snapshot);
     this.onChange();
     return isChange;
   }
@@ -85,7 +85,7 @@ export class Inbox {
     this.onChange();
   }
 
-  /** Returns what is not applied yet, merged with what arrived since. */
+  /** Keeps what is not applied yet, merged with what arrived since. */
   putBack(snapshot: Snapshot): void {
     this.#content = this.#content === null ? snapshot : merged(snapshot, this.#content, this.family);
     this.onChange();

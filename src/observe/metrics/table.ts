@@ -35,7 +35,7 @@ export const kubeProxyMetrics = {
   fullSyncDuration: histogram("kubeproxy_sync_full_proxy_rules_duration_seconds", family, seconds, ruleModes, "Time a Sync of everything took"),
   partialSyncDuration: histogram("kubeproxy_sync_partial_proxy_rules_duration_seconds", family, seconds, ruleModes, "Time a Sync of only what changed took"),
   lastSynced: gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", family, everywhere, "Unix time of the last successful Sync"),
-  lastQueued: gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", family, everywhere, "Unix time at which a Sync was last asked for"),
+  lastQueued: gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", family, everywhere, "Unix time at which a Sync was last requested"),
   programmingDuration: histogram("kubeproxy_network_programming_duration_seconds", family, programmingSeconds, everywhere, "Time from a change of endpoints in the cluster until the rules of this node follow it"),
   endpointChangesPending: readGauge("kubeproxy_sync_proxy_rules_endpoint_changes_pending", [], everywhere, "EndpointSlice changes not yet synced"),
   endpointChanges: readCounter("kubeproxy_sync_proxy_rules_endpoint_changes_total", [], everywhere, "EndpointSlice events seen"),

@@ -114,7 +114,7 @@ function notAcceptable(kind: string): Answer {
   return { status: 406, headers: { "Content-Type": "application/json" }, body: JSON.stringify(status) };
 }
 
-/** Rarely asked for: loaded only then. */
+/** Rarely used: loaded on demand. */
 async function yaml(object: object): Promise<string> {
   const { stringify } = await import("yaml");
   return stringify(object);

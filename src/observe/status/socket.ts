@@ -59,17 +59,17 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
   if (existsSync(path) && (await isAnswered(path))) throw new Error(`${path} is served by another process`);
   rmSync(path, { force: true });
   const server = createServer(({ url = "/" }, response) => {
-    const [asked = "/", query = ""] = url.split("?");
-    if (asked === heapPath) {
+    const [route = "/", query = ""] = url.split("?");
+    if (route === heapPath) {
       void sendHeap(response);
       return;
     }
     const answers = answering();
-    if (asked === "/cluster") {
-      void stream(response, answers[asked]());
+    if (route === "/cluster") {
+      void stream(response, answers[route]());
       return;
     }
-    const answer = Object.hasOwn(answers, asked) ? answers[asked as keyof Answers] : answers["/"];
+    const answer = Object.hasOwn(answers, route) ? answers[route as keyof Answers] : answers["/"];
     response.writeHead(200, { "content-type": "application/json" });
     response.end(`${JSON.stringify(answer(new URLSearchParams(query)))}\n`);
   });
