@@ -8,7 +8,7 @@ import { reportWarnings, warningsOf } from "./config-warnings.ts";
 import { followConfig, type Restart, readText } from "./config-watch.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { Part } from "./part.ts";
-import type { StartedNode } from "./start.ts";
+import type { StartedNode } from "./start/start.ts";
 
 export function watchConfig(options: DaemonOptions, node: StartedNode, wake: () => void, log: Log): Part {
   const { configFile, configChanges = "restart" } = options;

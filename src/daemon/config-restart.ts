@@ -9,8 +9,8 @@ import type { ClusterNode } from "../model/snapshot.ts";
 import type { SysctlTarget } from "../model/sysctl.ts";
 import { modes } from "../modes/index.ts";
 import { warningsOf } from "./config-warnings.ts";
-import { conntrackTargetsOf } from "./kernel-settings.ts";
 import type { NodeSettings } from "./node-settings.ts";
+import { conntrackTargetsOf } from "./start/kernel-settings.ts";
 
 export type NodeToday = {
   readonly settings: NodeSettings;

@@ -3,7 +3,7 @@ import { type ConfigWarning, doubtFamilies, doubtNodePorts } from "../config/res
 import type { ClusterNode } from "../model/snapshot.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { NodeSettings } from "./node-settings.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "./start/start-error.ts";
 
 export function warningsOf(
   { config, resolved }: Pick<NodeSettings, "config" | "resolved">,

@@ -7,7 +7,7 @@ import type { Log } from "../observe/log/log.ts";
 import type { Metrics } from "../observe/metrics/metrics.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { Part } from "./part.ts";
-import type { StartedNode } from "./start.ts";
+import type { StartedNode } from "./start/start.ts";
 
 type Localhost = Part & { readonly observer: Partial<LoopObserver> };
 

@@ -6,7 +6,7 @@ import type { Log } from "../observe/log/log.ts";
 import type { Telemetry } from "../observe/telemetry.ts";
 import { type FlowSweep, FlowSweeper, type FlowSweepOptions } from "../sync/flows.ts";
 import type { LoopObserver } from "../sync/loop.ts";
-import type { StartedNode } from "./start.ts";
+import type { StartedNode } from "./start/start.ts";
 
 export function removeStaleFlows(
   { mode }: Pick<StartedNode, "mode">,

@@ -9,8 +9,8 @@ import { type Answers, keepStatus, type StatusFacts } from "../observe/status/st
 import type { Telemetry } from "../observe/telemetry.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { NodeSettings } from "./node-settings.ts";
-import type { OpenNode } from "./start.ts";
-import { waitFor } from "./startup-status.ts";
+import type { OpenNode } from "./start/start.ts";
+import { waitFor } from "./start/startup-status.ts";
 
 /** ServicePorts written between two iterations of the event loop: about a millisecond of work. */
 const portsPerChunk = 200;

@@ -6,7 +6,7 @@ import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import { type LoopObserver, openLoop } from "../sync/loop.ts";
 import type { Part } from "./part.ts";
-import type { OpenNode } from "./start.ts";
+import type { OpenNode } from "./start/start.ts";
 
 type SyncLoop = Part & { readonly wake: () => void };
 

@@ -14,7 +14,7 @@ import { healthCheckAddresses } from "../observe/servers/service-health.ts";
 import { openTelemetry, type Telemetry, type TelemetrySettings } from "../observe/telemetry.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { Part } from "./part.ts";
-import type { OpenNode, StartedNode } from "./start.ts";
+import type { OpenNode, StartedNode } from "./start/start.ts";
 
 /** Ends the daemon with `bindAddressHardFail` when a port cannot be served. */
 export function openDaemonTelemetry(

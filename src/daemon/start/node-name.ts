@@ -1,13 +1,13 @@
 // The name of this node: configured, or that of the machine, or the one that the files define.
 
 import { hostname } from "node:os";
-import type { ValidConfig } from "../config/config.ts";
-import { nodeNameOf } from "../config/resolve/resolve.ts";
-import { few } from "../inspect/usage-error.ts";
-import type { Log } from "../observe/log/log.ts";
-import type { SourceSpec } from "../sources/index.ts";
-import { nodeNames } from "../sources/node-names.ts";
-import type { World } from "../sources/world.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import { nodeNameOf } from "../../config/resolve/resolve.ts";
+import { few } from "../../inspect/usage-error.ts";
+import type { Log } from "../../observe/log/log.ts";
+import type { SourceSpec } from "../../sources/index.ts";
+import { nodeNames } from "../../sources/node-names.ts";
+import type { World } from "../../sources/world.ts";
 import { StartError } from "./start-error.ts";
 
 /** Throws StartError when it is unknown, or when files define Nodes and none of this name. */

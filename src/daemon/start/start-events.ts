@@ -1,10 +1,10 @@
 // Log lines and Kubernetes Events of every start: deprecations, a mode that was not set, and the start itself.
-import type { ValidConfig } from "../config/config.ts";
-import { sendWith } from "../observe/events/api.ts";
-import type { Events } from "../observe/events/recorder.ts";
-import type { Log } from "../observe/log/log.ts";
-import { openApi } from "../sources/index.ts";
-import type { World } from "../sources/world.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import { sendWith } from "../../observe/events/api.ts";
+import type { Events } from "../../observe/events/recorder.ts";
+import type { Log } from "../../observe/log/log.ts";
+import { openApi } from "../../sources/index.ts";
+import type { World } from "../../sources/world.ts";
 import type { StartedNode } from "./start.ts";
 
 /** Events are sent only where the cluster is followed through its API. */

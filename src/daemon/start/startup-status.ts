@@ -1,14 +1,14 @@
 // Answers of the status socket while the daemon starts: its identity, what it waits for, and the state of the Source.
-import { writeConfig } from "../config/file/write.ts";
-import { quoted } from "../model/problem.ts";
-import { systemClock } from "../observe/clock.ts";
-import type { Log } from "../observe/log/log.ts";
-import type { Answering } from "../observe/status/socket.ts";
-import { keepStatus, networkNamespace, type StatusFacts, type Wait } from "../observe/status/status.ts";
-import { type SourceSpec, sourceText } from "../sources/index.ts";
-import type { Source } from "../sources/source.ts";
-import type { ReportWait } from "../sources/wait-for-node.ts";
-import type { DaemonOptions } from "./daemon.ts";
+import { writeConfig } from "../../config/file/write.ts";
+import { quoted } from "../../model/problem.ts";
+import { systemClock } from "../../observe/clock.ts";
+import type { Log } from "../../observe/log/log.ts";
+import type { Answering } from "../../observe/status/socket.ts";
+import { keepStatus, networkNamespace, type StatusFacts, type Wait } from "../../observe/status/status.ts";
+import { type SourceSpec, sourceText } from "../../sources/index.ts";
+import type { Source } from "../../sources/source.ts";
+import type { ReportWait } from "../../sources/wait-for-node.ts";
+import type { DaemonOptions } from "../daemon.ts";
 import { logWait } from "./start-log.ts";
 
 export class StartUpStatus {

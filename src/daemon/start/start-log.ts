@@ -1,13 +1,13 @@
 // Log lines of a start: version, mode and its origin, what is waited for, this node's settings.
 
-import type { ValidConfig } from "../config/config.ts";
-import type { Resolved } from "../config/resolve/resolve.ts";
-import type { FamilySettings } from "../config/resolve/settings.ts";
-import type { Family } from "../model/address.ts";
-import type { ClusterNode } from "../model/snapshot.ts";
-import { familyLabels } from "../observe/family.ts";
-import type { Log } from "../observe/log/log.ts";
-import type { DaemonOptions } from "./daemon.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import type { Resolved } from "../../config/resolve/resolve.ts";
+import type { FamilySettings } from "../../config/resolve/settings.ts";
+import type { Family } from "../../model/address.ts";
+import type { ClusterNode } from "../../model/snapshot.ts";
+import { familyLabels } from "../../observe/family.ts";
+import type { Log } from "../../observe/log/log.ts";
+import type { DaemonOptions } from "../daemon.ts";
 
 export function logStart({ version, config, configFile }: DaemonOptions, log: Log): void {
   log.info("Version info", { version });

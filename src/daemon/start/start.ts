@@ -1,26 +1,26 @@
 // What must be settled before the loop can start: this Node, its settings, and the families to serve.
 
-import type { ValidConfig } from "../config/config.ts";
-import { isNodeIPUnknown } from "../config/resolve/node-ips.ts";
-import { milliseconds } from "../config/units/duration.ts";
-import { type LocalAddresses, readLocalAddresses } from "../host/local-addresses.ts";
-import { isTcpLiberal } from "../host/sysctl.ts";
-import type { Family } from "../model/address.ts";
-import { quoted } from "../model/problem.ts";
-import type { ClusterNode } from "../model/snapshot.ts";
-import type { SysctlChange } from "../model/sysctl.ts";
-import type { Driver } from "../modes/driver.ts";
-import { modes } from "../modes/index.ts";
-import type { Mode, ModeOptions } from "../modes/mode.ts";
-import { systemClock } from "../observe/clock.ts";
-import type { Log } from "../observe/log/log.ts";
-import type { SourceSpec } from "../sources/index.ts";
-import type { Source } from "../sources/source.ts";
-import { kubeProxyTimeouts, noTimeouts, waitForNode } from "../sources/wait-for-node.ts";
-import { reportWarnings, warningsOf } from "./config-warnings.ts";
-import type { DaemonOptions } from "./daemon.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import { isNodeIPUnknown } from "../../config/resolve/node-ips.ts";
+import { milliseconds } from "../../config/units/duration.ts";
+import { type LocalAddresses, readLocalAddresses } from "../../host/local-addresses.ts";
+import { isTcpLiberal } from "../../host/sysctl.ts";
+import type { Family } from "../../model/address.ts";
+import { quoted } from "../../model/problem.ts";
+import type { ClusterNode } from "../../model/snapshot.ts";
+import type { SysctlChange } from "../../model/sysctl.ts";
+import type { Driver } from "../../modes/driver.ts";
+import { modes } from "../../modes/index.ts";
+import type { Mode, ModeOptions } from "../../modes/mode.ts";
+import { systemClock } from "../../observe/clock.ts";
+import type { Log } from "../../observe/log/log.ts";
+import type { SourceSpec } from "../../sources/index.ts";
+import type { Source } from "../../sources/source.ts";
+import { kubeProxyTimeouts, noTimeouts, waitForNode } from "../../sources/wait-for-node.ts";
+import { reportWarnings, warningsOf } from "../config-warnings.ts";
+import type { DaemonOptions } from "../daemon.ts";
+import { NodeSettings } from "../node-settings.ts";
 import { logSysctl, tuneConntrack } from "./kernel-settings.ts";
-import { NodeSettings } from "./node-settings.ts";
 import { StartError } from "./start-error.ts";
 import { logNode, logSettings } from "./start-log.ts";
 import type { StartUpStatus } from "./startup-status.ts";
@@ -68,7 +68,7 @@ export async function startNode(
     localAddresses,
     tcpBeLiberal: isTcpLiberal(),
   });
-  tuneConntrack(config, log.in("daemon/kernel-settings.ts"));
+  tuneConntrack(config, log.in("daemon/start/kernel-settings.ts"));
   const families = await servedFamilies(mode, settings, node, log);
   const modeOptions = () => modeOptionsOf(options, settings, families, log);
   const prepare = () => mode.prepare(modeOptions());

@@ -1,11 +1,16 @@
 // Kernel settings at start-up: conntrack limits and timeouts, and the OOM score of this process.
 
 import { availableParallelism } from "node:os";
-import type { ValidConfig } from "../config/config.ts";
-import { conntrackMaxFile, conntrackTargets, countCpus, withoutLimits } from "../config/resolve/conntrack.ts";
-import { applySysctls, isReadOnly, readSysctl, setOomScore, systemFiles } from "../host/sysctl.ts";
-import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
-import type { Log } from "../observe/log/log.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import {
+  conntrackMaxFile,
+  conntrackTargets,
+  countCpus,
+  withoutLimits,
+} from "../../config/resolve/conntrack.ts";
+import { applySysctls, isReadOnly, readSysctl, setOomScore, systemFiles } from "../../host/sysctl.ts";
+import type { SysctlChange, SysctlTarget } from "../../model/sysctl.ts";
+import type { Log } from "../../observe/log/log.ts";
 
 /** Sets the limit on connections and the conntrack timeouts, as configured. */
 export function tuneConntrack(config: ValidConfig, log: Log): void {
