@@ -2,7 +2,7 @@
 import type { CommandSpec, Flag } from "./flags.ts";
 import { helpFlag } from "./help.ts";
 
-/** `--mode=` where a value follows, `--live` for a switch. */
+/** What completion offers after the name of a command. */
 export type Offer = {
   readonly command: string;
   /** Values of the first argument. */
