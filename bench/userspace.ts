@@ -67,7 +67,7 @@ async function besideDirect(
   }));
 }
 
-/** What the relays' process says of itself. */
+/** What the relays' process reports. */
 type State = { readonly memoryMB: number; readonly flows: number };
 
 type Relays = { readonly ports: Ports; readonly state: () => Promise<State> };

@@ -23,7 +23,6 @@ const words = {
   "stands behind": "follows",
   "meets a fate": "is forwarded, rejected or dropped",
   fate: "result",
-  fates: "results",
   mend: "fix",
   mends: "fixes",
   mended: "fixed",

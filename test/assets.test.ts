@@ -1,4 +1,4 @@
-// What tests are told when the real programs are there, and when they are not.
+// What tests receive when the real programs are present, and when they are not.
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

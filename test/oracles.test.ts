@@ -1,4 +1,4 @@
-// The judges that need no kernel: decide() and the walk through each Plan must say what the truth tables say.
+// The oracles that need no kernel: decide() and the walk through each Plan must agree with the truth tables.
 import { describe, expect, it } from "vitest";
 import { type Trace, trace, traceOf } from "../src/explain/trace.ts";
 import { families, isLoopback } from "../src/model/address.ts";
@@ -33,7 +33,7 @@ import {
 
 const scenarios = scenarioNames()
   .map(readScenario)
-  // What somebody else's firewall does is not ours to decide.
+  // What a foreign firewall does is not decided here.
   .filter(({ settings }) => settings.forwardPolicy === "ACCEPT");
 
 describe.each(["nftables", "iptables"] as const)("decide() and explain in %s mode", (mode) => {
@@ -48,9 +48,9 @@ describe.each(["nftables", "iptables"] as const)("decide() and explain in %s mod
           decisionText(modes[mode].decide(routes, toPacket(packet)).outcome),
           traceText(trace(modes[mode], routes, toPacket(packet))),
         ]);
-      expect(decided.filter(([, expected, said, told]) => expected !== said || expected !== told)).toEqual(
-        [],
-      );
+      expect(
+        decided.filter(([, expected, said, traced]) => expected !== said || expected !== traced),
+      ).toEqual([]);
     }
   });
 });
@@ -79,12 +79,12 @@ describe("decideServed() in ipvs mode", () => {
         .filter((packet) => packet.family === family)
         .map((packet) => {
           const decision = decideServed(routes, toPacket(packet));
-          const told = traceText(traceOf(decision, routes, toPacket(packet)));
-          return [caseText(packet), outcomeText(packet.outcome), decisionText(decision.outcome), told];
+          const traced = traceText(traceOf(decision, routes, toPacket(packet)));
+          return [caseText(packet), outcomeText(packet.outcome), decisionText(decision.outcome), traced];
         });
-      expect(decided.filter(([, expected, said, told]) => expected !== said || expected !== told)).toEqual(
-        [],
-      );
+      expect(
+        decided.filter(([, expected, said, traced]) => expected !== said || expected !== traced),
+      ).toEqual([]);
     }
   });
 });
@@ -95,8 +95,8 @@ describe("the ipvs Plan", () => {
       const routes = routesFor(scenario.objects, scenario.settings, "ipvs", family);
       const view = viewOfPlan(compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] }));
       const around = aroundNode(routes);
-      const judged = packets.filter((packet) => packet.family === family);
-      expect(contradictions(judged, (packet) => walkIpvs(view, packet, around))).toEqual([]);
+      const checked = packets.filter((packet) => packet.family === family);
+      expect(contradictions(checked, (packet) => walkIpvs(view, packet, around))).toEqual([]);
     }
   });
 });
@@ -108,8 +108,8 @@ describe("the nftables Plan", () => {
       const table = unfold(compileNftables(null, routes));
       const around = aroundNode(routes);
       // NodePorts on loopback are served by a proxy of ours, not by rules.
-      const judged = packets.filter((packet) => packet.family === family && !isServedByListener(packet));
-      expect(contradictions(judged, (packet) => walkNftables(table, packet, around))).toEqual([]);
+      const checked = packets.filter((packet) => packet.family === family && !isServedByListener(packet));
+      expect(contradictions(checked, (packet) => walkNftables(table, packet, around))).toEqual([]);
     }
   });
 });
@@ -121,8 +121,8 @@ describe("the iptables Plan", () => {
       const counters = { invalidDropped: true, localhostNodePorts: true };
       const rules = rulesetOf(compileIptables(null, routes, counters));
       const around = aroundNode(routes);
-      const judged = packets.filter((packet) => packet.family === family);
-      expect(contradictions(judged, (packet) => walkIptables(rules, packet, around))).toEqual([]);
+      const checked = packets.filter((packet) => packet.family === family);
+      expect(contradictions(checked, (packet) => walkIptables(rules, packet, around))).toEqual([]);
     }
   });
 });
@@ -135,8 +135,8 @@ describe("the userspace Plan and its relays", () => {
       const rules = rulesetOf(compileUserspace(null, routes, { bind: null, socketsOf: socketsIn(relays) }));
       const around = aroundNode(routes);
       const walk = (packet: Packet) => walkRelayed(rules, relays, packet, around, routes.settings);
-      const judged = packets.filter((packet) => packet.family === family);
-      expect(contradictions(judged, walk)).toEqual([]);
+      const checked = packets.filter((packet) => packet.family === family);
+      expect(contradictions(checked, walk)).toEqual([]);
     }
   });
 });

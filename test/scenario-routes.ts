@@ -1,4 +1,4 @@
-// From a scenario to Routes: what the pure judges and our own modes need to know of it.
+// From a scenario to Routes: what the pure oracles and our own modes need of it.
 import type { FamilySettings, LocalDetector, NodePortAddresses } from "../src/config/resolve/settings.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import {

@@ -137,7 +137,7 @@ describe("a truth table", () => {
   });
 
   it.each([
-    ["somebody 10.180.0.2 172.30.0.1:80/tcp drop", "somebody is no kind of sender"],
+    ["client 10.180.0.2 172.30.0.1:80/tcp drop", "client is no kind of sender"],
     ["pod 10.180.0.2 172.30.0.1:80/dccp drop", "172.30.0.1:80/dccp is no destination"],
     ["pod 10.180.0.2 172.30.0.1:80/tcp vanish", "vanish is no outcome"],
     [

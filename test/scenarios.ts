@@ -33,7 +33,7 @@ export type ScenarioSettings = {
   /** Only iptables mode reads it. */
   readonly localhostNodePorts: boolean;
   readonly featureGates: Readonly<Record<string, boolean>>;
-  /** What somebody else's firewall does with forwarded packets. */
+  /** What a foreign firewall does with forwarded packets. */
   readonly forwardPolicy: "ACCEPT" | "DROP";
 };
 

@@ -39,7 +39,7 @@ export type Step =
   | { readonly get: { readonly from: string; readonly at: string; readonly status: number | null } }
   | { readonly inject: { readonly from: string; readonly to: string; readonly arrives: boolean } }
   | { readonly inputPolicy: "ACCEPT" | "DROP" }
-  /** Somebody else removes every rule on the node. */
+  /** Another program removes every rule on the node. */
   | { readonly flush: true };
 
 /** New connections, and what must be so of the endpoints they reach. */
@@ -47,7 +47,7 @@ export type Send = {
   /** An address; `clients`: sixteen outside clients, who then count as one sender each. */
   readonly from: string;
   readonly to: string;
-  /** Connections of each sender; 1 unless told. */
+  /** Connections of each sender; 1 by default. */
   readonly times?: number;
   /** All reach one of these, and each of these is reached. */
   readonly reach?: readonly string[];

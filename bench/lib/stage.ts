@@ -1,4 +1,4 @@
-// One node and all its pods as two network namespaces: every pod address answers, and tells which it is.
+// One node and all its pods as two network namespaces: every pod address responds with its own address.
 import { joinHostPort } from "../../src/model/address.ts";
 import {
   AF_INET,

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { tellServiceLife } from "../../test/support/service-life.ts";
-import { toldToSmallApi } from "../../test/support/small-api.ts";
+import { withSmallApi } from "../../test/support/small-api.ts";
 
 it("responds to Service changes like the real API server", async () => {
   const file = join(import.meta.dirname, "../../test/golden/service-life.txt");
-  const responses = await toldToSmallApi(tellServiceLife);
+  const responses = await withSmallApi(tellServiceLife);
   expect(`${responses.join("\n")}\n`).toBe(readFileSync(file, "utf8"));
 });

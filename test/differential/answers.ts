@@ -19,7 +19,7 @@ export type Answers = {
 };
 
 /** How long and how often to ask: the real one is slow in a user-mode kernel. */
-type Pace = { readonly patienceMs: number; readonly everyMs: number };
+type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
 /** What dashboards and alerts for kube-proxy look at. */
 const watched = /^(kubeproxy|process|kubernetes|rest_client_(request|requests|response|rate))_/;
@@ -47,7 +47,7 @@ const behindChange = [
   "kubeproxy_conntrack_reconciler_deleted",
   "rest_client_response_size",
 ];
-/** When a restore fails, and what tells: in ipvs mode ours runs none for a change of endpoints. */
+/** When a restore fails, and how it shows: in ipvs mode ours runs none for a change of endpoints. */
 const late = {
   nftables: { atStart: [], behindChange: [...behindChange, partial], inTheEnd: [] },
   iptables: { atStart: [], behindChange: [...behindChange, partial], inTheEnd: [failures, partialFailures] },
@@ -66,7 +66,7 @@ export async function answersOf(program: string, mode: keyof typeof late, pace?:
       return names.every((name) => series.some((line) => line.startsWith(name)));
     };
     const wait = (names: readonly string[]) =>
-      eventually(() => haveCome(names), `${names.join(", ")} of ${program}`, pace?.patienceMs);
+      eventually(() => haveCome(names), `${names.join(", ")} of ${program}`, pace?.timeoutMs);
     const { atStart, behindChange, inTheEnd } = late[mode];
     const flawed = withFlaw(program, site);
     if (atStart.length > 0) flawed.fail();
@@ -79,12 +79,12 @@ export async function answersOf(program: string, mode: keyof typeof late, pace?:
       objects,
     );
     await wait(atStart);
-    flawed.mend();
+    flawed.repair();
     proxy.api.put(withPorts(shopSlice("web-1", { endpoints: [] })));
     await proxy.ready(pace);
     const answers: [string, unknown][] = [];
-    for (const page of pages) answers.push([page, told(await get(page))]);
-    // A change that tells when it was triggered gives a sample of latency.
+    for (const page of pages) answers.push([page, comparable(await get(page))]);
+    // A change with a trigger time adds a sample of latency.
     proxy.api.put(withPorts(changedShopSlice(new Date())));
     await wait(behindChange);
     flawed.fail();
@@ -101,7 +101,7 @@ export async function answersOf(program: string, mode: keyof typeof late, pace?:
 export function flagsOf(program: string): Promise<unknown> {
   return withProxy(program, { mode: "nftables" }, [], async (_, { netns }) => {
     const Accept = "application/json;v=v1beta1;g=config.k8s.io;as=Flagz";
-    return told(await httpGet(netns, `http://${metricsAt}/flagz`, { Accept }));
+    return comparable(await httpGet(netns, `http://${metricsAt}/flagz`, { Accept }));
   });
 }
 
@@ -112,7 +112,7 @@ function withFlaw(
 ): {
   readonly program: string;
   fail(): void;
-  mend(): void;
+  repair(): void;
 } {
   const bin = join(folder, "flawed");
   mkdirSync(bin);
@@ -125,7 +125,7 @@ function withFlaw(
   return {
     program: script("start", `PATH=${bin}:$PATH exec ${program} "$@"`),
     fail: () => writeFileSync(join(bin, "fails"), ""),
-    mend: () => rmSync(join(bin, "fails"), { force: true }),
+    repair: () => rmSync(join(bin, "fails"), { force: true }),
   };
 }
 
@@ -143,7 +143,7 @@ function labelText(labels: Readonly<Record<string, string>>): string {
   return `{${parts.sort().join(",")}}`;
 }
 
-function told(answer: Awaited<ReturnType<typeof httpGet>>): unknown {
+function comparable(answer: Awaited<ReturnType<typeof httpGet>>): unknown {
   if (answer === null) return null;
   const { status, headers, body } = answer;
   const { date: _, connection: __, "keep-alive": ___, "content-length": ____, ...rest } = headers;

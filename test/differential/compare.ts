@@ -1,4 +1,4 @@
-// Judges whether two worlds agree on a cell.
+// Checks whether two worlds agree on a cell.
 import { type Cell, hasManyAddresses } from "./cells.ts";
 import type { Outcomes } from "./observe.ts";
 
@@ -19,7 +19,7 @@ function comparable(cell: Cell, met: Outcomes, others: Outcomes): ReadonlySet<st
 }
 
 /**
- * The node's own address stays when it is masqueraded: only the port tells. Once in 64,000 times it stays too, and
+ * The node's own address stays when it is masqueraded: only the port shows it. Once in 64,000 times it stays too, and
  * of two connections from one port to one endpoint the second gets another port without any masquerading.
  */
 function withoutLuck({ from }: Cell, met: Outcomes, others: Outcomes): ReadonlySet<string> {

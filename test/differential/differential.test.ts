@@ -1,4 +1,4 @@
-// The real kube-proxy and Turnout, side by side: on the same clusters every packet must meet the same fate.
+// The real kube-proxy and Turnout, side by side: on the same clusters every packet must meet the same result.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { familyOf } from "../../src/model/address.ts";
 import { findAssets } from "../assets.ts";
@@ -12,7 +12,7 @@ import { type Arena, createArena, type Sides } from "./arena.ts";
 import type { Cell } from "./cells.ts";
 import { compareHeld, type Held, hold, release } from "./held.ts";
 import { hasLeft, outlivesStart } from "./known.ts";
-import { type Difference, judge, type Verdict } from "./oracle.ts";
+import { check, type Difference, type Verdict } from "./oracle.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
 
 const number = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise);
@@ -41,43 +41,47 @@ describe("kube-proxy and Turnout, side by side", () => {
 
   const seeds = Array.from({ length: histories }, (_, i) => firstSeed + i);
   for (const mode of modes)
-    it.for(seeds)(`${mode}: history %i meets the same fates`, { timeout }, async (seed, { skip, signal }) => {
-      if (reason !== null) return skip(reason);
-      const random = seeded(seed);
-      const history = generateHistory(seed, statesPerHistory);
-      let configuration = generateConfiguration(random, mode);
-      let sides = await arena.start(configuration, surroundings(history[0]!.surroundings));
-      let held: readonly Held[] = [];
-      try {
-        for (const [step, draft] of history.entries()) {
-          const restarted = step > 0 && random.chance(0.25);
-          if (restarted) {
-            // Some restarts come with another configuration, and all with a cluster that has changed meanwhile.
-            if (random.chance(0.5)) configuration = generateConfiguration(random, mode);
-            sides = await arena.restart(sides, configuration, objectsOf(draft));
+    it.for(seeds)(
+      `${mode}: history %i meets the same results`,
+      { timeout },
+      async (seed, { skip, signal }) => {
+        if (reason !== null) return skip(reason);
+        const random = seeded(seed);
+        const history = generateHistory(seed, statesPerHistory);
+        let configuration = generateConfiguration(random, mode);
+        let sides = await arena.start(configuration, surroundings(history[0]!.surroundings));
+        let held: readonly Held[] = [];
+        try {
+          for (const [step, draft] of history.entries()) {
+            const restarted = step > 0 && random.chance(0.25);
+            if (restarted) {
+              // Some restarts come with another configuration, and all with a cluster that has changed meanwhile.
+              if (random.chance(0.5)) configuration = generateConfiguration(random, mode);
+              sides = await arena.restart(sides, configuration, objectsOf(draft));
+            }
+            await arena.show(sides, objectsOf(draft));
+            const mayOutlive = (cell: Cell): boolean =>
+              hasLeft(cell, objectsOf(draft)) ||
+              (restarted &&
+                cell.protocol === "udp" &&
+                outlivesStart(objectsOf(draft), familyOf(cell.to.address)));
+            report(await compareHeld(held, mayOutlive), draft);
+            release(held);
+            held = [];
+            const verdict = await compareState(sides, mode, draft, signal);
+            verdicts.push(verdict);
+            held = await hold(sides, verdict.answered, seeded(seed * 1000 + step));
           }
-          await arena.show(sides, objectsOf(draft));
-          const mayOutlive = (cell: Cell): boolean =>
-            hasLeft(cell, objectsOf(draft)) ||
-            (restarted &&
-              cell.protocol === "udp" &&
-              outlivesStart(objectsOf(draft), familyOf(cell.to.address)));
-          report(await compareHeld(held, mayOutlive), draft);
+        } finally {
           release(held);
-          held = [];
-          const verdict = await compareState(sides, mode, draft, signal);
-          verdicts.push(verdict);
-          held = await hold(sides, verdict.answered, seeded(seed * 1000 + step));
+          await arena.stop(sides);
         }
-      } finally {
-        release(held);
-        await arena.stop(sides);
-      }
-    });
+      },
+    );
 
   async function compareState(sides: Sides, mode: Mode, draft: Draft, signal: AbortSignal): Promise<Verdict> {
     for (const { world } of sides) world.forgetFlows();
-    const verdict = await judge(sides, mode, objectsOf(draft), signal);
+    const verdict = await check(sides, mode, objectsOf(draft), signal);
     if (verdict.unexplained.length > 0)
       report(
         verdict.unexplained,
@@ -99,7 +103,7 @@ describe("kube-proxy and Turnout, side by side", () => {
     const minimal = { ...draft, slots: [draft.slots[alone]!] };
     await arena.show(sides, objectsOf(minimal));
     for (const { world } of sides) world.forgetFlows();
-    const { unexplained } = await judge(sides, mode, objectsOf(minimal), signal);
+    const { unexplained } = await check(sides, mode, objectsOf(minimal), signal);
     return unexplained.length > 0 ? minimal : draft;
   }
 });

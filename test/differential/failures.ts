@@ -54,7 +54,7 @@ export function refusedChanges(program: string): Promise<{ failing: Movement; af
   });
 }
 
-/** A rule of somebody else leads to the chain of a Service that goes; further changes come until that is told. */
+/** A foreign rule refers to the chain of a deleted Service; further changes follow until the failure is reported. */
 export function heldChain(program: string): Promise<Movement> {
   return withProxy(program, { mode: "nftables" }, shop(), async (proxy, { netns }, metrics) => {
     const start = await metrics();
@@ -63,13 +63,13 @@ export function heldChain(program: string): Promise<Movement> {
     netns.run("nft", `add chain ip kube-proxy held; add rule ip kube-proxy held jump ${chain}`);
     proxy.api.remove("Service", "shop", "web");
     let port = 1000;
-    const isTold = async () => {
+    const isReported = async () => {
       proxy.api.put(passing(++port));
       // A chain is deleted by a sync that begins more than a second after the one before.
       await sleep(1500);
       return ipv4Of(await metrics(), cleanupFailures) > 0;
     };
-    await eventually(isTold, "a failure");
+    await eventually(isReported, "a failure");
     return movement(start, await metrics());
   });
 }

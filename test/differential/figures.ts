@@ -37,7 +37,7 @@ export function figuresOf(program: string, configuration: Configuration, wanted:
     );
     proxy.api.put(shopSlice("web-1", { metadata: { name: "web-1", annotations: { colour: "red" } } }));
     proxy.api.put(changedShopSlice(new Date()));
-    await eventually(async () => (await figures())[samples] === 1, `latency told by ${program}`);
+    await eventually(async () => (await figures())[samples] === 1, `latency reported by ${program}`);
     proxy.api.put(withEndpoints(changedShopSlice(new Date(0)), "10.180.0.9"));
     proxy.api.remove("EndpointSlice", "shop", "web-2");
     for (const path of ["healthz", "healthz", "healthz", "livez"])

@@ -1,4 +1,4 @@
-// What load balancers are told: the answers on health check node ports, compared on every kind of address.
+// What load balancers are headerNames: the answers on health check node ports, compared on every kind of address.
 import { setTimeout as sleep } from "node:timers/promises";
 import { families, joinHostPort } from "../../src/model/address.ts";
 import { httpGet } from "../kernel/http.ts";
@@ -44,8 +44,8 @@ async function ask({ at }: World, { from, to }: Question): Promise<string> {
   const answer = await httpGet(at[from], `http://${to}/`);
   if (answer === null) return "nothing";
   const { status, headers, body } = answer;
-  const told = ["content-type", "x-content-type-options", "x-load-balancing-endpoint-weight"];
-  return JSON.stringify([status, ...told.map((name) => headers[name]), body]);
+  const headerNames = ["content-type", "x-content-type-options", "x-load-balancing-endpoint-weight"];
+  return JSON.stringify([status, ...headerNames.map((name) => headers[name]), body]);
 }
 
 function differenceOf({ from, to, theirs, ours }: Answers): Difference {

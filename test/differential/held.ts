@@ -1,4 +1,4 @@
-// Conversations that go on while the cluster changes: an old connection must meet the same fate in both worlds too.
+// Conversations that go on while the cluster changes: an old connection must meet the same result in both worlds too.
 import { setTimeout as sleep } from "node:timers/promises";
 import { familyOf } from "../../src/model/address.ts";
 import { type Conversation, openConversation } from "../kernel/conversation.ts";
@@ -52,12 +52,15 @@ export async function compareHeld(
   let open = held.filter(({ cell }) => !mayOutlive(cell));
   let differences: readonly Difference[] = [];
   while (open.length > 0 && Date.now() < deadline) {
-    const fates = await Promise.all(
-      open.map(async (one) => ({ one, fates: (await talk(one.talkers)).map((reply) => fateOf(reply, one)) })),
+    const results = await Promise.all(
+      open.map(async (one) => ({
+        one,
+        results: (await talk(one.talkers)).map((reply) => resultOf(reply, one)),
+      })),
     );
-    const differing = fates.filter(({ fates: [theirs, ours] }) => theirs !== ours);
+    const differing = results.filter(({ results: [theirs, ours] }) => theirs !== ours);
     open = differing.map(({ one }) => one);
-    differences = differing.map(({ one, fates: [theirs, ours] }) => differenceOf(one, theirs!, ours!));
+    differences = differing.map(({ one, results: [theirs, ours] }) => differenceOf(one, theirs!, ours!));
     await sleep(200);
   }
   return differences;
@@ -78,7 +81,7 @@ async function talk(talkers: Held["talkers"]): Promise<readonly [string, string]
 }
 
 /** What a flow meets that is cut is what a new one meets: one of several endpoints, by chance. */
-function fateOf(reply: string, { endpoint }: Held): string {
+function resultOf(reply: string, { endpoint }: Held): string {
   return reply === endpoint ? `stays with ${endpoint}` : "leaves it";
 }
 

@@ -1,4 +1,4 @@
-// Differences from kube-proxy that are wanted, each with its reason; docs/compatibility.md tells users the same.
+// Intended differences from kube-proxy, each with its reason; docs/compatibility.md lists the same for users.
 import type { Family } from "../../src/model/address.ts";
 import type { KubeObject } from "../reference/objects.ts";
 import type { Mode } from "../reference/proxy.ts";

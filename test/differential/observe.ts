@@ -1,6 +1,6 @@
 // What packets met in one cell: each distinct outcome of several tries, as text that two worlds can be compared by.
 import { familyOf } from "../../src/model/address.ts";
-import { type Fate, tryOnce } from "../kernel/send-packet.ts";
+import { type SendResult, tryOnce } from "../kernel/send-packet.ts";
 import type { World } from "../kernel/world.ts";
 import { inFamily, outsideAddresses, placeOf } from "../places.ts";
 import { type Cell, hasManyAddresses } from "./cells.ts";
@@ -10,11 +10,11 @@ export type Outcomes = Set<string>;
 
 /** Makes tries in one cell and adds what they met. */
 export async function observe(world: World, cell: Cell, tries: number, outcomes: Outcomes): Promise<void> {
-  const fates = await Promise.all(Array.from({ length: tries }, (_, i) => once(world, cell, i)));
-  for (const fate of fates) outcomes.add(outcomeOf(fate, cell));
+  const results = await Promise.all(Array.from({ length: tries }, (_, i) => once(world, cell, i)));
+  for (const result of results) outcomes.add(outcomeOf(result, cell));
 }
 
-function once(world: World, { from, to, protocol, sticky }: Cell, attempt: number): Promise<Fate> {
+function once(world: World, { from, to, protocol, sticky }: Cell, attempt: number): Promise<SendResult> {
   const family = familyOf(to.address);
   // Affinity sticks to the client's address: the outside has many, and so shows all that can be chosen.
   const many = sticky && hasManyAddresses(from);
@@ -27,14 +27,14 @@ function once(world: World, { from, to, protocol, sticky }: Cell, attempt: numbe
   return tryOnce(sender, protocol, to);
 }
 
-function outcomeOf(fate: Fate, cell: Cell): string {
-  switch (fate.kind) {
+function outcomeOf(result: SendResult, cell: Cell): string {
+  switch (result.kind) {
     case "answered":
-      return `${endpointText(fate.endpoint)} ${sourceText(fate, cell)}`;
+      return `${endpointText(result.endpoint)} ${sourceText(result, cell)}`;
     case "icmp":
-      return `icmp ${fate.error.type}/${fate.error.code}`;
+      return `icmp ${result.error.type}/${result.error.code}`;
     case "errno":
-      return fate.errno;
+      return result.errno;
     case "silence":
       return "silence";
   }
@@ -46,7 +46,7 @@ function endpointText(endpoint: string): string {
   return `${placeOf(address) ?? address}:${endpoint.slice(colon + 1)}`;
 }
 
-function sourceText({ saw, client }: Fate & { kind: "answered" }, { from }: Cell): string {
+function sourceText({ saw, client }: SendResult & { kind: "answered" }, { from }: Cell): string {
   const same = saw.address === client.address;
   if (same && (from.place !== "host" || saw.port === client.port)) return "kept";
   return placeOf(saw.address) === "host" ? "masqueraded" : `seen as ${saw.address}`;

@@ -14,14 +14,14 @@ export type Verdict = {
   /** Cells that differ for a reason we know, by reason. */
   readonly explained: ReadonlyMap<string, number>;
   readonly unexplained: readonly Difference[];
-  /** Cells in which somebody answers. */
+  /** Cells with a response. */
   readonly answered: readonly Cell[];
 };
 
 /** `service` is the one to look at alone; empty when there is none. */
 export type Difference = { readonly service: string; readonly text: string };
 
-export async function judge(
+export async function check(
   sides: Sides,
   mode: Mode,
   objects: readonly KubeObject[],

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { openConversation } from "../kernel/conversation.ts";
 import { reasonToSkip } from "../kernel/netns.ts";
-import { fateText, tryOnce } from "../kernel/send-packet.ts";
+import { resultText, tryOnce } from "../kernel/send-packet.ts";
 import { createWorld, type World } from "../kernel/world.ts";
 import { nodeName } from "../places.ts";
 import { generateState } from "../reference/cases.ts";
@@ -68,8 +68,8 @@ describe("switching over", () => {
       const failures: string[] = [];
       const loop = (async () => {
         while (going) {
-          const fate = await tryOnce(client, "tcp", steady);
-          if (fate.kind !== "answered") failures.push(fateText(fate));
+          const result = await tryOnce(client, "tcp", steady);
+          if (result.kind !== "answered") failures.push(resultText(result));
           await sleep(2);
         }
       })();

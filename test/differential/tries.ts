@@ -40,7 +40,7 @@ export function differs({ cell, met }: Tried): boolean {
   return !agree(cell, ...met);
 }
 
-/** Whether somebody answered, in one world at least. */
+/** Whether there was a response in at least one world. */
 export function isAnswered({ met }: Tried): boolean {
   return met.some((outcomes) => [...outcomes].some(isAnswer));
 }

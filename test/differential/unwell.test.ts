@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { reasonToSkip } from "../kernel/netns.ts";
 import { ourProgram, reasonNotToRun } from "./program.ts";
-import { type Told, unwell } from "./unwell.ts";
+import { type Answers, unwell } from "./unwell.ts";
 
 const assets = findAssets("kube-proxy");
 const reason = reasonToSkip() ?? (assets.found ? reasonNotToRun(ourProgram) : assets.reason);
@@ -14,7 +14,8 @@ describe("probes", () => {
   }) => {
     if (reason !== null || !assets.found) return skip(reason ?? "");
     const theirs = await unwell(assets.paths["kube-proxy"]);
-    const codes = (told: Told) => Object.values(told).map(({ code, weight = "" }) => `${code} ${weight}`);
+    const codes = (found: Answers) =>
+      Object.values(found).map(({ code, weight = "" }) => `${code} ${weight}`);
     expect([codes(theirs.leaving), codes(theirs.late), codes(theirs.well)]).toEqual([
       ["503 ", "200 ", "200 2"],
       ["503 ", "503 ", "503 2"],

@@ -15,11 +15,11 @@ const checked = `${places.host}:${checkPort}/`;
 const probed = ["127.0.0.1:10256/healthz", "127.0.0.1:10256/livez", checked];
 
 /** By probe; bodies without times and without our reasons. */
-export type Told = Readonly<
+export type Answers = Readonly<
   Record<string, { readonly code: number; readonly weight: string | undefined; readonly body: unknown }>
 >;
 
-export type Unwell = { readonly leaving: Told; readonly late: Told; readonly well: Told };
+export type Unwell = { readonly leaving: Answers; readonly late: Answers; readonly well: Answers };
 
 /** The node is about to be removed; then nothing can be written for longer than two periods; then all is well. */
 export function unwell(program: string): Promise<Unwell> {
@@ -37,7 +37,7 @@ export function unwell(program: string): Promise<Unwell> {
     proxy.api.put(nodeObject());
     await is(200);
     const thief = await takeTable(netns);
-    let late: Told;
+    let late: Answers;
     try {
       proxy.api.put(changedShopSlice(new Date()));
       await is(503);
@@ -51,14 +51,14 @@ export function unwell(program: string): Promise<Unwell> {
   });
 }
 
-async function answers(netns: Namespace): Promise<Told> {
-  const told: [string, Told[string]][] = [];
+async function answers(netns: Namespace): Promise<Answers> {
+  const found: [string, Answers[string]][] = [];
   for (const page of probed) {
     const { status, headers, body } = (await httpGet(netns, `http://${page}`))!;
     const { reasons: _, ...rest } = JSON.parse(body.replace(/"\d{4}-\d{2}-\d{2}T[\d:.]+Z"/g, '"TIME"'));
-    told.push([page, { code: status, weight: weightIn(headers), body: rest }]);
+    found.push([page, { code: status, weight: weightIn(headers), body: rest }]);
   }
-  return Object.fromEntries(told);
+  return Object.fromEntries(found);
 }
 
 function weightIn(headers: IncomingHttpHeaders): string | undefined {

@@ -1,4 +1,4 @@
-// A daemon on a node among pods and clients: made anew for each test of a file, and taken away after it.
+// A daemon on a node among pods and clients: created for each test of a file, and removed after it.
 import { afterEach, beforeEach } from "vitest";
 import type { KubeObject } from "../cluster.ts";
 import { type Configuration, type Daemon, type Order, openSite, reasonNotToRun, type Site } from "./site.ts";

@@ -1,4 +1,4 @@
-// A process that syncs one changed cluster after the other into a namespace, until somebody kills it.
+// A process that syncs one changed cluster after the other into a namespace, until it is killed.
 
 import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import type { Routes } from "../../src/routing/routes.ts";

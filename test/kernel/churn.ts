@@ -2,7 +2,7 @@
 import type { Endpoint, ServicePort } from "../../src/model/snapshot.ts";
 import { endpoint, servicePort } from "../support/routed.ts";
 
-/** What `churn-process.ts` is told. */
+/** The parameters of `churn-process.ts`. */
 export type ChurnOrder = { readonly netns: string; readonly seed: number; readonly owned: boolean };
 
 /** The Service that stays: UDP, so that no lost packet is sent again. */

@@ -6,7 +6,7 @@ import type { KubeObject } from "../reference/objects.ts";
 
 const services = 40;
 
-export class Bustle {
+export class ClusterChanges {
   readonly #api: ApiServer;
   #marks = 0;
   changes = 0;

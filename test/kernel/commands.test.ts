@@ -1,4 +1,4 @@
-// Commands as programs of their own: on files that were written just now, and for somebody who is not root.
+// Commands as separate processes: on files that were just written, and for a user who is not root.
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ModeName, type PacketCase, readScenario, type Scenario, scenarioNames } from "../scenarios.ts";
 import { readStories, type Story } from "../stories.ts";
-import { type Group, groupsFor, judgeGroup, type ModeUnderTest, type Verdict } from "./oracle.ts";
+import { checkGroup, type Group, groupsFor, type ModeUnderTest, type Verdict } from "./oracle.ts";
 import { type ProgramUnderTest, play } from "./story.ts";
 import { type BackEnd, createWorld, type World } from "./world.ts";
 
@@ -12,11 +12,11 @@ export type Candidate = {
   readonly mode: ModeUnderTest;
   /** Of the packet-filter tables, for whatever else is on the node. */
   readonly backEnd?: BackEnd;
-  /** null: it can be judged here; else why it cannot. */
+  /** null: it can be checked here; otherwise the reason why not. */
   readonly reasonToSkip: string | null;
   /** Cases that this candidate has no part in, such as what a daemon adds to a Plan. */
   readonly leavesOut?: (packet: PacketCase) => boolean;
-  /** Which of the groups and stories; all, unless told. */
+  /** Which of the groups and stories; all by default. */
   readonly takes?: (of: Group | { readonly story: string }) => boolean;
   /** How many packets fly at once; all, unless the machine is slow. */
   readonly atOnce?: number;
@@ -37,11 +37,11 @@ export function describeConformance(candidate: Candidate): void {
         const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
         it(`${name} (${rows})`, async ({ skip, onTestFailed }) => {
           if (reasonToSkip !== null) return skip(reasonToSkip);
-          // Whoever tries again wants to see new packets.
+          // A retry must send new packets.
           onTestFailed(() => {
             verdicts = null;
           });
-          verdicts ??= judgeGroup(world, mode, group, atOnce);
+          verdicts ??= checkGroup(world, mode, group, atOnce);
           const own = (await verdicts).filter(({ packet }) => packet.scenario === name);
           const problems = own.flatMap(({ packet, problem }) =>
             problem === null ? [] : `${packet.line} ${problem}`,

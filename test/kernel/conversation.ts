@@ -26,7 +26,7 @@ export type Conversation = {
   close(): void;
 };
 
-const patienceMs = 1000;
+const timeoutMs = 1000;
 
 /** TCP: one connection, kept. UDP: one socket, so that all datagrams belong to one flow. */
 export function openConversation(from: Sender, protocol: "tcp" | "udp", to: Endpoint): Conversation {
@@ -52,7 +52,7 @@ export function openConversation(from: Sender, protocol: "tcp" | "udp", to: Endp
   });
   const answer = (): Promise<Reply> =>
     new Promise((resolve) => {
-      const stopWaiting = poller.afterQuiet(patienceMs, () => resolve("silence"));
+      const stopWaiting = poller.afterQuiet(timeoutMs, () => resolve("silence"));
       listener = (reply) => {
         stopWaiting();
         resolve(reply);

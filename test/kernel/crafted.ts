@@ -2,27 +2,30 @@
 import { type Address, formatAddress } from "../../src/model/address.ts";
 import { AF_PACKET, close, type Endpoint, POLLIN, receive, SOCK_RAW, sendTo, socket } from "./libc.ts";
 import { tcpSynFrame } from "./packets.ts";
-import type { Fate, Sender } from "./send-packet.ts";
+import type { Sender, SendResult } from "./send-packet.ts";
 import { macs } from "./world.ts";
 
 const ethernetIPv4 = 0x0800;
 
 /** Sends the frame from the outside client and waits for anything that comes back. */
-export function tryCraftedSyn(from: Sender & { readonly source: Address }, to: Endpoint): Promise<Fate> {
+export function tryCraftedSyn(
+  from: Sender & { readonly source: Address },
+  to: Endpoint,
+): Promise<SendResult> {
   const client = { address: from.source, port: 20_000 + Math.floor(Math.random() * 40_000) };
   const fd = from.netns.inside(() => socket(AF_PACKET, SOCK_RAW, swapped(ethernetIPv4)));
   return new Promise((resolve) => {
-    const settle = (fate: Fate): void => {
+    const settle = (result: SendResult): void => {
       stopWaiting();
       from.poller.forget(fd);
       close(fd);
-      resolve(fate);
+      resolve(result);
     };
     const stopWaiting = from.poller.afterQuiet(1000, () => settle({ kind: "silence", client }));
     from.poller.watch(fd, POLLIN, () => {
       for (let frame = receive(fd); frame !== null; frame = receive(fd)) {
         if (!isAnswer(frame.data, to, client)) continue;
-        // A reset is the node's own; that a Service answered can be told from the node's flows.
+        // A reset is the node's own; that a Service answered shows in the node's flows.
         const isReset = (frame.data[flagsAt]! & 4) !== 0;
         return settle(isReset ? { kind: "errno", errno: "ECONNREFUSED" } : { kind: "silence", client });
       }

@@ -1,4 +1,4 @@
-// A process that makes one Service large and small again, until it is told to end; prints a line after each Sync.
+// A process that makes one Service large and small again, until it receives a signal; prints a line after each Sync.
 import type { ServicePort } from "../../src/model/snapshot.ts";
 import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import type { Routes } from "../../src/routing/routes.ts";

@@ -11,7 +11,7 @@ describe("a changed configuration file", () => {
 
   const rules = () => place.site.netns.run("nft", "list", "ruleset");
 
-  it("ends kube-proxy with 1, and turnout run too unless told otherwise", async () => {
+  it("ends kube-proxy with 1, and turnout run too unless configured otherwise", async () => {
     for (const program of ["kube-proxy", "turnout run"] as const) {
       const daemon = place.site.start({ program });
       await daemon.ready();
@@ -86,14 +86,15 @@ describe("a changed configuration file", () => {
     expect(daemon.running()).toBe(true);
   });
 
-  it("tells what is odd about a changed file, once", async () => {
+  it("reports warnings about a changed file once", async () => {
     const daemon = place.site.start({ program: "turnout run", args: ["--config-changes=apply"] });
     await daemon.ready();
-    const told = () => daemon.log().match(/^E.*does not fit this node.*clusterCIDR has only IPv6/gm)?.length;
+    const errors = () =>
+      daemon.log().match(/^E.*does not fit this node.*clusterCIDR has only IPv6/gm)?.length;
     for (const clusterCIDR of ["fd00:181::/48", "fd00:182::/48"]) {
       place.site.configure({ clusterCIDR });
       await eventually(() => rules().includes(clusterCIDR), `${clusterCIDR} in the rules`);
     }
-    expect(told()).toBe(1);
+    expect(errors()).toBe(1);
   });
 });

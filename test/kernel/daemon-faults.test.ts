@@ -213,10 +213,10 @@ describe("a machine that refuses", () => {
 function probe({ netns }: Site, path: string, rounds: number, batch: number): Promise<number> {
   const request = `GET ${path} HTTP/1.1\r\nHost: node\r\n\r\n`;
   const client = connectInside(netns, "127.0.0.1", 10256);
-  let [answers, heard] = [0, ""];
+  let [answers, received] = [0, ""];
   client.setEncoding("utf8").on("data", (data: string) => {
-    const parts = (heard + data).split("HTTP/1.1 200 OK\r\n");
-    heard = parts.at(-1)!;
+    const parts = (received + data).split("HTTP/1.1 200 OK\r\n");
+    received = parts.at(-1)!;
     answers += parts.length - 1;
     if (answers === rounds * batch) client.destroy();
     else if (parts.length > 1 && answers % batch === 0) client.write(request.repeat(batch));

@@ -82,15 +82,15 @@ describe("the daemon", () => {
     expect(daemon.log()).toContain(`"Dual-stack" primary="ipv4" ipv4="${places.host}" ipv6="${nodeIPs[1]}"`);
   });
 
-  it("turnout status is answered from the start: what it waits for, and why that takes so long", async () => {
+  it("turnout status works from the start: what the daemon waits for, and why", async () => {
     const socket = join(site.folder, "status.sock");
     const daemon = site.start({ program: "turnout run", args: [`--status-socket=${socket}`] });
-    const told = () => ask(socket, "/").catch(() => null);
-    const waitsFor = (what: string) => async () => (await told())?.waits?.for === what;
+    const status = () => ask(socket, "/").catch(() => null);
+    const waitsFor = (what: string) => async () => (await status())?.waits?.for === what;
     const node = `Node "${nodeName}"`;
-    const error = async () => (await told())?.watches.Node?.lastError?.message ?? "";
+    const error = async () => (await status())?.watches.Node?.lastError?.message ?? "";
     await eventually(async () => (await error()) !== "", "word of a wait, and why");
-    const first = await told();
+    const first = await status();
     expect(first).toMatchObject({
       node: nodeName,
       families: [],
@@ -106,13 +106,13 @@ describe("the daemon", () => {
     site.api.put(nodeObject());
     await daemon.ready();
     const { startedAt, pid } = first!;
-    expect(await told()).toMatchObject({ startedAt, pid, families: ["ipv4", "ipv6"], waits: null });
+    expect(await status()).toMatchObject({ startedAt, pid, families: ["ipv4", "ipv6"], waits: null });
     daemon.kill("SIGTERM");
     expect(await daemon.ended()).toBe(0);
     expect(existsSync(socket)).toBe(false);
   });
 
-  it("the log tells versions and the node's addresses, and that an address is loopback", async () => {
+  it("the log contains versions and the node's addresses, and that an address is loopback", async () => {
     const daemon = await started({ bindAddress: "127.0.0.1" }, { NODE_OPTIONS: "" });
     expect(daemon.log()).toMatch(/^I.*"Version info" version="v1\.37/m);
     expect(daemon.log()).toMatch(/^I.*"Node.js settings" version="v\d+.*" NODE_OPTIONS=""$/m);
@@ -199,7 +199,7 @@ describe("the daemon", () => {
     expect(await countSyncs(daemon)).toBe(before + 1);
   });
 
-  it("02/39 a slice of type FQDN changes nothing; a slice that is wrong is told in the log once", async () => {
+  it("02/39 a slice of type FQDN changes nothing; an invalid slice is logged once", async () => {
     const daemon = await started(unhurried);
     const [before, text] = [await countSyncs(daemon), rules()];
     site.api.put(
@@ -208,11 +208,11 @@ describe("the daemon", () => {
     await sleep(500);
     expect(await countSyncs(daemon)).toBe(before);
     site.api.put(shopSlice("web-lost", { metadata: { name: "web-lost", namespace: "shop", labels: {} } }));
-    const told = () => daemon.log().match(/^E.*"Object is not as expected".*web-lost/gm)?.length ?? 0;
-    await eventually(() => told() > 0, "an error in the log");
+    const errors = () => daemon.log().match(/^E.*"Object is not as expected".*web-lost/gm)?.length ?? 0;
+    await eventually(() => errors() > 0, "an error in the log");
     site.api.put(nodeObject({ labels: { "topology.kubernetes.io/zone": "east" } }));
     await sleep(500);
-    expect(told()).toBe(1);
+    expect(errors()).toBe(1);
     expect(rules()).toBe(text);
   });
 

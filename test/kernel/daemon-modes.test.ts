@@ -1,4 +1,4 @@
-// What the daemon leaves, takes over and removes: switching modes, --cleanup, and tables that somebody flushed.
+// What the daemon leaves, takes over and removes: switching modes, --cleanup, and flushed tables.
 import { describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { inFamily, places } from "../places.ts";

@@ -66,18 +66,18 @@ describe("the daemon's rights", () => {
     site = await openSite(undefined, { allows });
     await site.openApi();
     for (const object of [nodeObject(), ...shop(checked)]) site.api.put(object);
-    // A port that stays taken is told in an Event again and again: the second time changes the first Event.
+    // A port that stays in use is reported in an Event repeatedly: the second time changes the first Event.
     const taken = await enter(site.netns).listen("0.0.0.0", checked.healthCheckNodePort);
     for (const refuse of [false, true]) {
       site.api.faults.refuseStreamingLists = refuse;
       const daemon = site.start({ config: { mode: "iptables" } });
       await daemon.ready();
       let n = 0;
-      const isTold = () => {
+      const isReported = () => {
         for (const object of shop({ ...checked, externalIPs: [`192.168.99.${++n}`] })) site.api.put(object);
         return used.has("patch events.events.k8s.io");
       };
-      await eventually(isTold, `a changed Event; denied: ${[...denied].join()}`);
+      await eventually(isReported, `a changed Event; denied: ${[...denied].join()}`);
       daemon.kill("SIGKILL");
       await daemon.ended();
     }

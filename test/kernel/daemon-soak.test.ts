@@ -1,9 +1,9 @@
-// Hours of trouble in little time: the daemon meets every fault of a bad hour again and again, and a cluster in motion.
+// Many faults in a short time: the daemon runs through the whole fault schedule repeatedly while the cluster changes.
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { Bustle } from "./cluster-changes.ts";
-import { BadHours } from "./fault-schedule.ts";
+import { ClusterChanges } from "./cluster-changes.ts";
+import { FaultSchedule } from "./fault-schedule.ts";
 import type { Namespace } from "./netns.ts";
 import { reasonNotToShift, shiftedClock } from "./shifted-clock.ts";
 import { type Daemon, eventually, nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
@@ -12,7 +12,7 @@ const reason = reasonNotToRun();
 const seconds = Number(process.env.TURNOUT_SOAK_SECONDS ?? 12);
 /** Trouble lasts so long; then it must be over within a few of the longest pauses that the daemon makes. */
 const spellMs = Math.min(45, seconds) * 1000;
-const patienceMs = 240_000;
+const timeoutMs = 240_000;
 
 type Rules = {
   /** Everything in the kernel that must be the same in the end, whatever way led there. */
@@ -55,7 +55,7 @@ function tablesOf(listing: string): readonly string[] {
 
 describe.each(Object.entries(modes))("mode %s", (mode, rules) => {
   it(`${seconds} s of faults: it lives on, stays small, and the kernel ends up right`, {
-    timeout: (seconds + 300) * 1000 + 2 * patienceMs,
+    timeout: (seconds + 300) * 1000 + 2 * timeoutMs,
   }, async ({ skip }) => {
     if (reason !== null) return skip(reason);
     const site = await openSite();
@@ -66,17 +66,17 @@ describe.each(Object.entries(modes))("mode %s", (mode, rules) => {
       const daemon = site.start({ config: { mode }, args: ["-v=0"], env: clock?.env ?? {} });
       await daemon.ready();
       const flush = () => rules.flush(site.netns);
-      const hours = new BadHours({ site, daemon, clock, flush });
-      const bustle = new Bustle(site.api);
+      const hours = new FaultSchedule({ site, daemon, clock, flush });
+      const cluster = new ClusterChanges(site.api);
       const sizes: Size[] = [];
       const waits: number[] = [];
       for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
-        await spell(hours, bustle, Math.min(end, Date.now() + spellMs));
-        waits.push(await recovered(site, bustle, () => rules.list(site.netns)));
+        await spell(hours, cluster, Math.min(end, Date.now() + spellMs));
+        waits.push(await recovered(site, cluster, () => rules.list(site.netns)));
         sizes.push(sizeOf(daemon));
         if (seconds > 60) say(progress(mode, hours, sizes, waits));
       }
-      say(`${mode}: ${bustle.changes} changes of the cluster; ${hours.report()}`);
+      say(`${mode}: ${cluster.changes} changes of the cluster; ${hours.report()}`);
       expect(wrongWords(daemon.log())).toEqual([]);
       expect(daemon.running()).toBe(true);
       clock?.set(0);
@@ -97,9 +97,9 @@ describe.each(Object.entries(modes))("mode %s", (mode, rules) => {
 });
 
 /** The cluster changes all the time, and about every second something goes wrong. */
-async function spell(hours: BadHours, bustle: Bustle, end: number): Promise<void> {
+async function spell(hours: FaultSchedule, cluster: ClusterChanges, end: number): Promise<void> {
   for (let dealAt = Date.now(); Date.now() < end; await sleep(20 + Math.random() * 80)) {
-    for (let i = 0; i < 3; i++) bustle.change();
+    for (let i = 0; i < 3; i++) cluster.change();
     if (Date.now() < dealAt) continue;
     await hours.deal();
     dealAt = Date.now() + Math.random() * 1000;
@@ -107,17 +107,21 @@ async function spell(hours: BadHours, bustle: Bustle, end: number): Promise<void
 }
 
 /** Trouble ends: how long until the kernel shows what the cluster is now, in both families. */
-async function recovered(site: Site, bustle: Bustle, list: () => readonly string[]): Promise<number> {
+async function recovered(
+  site: Site,
+  cluster: ClusterChanges,
+  list: () => readonly string[],
+): Promise<number> {
   site.api.faults.clear();
   // Requests that hang are noticed after minutes: end them.
   site.api.dropConnections();
   const since = Date.now();
-  const marks = bustle.mark();
+  const marks = cluster.mark();
   const isThere = () => {
     const text = list().join(" ");
     return marks.every((mark) => text.includes(mark));
   };
-  await eventually(isThere, `the last Service and its endpoint, ${marks.join(", ")}`, patienceMs);
+  await eventually(isThere, `the last Service and its endpoint, ${marks.join(", ")}`, timeoutMs);
   return Date.now() - since;
 }
 
@@ -128,10 +132,15 @@ function sizeOf({ pid }: Daemon): Size {
   return { at: Date.now(), mib: Number(kib) / 1024, files: readdirSync(`/proc/${pid}/fd`).length };
 }
 
-function progress(mode: string, hours: BadHours, sizes: readonly Size[], waits: readonly number[]): string {
+function progress(
+  mode: string,
+  hours: FaultSchedule,
+  sizes: readonly Size[],
+  waits: readonly number[],
+): string {
   const { at, mib, files } = sizes.at(-1)!;
   const minutes = ((at - sizes[0]!.at) / 60_000).toFixed(1);
-  return `${mode} ${minutes} min: ${mib.toFixed(0)} MiB, ${files} files, ${hours.hours.toFixed(1)} bad hours, right again after ${waits.at(-1)} ms`;
+  return `${mode} ${minutes} min: ${mib.toFixed(0)} MiB, ${files} files, ${hours.hours.toFixed(1)} rounds of faults, recovered after ${waits.at(-1)} ms`;
 }
 
 /** Once warm it does not grow: the later half is as small as the earlier one. */

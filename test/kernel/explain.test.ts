@@ -1,4 +1,4 @@
-// `explain` judged by packets: generated clusters under generated configurations, served by our daemon, and whatever
+// `explain` checked by packets: generated clusters under generated configurations, served by our daemon, and whatever
 // `explain` says of a packet is what packets meet.
 
 import { existsSync } from "node:fs";
@@ -30,7 +30,7 @@ const reason = existsSync(join(root, "dist")) ? reasonToSkip() : "not built; bui
 const clusters = Number(process.env.TURNOUT_EXPLAINED ?? 2);
 const firstSeed = Number(process.env.TURNOUT_SEED ?? 11);
 
-describe("explain, judged by packets", () => {
+describe("explain, checked by packets", () => {
   let world: World;
   let foothold: Foothold;
   beforeAll(async () => {
@@ -56,8 +56,8 @@ describe("explain, judged by packets", () => {
         world.forgetFlows();
         const routes = await routesOf(objects, configuration);
         const cells = cellsOf(objects);
-        const judge = (cell: Cell) => contradiction(world, cell, explained(routes, mode, cell));
-        const wrong = (await inParallel(cells, judge)).filter((found) => found !== null);
+        const check = (cell: Cell) => contradiction(world, cell, explained(routes, mode, cell));
+        const wrong = (await inParallel(cells, check)).filter((found) => found !== null);
         await annotate(countText(cells));
         expect({ configuration, wrong: wrong.join("\n") }).toEqual({ configuration, wrong: "" });
       } finally {

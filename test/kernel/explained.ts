@@ -24,8 +24,8 @@ export function explained(routes: BothRoutes, mode: ModeName, cell: Cell): Trace
 }
 
 /** Sends packets until every candidate was seen; null when `explain` was right, else what was seen instead. */
-export async function contradiction(world: World, cell: Cell, told: Trace): Promise<string | null> {
-  const expected = expectedSights(told, cell);
+export async function contradiction(world: World, cell: Cell, traced: Trace): Promise<string | null> {
+  const expected = expectedSights(traced, cell);
   const seen = new Map<Seen, number>();
   for (let tries = 0; tries < most(cell, expected.length); ) {
     const batch = expected.length === 1 ? 2 : expected.length * 4;
@@ -37,7 +37,7 @@ export async function contradiction(world: World, cell: Cell, told: Trace): Prom
   }
   const sights = [...seen].map(([sight, count]) => `${sight} ×${count}`).join(", ");
   const words = expected.map((each) => each[0]).join(", ");
-  return `${cellText(cell)}\n  explained: ${words}\n  seen:      ${sights}\n  because:   ${told.because.join("; ")}`;
+  return `${cellText(cell)}\n  explained: ${words}\n  seen:      ${sights}\n  because:   ${traced.because.join("; ")}`;
 }
 
 /** In words that a user would choose: the pods and the node by what they are, everybody else by address. */
@@ -45,7 +45,7 @@ function fromText({ from, to }: Cell, routes: BothRoutes): string {
   const family = familyOf(to.address);
   const address = inFamily(from.source ?? places[from.place], family);
   const { detector } = routes[family].settings;
-  // Whoever does not come in through the bridge is no pod of the node, wherever it runs.
+  // A sender whose packets do not arrive through the bridge is no pod of the node, wherever it runs.
   if (detector.kind === "interface" && detector.name !== interfaceOf(from.place) && from.place !== "host")
     return `outside:${address}`;
   switch (from.place) {

@@ -1,4 +1,4 @@
-// One bad hour of a cluster and a node: which faults it has and how many of each, dealt one by one and counted when met.
+// A fault schedule for a cluster and a node: the faults of one round and how many of each, injected one by one and counted when they occur.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault, RequestMatch } from "../../playground/api/faults.ts";
 import type { ShiftedClock } from "./shifted-clock.ts";
@@ -52,12 +52,12 @@ const troubles: Readonly<Record<string, Trouble>> = {
 
 const [hour, day] = [3600, 86_400];
 const clockShifts = [0, 1, -1, hour, -hour, day, -day, 3650 * day, -3650 * day];
-/** Faults that lie in wait for whoever asks next; more would not be met sooner: the daemon asks ever less often. */
+/** Faults prepared for the next requests; more would not occur sooner: the daemon backs off. */
 const mostArmed = 3;
 /** In hours; enough for a short run to see each act once. */
 const slack = 0.1;
 
-export class BadHours {
+export class FaultSchedule {
   readonly #scene: Scene;
   readonly #met = new Map<string, number>(Object.keys(troubles).map((name) => [name, 0]));
 
@@ -86,11 +86,11 @@ export class BadHours {
       return;
     }
     api.faults.arm(trouble.match ?? {}, trouble.fault);
-    // As servers do from time to time: whoever watches asks again, and meets it.
+    // As servers do from time to time: the clients reconnect and get the fault.
     for (const { wire } of api.watches().slice(0, 1)) wire.end();
   }
 
-  /** How many bad hours' worth of every fault was met. */
+  /** How many rounds of every fault occurred. */
   get hours(): number {
     return Math.min(...[...this.#met.keys()].map((name) => this.#hours(name)));
   }
@@ -98,12 +98,12 @@ export class BadHours {
   report(): string {
     const lines = [...this.#met].map(([name, count]) => {
       const { perHour } = troubles[name]!;
-      return `${String(count).padStart(6)}  ${name} (${perHour} in a bad hour)`;
+      return `${String(count).padStart(6)}  ${name} (${perHour} in a round)`;
     });
-    return [`faults met, worth ${this.hours.toFixed(1)} bad hours:`, ...lines].join("\n");
+    return [`faults, in ${this.hours.toFixed(1)} rounds:`, ...lines].join("\n");
   }
 
-  /** How many bad hours all requests together are worth. */
+  /** How many rounds all requests together correspond to. */
   #metByRequests(): number {
     const names = Object.keys(troubles).filter((name) => "fault" in troubles[name]!);
     const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -125,7 +125,7 @@ async function restartApi({ site }: Scene): Promise<void> {
   await site.openApi();
 }
 
-/** As after a compaction: whoever comes back is told 410. */
+/** As after a compaction: a watch that reconnects gets 410. */
 function expireWatches({ site }: Scene): void {
   site.api.store.compact();
   site.api.dropConnections();

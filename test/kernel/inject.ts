@@ -16,7 +16,7 @@ import type { Namespace } from "./netns.ts";
 import { senseless, withoutIPv4Header } from "./packets.ts";
 import type { Poller } from "./poller.ts";
 
-const patienceMs = 500;
+const timeoutMs = 500;
 
 /** Sends the packet from one namespace; true when it arrives in the other. */
 export function injectInvalid(
@@ -36,7 +36,7 @@ export function injectInvalid(
       close(ear);
       resolve(arrived);
     };
-    const stopWaiting = poller.afterQuiet(patienceMs, () => settle(false));
+    const stopWaiting = poller.afterQuiet(timeoutMs, () => settle(false));
     poller.watch(ear, POLLIN, () => {
       for (let message = receive(ear); message !== null; message = receive(ear)) {
         const packet = domain === AF_INET ? withoutIPv4Header(message.data) : message.data;

@@ -1,4 +1,4 @@
-// explain --live and diff --live ask the running daemon for its configuration: whatever it is, the kernel agrees with them.
+// explain --live and diff --live read the configuration of the running daemon: for any configuration the kernel agrees with them.
 import { spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,13 +56,13 @@ describe("looking at a daemon with settings of its own", () => {
     await started({ mode, ...unusual });
     const requests = place.site.api.seen.length;
     expect(await said("diff", "--live")).toEqual(inOrder);
-    const told = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
-    expect(told.text).toContain(reason);
-    expect(told.text).toContain("agrees: the kernel handles this packet the same way");
-    expect(told.code).toBe(0);
+    const printed = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
+    expect(printed.text).toContain(reason);
+    expect(printed.text).toContain("agrees: the kernel handles this packet the same way");
+    expect(printed.code).toBe(0);
     const known = await said("explain", "pod:10.180.0.9", "svc/shop/web");
-    expect(told.text.startsWith(known.text)).toBe(true);
-    // For whoever errs it looks at all there is.
+    expect(printed.text.startsWith(known.text)).toBe(true);
+    // For a wrong name it checks all names.
     const mistaken = await said("explain", "pod:10.180.0.9", "svc/shop/wbe");
     expect(mistaken).toEqual({ code: 1, text: expect.stringContaining("did you mean svc/shop/web?") });
     const rendered = await said("render");
@@ -71,7 +71,7 @@ describe("looking at a daemon with settings of its own", () => {
     const { seen } = place.site.api;
     expect(seen).toHaveLength(requests);
     expect(await said("diff", "--live", "--fresh")).toEqual(inOrder);
-    expect(await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--fresh")).toEqual(told);
+    expect(await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--fresh")).toEqual(printed);
     expect(await said("render", "--fresh")).toEqual(rendered);
     expect(seen.length).toBeGreaterThan(requests);
     const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
@@ -93,7 +93,7 @@ describe("looking at a daemon with settings of its own", () => {
     });
   });
 
-  it("a cluster that does not answer any more: the daemon tells what it knew", async () => {
+  it("a cluster that no longer responds: the daemon reports its last state", async () => {
     await started({ mode: "nftables" });
     await place.site.api.close();
     expect(await said("diff", "--live")).toEqual(inOrder);
@@ -115,8 +115,8 @@ describe("looking at a daemon with settings of its own", () => {
     const problem =
       "externalIP 192.168.99.1:80/tcp is held by shop/web:http; shop/zoo:http is not served there";
     expect((await said("status")).text).toContain(`problems  Service shop/zoo externalIP: ${problem}\n`);
-    const told = daemon.log().split("\n");
-    expect(told.filter((line) => line.includes(problem))).toHaveLength(1);
+    const printed = daemon.log().split("\n");
+    expect(printed.filter((line) => line.includes(problem))).toHaveLength(1);
     api.remove("Service", "shop", "zoo");
     await eventually(async () => !(await counted()), "no conflict");
   });

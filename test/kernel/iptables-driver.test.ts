@@ -131,7 +131,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     expect(await driver.verify(never)).toEqual({ differences: 0 });
   });
 
-  it("hears of a flush that comes between its reading and its writing", async () => {
+  it("detects a flush between its reading and its writing", async () => {
     const onMachine = starter({ netns: here.path });
     let fails = false;
     let flushed: string | null = null;
@@ -166,7 +166,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
 
   it.each(["iptables-save", "iptables-restore"])(
-    "hears of a flush during the very first load, right behind %s, over what an earlier daemon left",
+    "detects a flush during the first load, directly after %s, over the rules of an earlier daemon",
     async (program) => {
       const earlier = await opened();
       await earlier.sync(routed([web, front]), never);
@@ -241,7 +241,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     }
   });
 
-  it("says that the lock is held, and gets there once it is free", async () => {
+  it("reports that the lock is held, and syncs once it is free", async () => {
     const lock = join(mkdtempSync(join(tmpdir(), "turnout-lock-")), "lock");
     const onMachine = starter({ netns: here.path });
     const start: Start = (program, args, input, signal) =>

@@ -6,7 +6,7 @@ import { places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
 import { daemonAmongPods } from "./among-pods.ts";
 import { reasonWithoutLegacy } from "./legacy-tools.ts";
-import { fateOf } from "./probe.ts";
+import { resultOf } from "./probe.ts";
 import type { Daemon } from "./site.ts";
 import { macs } from "./world.ts";
 
@@ -15,12 +15,12 @@ describe("the guard of loopback addresses", () => {
   const config = { mode: "iptables", iptables: { syncPeriod: "2s", minSyncPeriod: "10ms" } };
   const flush = (tool = "iptables") => node.site.netns.run(tool, "-w", "5", "-F", "KUBE-FIREWALL");
 
-  /** What a neighbour gets from a port of loopback where nothing listens: a reset tells that the packet arrived. */
+  /** What a neighbour gets from a port of loopback where nothing listens: a reset shows that the packet arrived. */
   const neighbour = async () => {
     // An ARP request that comes from 127.0.0.1 is not answered.
     node.site.netns.ip(`neigh replace ${places.X} lladdr ${macs.X} dev eth0`);
     const to = { address: "127.0.0.1", port: 7, protocol: "tcp" as const };
-    const { kind } = await fateOf(node.world, { from: { kind: "outside", address: places.X }, to });
+    const { kind } = await resultOf(node.world, { from: { kind: "outside", address: places.X }, to });
     return kind === "errno" ? "reached" : "dropped";
   };
   const reasons = async (daemon: Daemon) => {
@@ -81,7 +81,7 @@ describe("the guard of loopback addresses", () => {
     expect(await neighbour()).toBe("dropped");
   });
 
-  /** An `iptables-restore` that fails while it is told to. */
+  /** An `iptables-restore` that fails on demand. */
   function unreliableRestore() {
     const path = node.site.pathWithout(/^iptables-restore$/);
     const refusal = join(node.site.folder, "refuse");

@@ -9,7 +9,7 @@ import { reasonNotToRun } from "./site.ts";
 const legacy = onLegacy(join(import.meta.dirname, "..", "..", "bin", "kube-proxy"));
 afterAll(() => legacy.remove());
 
-// No event tells of a flush here: the canary does, once a period.
+// There are no events of a flush here: the canary detects it, once a period.
 const often = { syncPeriod: "500ms" };
 
 const candidate = {

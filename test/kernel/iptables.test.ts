@@ -185,7 +185,7 @@ describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on 
     expect(listed().sort()).toEqual(printed(plan).sort());
   });
 
-  it("10/59 clients stay remembered when everything is written anew", async () => {
+  it("10/59 session affinity survives when everything is rewritten", async () => {
     const host = await open();
     const plan = compile(null, routed([front]), counters);
     await bring(host, plan);

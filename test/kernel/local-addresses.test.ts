@@ -21,15 +21,20 @@ describe.runIf(isRoot)("addresses of the node", () => {
     here.remove();
   });
 
-  it("20/38 are not those of kube-ipvs0, however many come and go there; new ones are told", async () => {
+  it("20/38 are not those of kube-ipvs0, however many are added and removed there; new ones are reported", async () => {
     const place = { netns: here.path };
-    const told: LocalAddresses[] = [];
-    await followLocalAddresses(place, await readLocalAddresses(place), (now) => told.push(now), life.signal);
+    const reported: LocalAddresses[] = [];
+    await followLocalAddresses(
+      place,
+      await readLocalAddresses(place),
+      (now) => reported.push(now),
+      life.signal,
+    );
     here.run("ip", "link", "add", "kube-ipvs0", "type", "bridge");
     for (let i = 1; i <= 20; i++) here.run("ip", "address", "add", `172.30.0.${i}/32`, "dev", "kube-ipvs0");
     expect(await readLocalAddresses(place)).toEqual({ ipv4: ["192.168.0.2"], ipv6: [] });
     here.run("ip", "address", "add", "192.168.1.2/24", "dev", "eth0");
-    await expect.poll(() => told.length).toBeGreaterThan(0);
-    expect(told).toEqual([{ ipv4: ["192.168.0.2", "192.168.1.2"], ipv6: [] }]);
+    await expect.poll(() => reported.length).toBeGreaterThan(0);
+    expect(reported).toEqual([{ ipv4: ["192.168.0.2", "192.168.1.2"], ipv6: [] }]);
   });
 });

@@ -5,7 +5,7 @@ import { type Family, families } from "../../src/model/address.ts";
 import { inFamily, places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
 import { daemonAmongPods } from "./among-pods.ts";
-import { fateOf, send } from "./probe.ts";
+import { resultOf, send } from "./probe.ts";
 import { type Daemon, eventually, type Site, sampleOf } from "./site.ts";
 
 const gate = { featureGates: { KubeProxyNFTablesLocalhostNodePorts: true } };
@@ -20,7 +20,7 @@ describe("NodePorts on loopback", () => {
     const from = { kind: "node" as const, address: inFamily("127.0.0.1", family) };
     for (const protocol of ["tcp", "udp", "sctp"] as const) {
       const to = { address: inFamily("127.0.0.1", family), port: 30_061, protocol };
-      await fateOf(node.world, { from, to });
+      await resultOf(node.world, { from, to });
     }
     const text = await daemon.metrics();
     const count = (protocol: string) =>

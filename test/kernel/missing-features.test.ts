@@ -80,7 +80,7 @@ describe("a kernel without", () => {
   const why =
     reason ??
     (missing.length > 0 ? `no ${missing.join(", ")}: install user-mode-linux, busybox-static` : null);
-  let told: ReadonlyMap<string, string> = new Map();
+  let printed: ReadonlyMap<string, string> = new Map();
 
   beforeAll(() => {
     if (why !== null) return;
@@ -92,19 +92,21 @@ describe("a kernel without", () => {
       killSignal: "SIGKILL",
     });
     const parts = output.split(/^== (.*)\r?\n/m).slice(1);
-    told = new Map(parts.flatMap((name, i) => (i % 2 === 0 ? [[name.trim(), parts[i + 1]!] as const] : [])));
+    printed = new Map(
+      parts.flatMap((name, i) => (i % 2 === 0 ? [[name.trim(), parts[i + 1]!] as const] : [])),
+    );
   });
   beforeEach(({ skip }) => skip(why !== null, why ?? ""));
 
   it("nf_tables: nftables mode ends with 1 and names the family", () => {
-    expect(told.get("nftables")).toMatch(
+    expect(printed.get("nftables")).toMatch(
       /^E.*"command failed" err="Cannot use nftables mode: this kernel takes no table of family ip \(EOPNOTSUPP\)"/m,
     );
-    expect(told.get("nftables")).toContain("exit code 1");
+    expect(printed.get("nftables")).toContain("exit code 1");
   });
 
   it("10/48 a match that all rules need: nothing is written, it is tried on, health and metrics tell why", () => {
-    const text = told.get("iptables without xt_comment");
+    const text = printed.get("iptables without xt_comment");
     expect(text).toContain("HTTP/1.1 503");
     expect(text).toMatch(/"kind":"failing","family":"IPv4".*Extension comment .*missing kernel module/);
     expect(text).toMatch(
@@ -114,7 +116,7 @@ describe("a kernel without", () => {
   });
 
   it("a match that one Service needs: the others are served, health and metrics name the one", () => {
-    const text = told.get("iptables without xt_recent");
+    const text = printed.get("iptables without xt_recent");
     expect(text).toContain("HTTP/1.1 200");
     expect(text).toMatch(/"kind":"refused","family":"IPv4".*Service shop\/sticky.*Extension recent/);
     expect(text).toMatch(

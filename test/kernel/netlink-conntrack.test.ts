@@ -102,7 +102,7 @@ describe.runIf(isRoot)("conntrack over netlink", () => {
     await socket.close();
   });
 
-  it("stops when it is told to", async () => {
+  it("stops on abort", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(
       cleanFlows({ family: "ipv4", select: () => true }, { netns: here.path }, signal),

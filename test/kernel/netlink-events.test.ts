@@ -20,7 +20,7 @@ describe.runIf(isRoot)("netlink events", () => {
     here.remove();
   });
 
-  it("tells our own transactions, of any socket, from foreign ones", async () => {
+  it("distinguishes our own transactions, of any socket, from foreign ones", async () => {
     const sockets = [
       await openSocket("netfilter", { netns: here.path }),
       await openSocket("netfilter", { netns: here.path }),

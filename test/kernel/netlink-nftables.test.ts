@@ -166,7 +166,7 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
     expect(here.run("nft", "list", "chains")).not.toContain("chain c");
   });
 
-  it("writes only on top of the generation it was told", async () => {
+  it("writes only on top of the given generation", async () => {
     await apply(here, [addTable]);
     const { id: generation } = await readGeneration({ netns: here.path });
     await apply(here, [addAddresses], { generation });

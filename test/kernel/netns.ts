@@ -30,7 +30,7 @@ let swept = false;
 /** Kernel tests are skipped when this is false. */
 export const isRoot = process.getuid?.() === 0;
 
-/** Makes a namespace whose name tells its owner: `tt-<pid>-<label>`. */
+/** Creates a namespace whose name contains its owner: `tt-<pid>-<label>`. */
 export function createNamespace(label: string = String(++count)): Namespace {
   if (!swept) sweepNamespaces();
   swept = true;

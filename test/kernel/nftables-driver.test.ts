@@ -84,7 +84,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     );
   });
 
-  it("watches from the first Sync on, and tells our changes from those of others", async () => {
+  it("watches from the first Sync on, and distinguishes our changes from others", async () => {
     const stop = new AbortController();
     const seen: string[] = [];
     await driver.watch((what) => seen.push(what), stop.signal);
@@ -93,7 +93,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     await sync([numberedService(1, 3)], ["shop/s1/tcp/"]);
     // Until the look back at the load is over, a change of any table counts.
     await new Promise((resolve) => setTimeout(resolve, 2000));
-    here.run("nft", "add", "table", "ip", "somebody-else");
+    here.run("nft", "add", "table", "ip", "other-program");
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(seen).toEqual([]);
     here.run("nft", "add", "chain", "ip", "kube-proxy", "foreign");
@@ -113,7 +113,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
       ),
     );
     expect(await six.changedByOthersSince(mark)).toBe(false);
-    here.run("nft", "add", "table", "ip", "somebody-else");
+    here.run("nft", "add", "table", "ip", "other-program");
     expect(await six.changedByOthersSince(mark)).toBe(true);
     await Promise.all(hosts.map((host) => host.close()));
   });

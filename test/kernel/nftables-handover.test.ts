@@ -9,7 +9,7 @@ import { clients } from "../stories.ts";
 import { type Conversation, openConversation } from "./conversation.ts";
 import { reasonToSkip } from "./netns.ts";
 import { type NftablesNode, startNftables } from "./nftables-node.ts";
-import { fateOf, type Probe, senderAt } from "./probe.ts";
+import { type Probe, resultOf, senderAt } from "./probe.ts";
 import { kubeProxyProgram } from "./program.ts";
 import { steadyTraffic } from "./traffic.ts";
 import { createWorld, type World } from "./world.ts";
@@ -136,8 +136,8 @@ async function endpointsOf(world: World): Promise<Record<string, string>> {
     clients.map(async (client) => {
       const address = inFamily(client, family);
       const to = { address: inFamily("172.30.0.80", family), port: 80, protocol: "tcp" as const };
-      const fate = await fateOf(world, { from: { kind: "outside", address }, to });
-      return [address, fate.kind === "answered" ? fate.endpoint : fate.kind] as const;
+      const result = await resultOf(world, { from: { kind: "outside", address }, to });
+      return [address, result.kind === "answered" ? result.endpoint : result.kind] as const;
     }),
   );
   return Object.fromEntries(await Promise.all(found));

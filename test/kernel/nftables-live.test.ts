@@ -117,14 +117,14 @@ describe.skipIf(!isRoot)("a live nftables table", () => {
 
   it("11/52 11/53 leaves tables of others alone, and --cleanup removes both of ours, also when they are gone", async () => {
     const foreign = ["ip", "ip6", "inet"]
-      .map((family) => `table ${family} somebody {\n chain c {\n drop\n }\n}`)
+      .map((family) => `table ${family} other {\n chain c {\n drop\n }\n}`)
       .join("\n");
     here.feed(foreign, "nft", "-f", "-");
     const before = listing();
     await sync(primary);
     await driver.sync(routed([], primary), signal);
     for (const family of ["ip", "ip6", "inet"] as const)
-      expect(here.run("nft", "list", "table", family, "somebody")).toContain("drop");
+      expect(here.run("nft", "list", "table", family, "other")).toContain("drop");
     here.run("nft", "add", "table", "ip6", "kube-proxy");
     await cleanUpNftables({ netns: here.path });
     expect(listing()).toBe(before);

@@ -60,7 +60,7 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
   it("walkLive reads what the whole table would show for every packet", async () => {
     const around = { localAddresses: [], podInterface: "pod0" };
     const packets = fc.array(packet(family), { minLength: 10, maxLength: 20 });
-    const fates = new Set<string>();
+    const results = new Set<string>();
     await fc.assert(
       fc.asyncProperty(
         state,
@@ -78,13 +78,13 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
               walkNftables(table, each, around, asked),
             );
             expect(seen).toEqual(walkNftables(whole!, each, around));
-            for (const { outcome } of seen!) fates.add(outcome.kind);
+            for (const { outcome } of seen!) results.add(outcome.kind);
           }
         },
       ),
       { numRuns: 25 },
     );
-    expect(fates).toContain("forward");
+    expect(results).toContain("forward");
     here.run("nft", "flush", "ruleset");
     expect(
       await host.walkLive(

@@ -1,4 +1,4 @@
-// Judges a mode by real packets: scenarios with equal settings share one cluster, and all their packets fly at once.
+// Checks a mode by real packets: scenarios with equal settings share one cluster, and all their packets fly at once.
 import type { KubeObject } from "../cluster.ts";
 import {
   casesFor,
@@ -9,7 +9,7 @@ import {
   type ScenarioSettings,
   scenarioNames,
 } from "../scenarios.ts";
-import { judge } from "./probe.ts";
+import { check } from "./probe.ts";
 import type { World } from "./world.ts";
 
 /** Something that programmes a node so that Services work; the real kube-proxy, or a mode of ours. */
@@ -21,7 +21,7 @@ export type ModeUnderTest = {
   clear(world: World): Promise<void>;
 };
 
-/** Scenarios that can be judged in one go. */
+/** Scenarios that can be checked in one go. */
 export type Group = { readonly settings: ScenarioSettings; readonly scenarios: readonly Scenario[] };
 
 export type Verdict = { readonly packet: PacketCase; readonly problem: string | null };
@@ -42,8 +42,8 @@ export function groupsFor(
   return [...groups.values()].map((scenarios) => ({ settings: scenarios[0]!.settings, scenarios }));
 }
 
-/** Judges every packet of a group, so many at once. */
-export async function judgeGroup(
+/** Checks every packet of a group, so many at once. */
+export async function checkGroup(
   world: World,
   mode: ModeUnderTest,
   { settings, scenarios }: Group,
@@ -58,11 +58,11 @@ export async function judgeGroup(
     const verdicts: Verdict[] = [];
     while (waiting.length > 0) {
       const batch = waiting.splice(0, atOnce);
-      const judged = batch.map(async (packet) => ({
+      const checked = batch.map(async (packet) => ({
         packet,
-        problem: await judge(world, packet, packet.outcome),
+        problem: await check(world, packet, packet.outcome),
       }));
-      verdicts.push(...(await Promise.all(judged)));
+      verdicts.push(...(await Promise.all(checked)));
     }
     return verdicts;
   } finally {

@@ -6,7 +6,7 @@ import { caseText, type ExpectedOutcome, type PacketCase } from "../scenarios.ts
 import { tryCraftedSyn } from "./crafted.ts";
 import { readFlows } from "./flows.ts";
 import type { Endpoint } from "./libc.ts";
-import { type Fate, fateText, type Sender, tryOnce } from "./send-packet.ts";
+import { resultText, type Sender, type SendResult, tryOnce } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 /** What is sent: who to whom. */
@@ -16,7 +16,7 @@ export type Probe = Pick<PacketCase, "from" | "to">;
 export type Seen = string;
 
 /** Sends the packets of a case until everything expected was seen; null when all is as expected, else what is not. */
-export async function judge(world: World, probe: Probe, outcome: ExpectedOutcome): Promise<string | null> {
+export async function check(world: World, probe: Probe, outcome: ExpectedOutcome): Promise<string | null> {
   const expected = expectedSights(outcome);
   const seen = new Map<Seen, number>();
   // Two endpoints, uniform choice: 40 connections miss one with a probability of 10⁻¹².
@@ -35,7 +35,7 @@ export async function judge(world: World, probe: Probe, outcome: ExpectedOutcome
   return `${caseText(probe)}: expected ${expected.join(", ")}; seen ${sights}`;
 }
 
-/** Sends a number of packets at once and tells what became of each. */
+/** Sends a number of packets in parallel and returns the result of each. */
 export function send(world: World, probe: Probe, count: number): Promise<Seen[]> {
   return Promise.all(Array.from({ length: count }, () => sendOne(world, probe)));
 }
@@ -52,35 +52,35 @@ function sightOf(endpoint: string, source: string, bypassed: boolean): Seen {
 }
 
 async function sendOne(world: World, probe: Probe): Promise<Seen> {
-  const fate = await fateOf(world, probe);
-  switch (fate.kind) {
+  const result = await resultOf(world, probe);
+  switch (result.kind) {
     case "answered":
       return probe.to.protocol === "icmp"
         ? "pass"
-        : sightOf(fate.endpoint, sourceSeen(fate.saw, fate.client), false);
+        : sightOf(result.endpoint, sourceSeen(result.saw, result.client), false);
     case "icmp":
-      return icmpSight(fate);
+      return icmpSight(result);
     case "errno":
-      if (isTcpEnd(fate.errno)) return "close";
+      if (isTcpEnd(result.errno)) return "close";
       // A reset by the node's own stack: nobody stood in the way.
-      return fate.errno === "ECONNREFUSED" && isNodeAddress(probe.to.address) ? "pass" : fateText(fate);
+      return result.errno === "ECONNREFUSED" && isNodeAddress(probe.to.address) ? "pass" : resultText(result);
     case "silence":
-      return silenceSight(world, fate.client, probe.to);
+      return silenceSight(world, result.client, probe.to);
   }
 }
 
-/** Somebody accepted the connection, and ended it without a word. */
+/** The connection was accepted and closed without data. */
 function isTcpEnd(errno: string): boolean {
   return errno === "EOF" || errno === "ECONNRESET";
 }
 
-/** Sends one packet, and tells the plain facts. */
-export function fateOf(world: World, { from, to }: Probe, patienceMs?: number): Promise<Fate> {
+/** Sends one packet and returns its result. */
+export function resultOf(world: World, { from, to }: Probe, timeoutMs?: number): Promise<SendResult> {
   const sender = senderAt(world, from.address);
   if (sender.netns === world.at.X && isLoopback(to.address)) {
     return tryCraftedSyn({ ...sender, source: from.address }, to);
   }
-  return tryOnce(sender, to.protocol, to, patienceMs);
+  return tryOnce(sender, to.protocol, to, timeoutMs);
 }
 
 /** Who sends with this address; only the outside has more than one to choose from. */
@@ -90,12 +90,14 @@ export function senderAt(world: World, address: Address): Sender {
   return { netns: world.at[place], poller: world.poller, source: place === "X" ? address : null };
 }
 
-function icmpSight(fate: Fate & { kind: "icmp" }): Seen {
-  const { type, code, from } = fate.error;
+function icmpSight(result: SendResult & { kind: "icmp" }): Seen {
+  const { type, code, from } = result.error;
   const unreachablePort = from.includes(":") ? type === 1 && code === 4 : type === 3 && code === 3;
   if (!unreachablePort) return "pass";
   const bystanders = [gateway, places.RN, places.L1, places.L2, places.R1, places.R2];
-  return bystanders.some((address) => inFamily(address, familyOf(from)) === from) ? fateText(fate) : "reject";
+  return bystanders.some((address) => inFamily(address, familyOf(from)) === from)
+    ? resultText(result)
+    : "reject";
 }
 
 /** A packet that was sent on although no answer came has left a tracked flow; a dropped one has not. */

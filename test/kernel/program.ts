@@ -1,4 +1,4 @@
-// A kube-proxy program, the real one or ours, run on the node of the world and judged by packets and stories.
+// A kube-proxy program, the real one or ours, run on the node of the world and checked by packets and stories.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../cluster.ts";
 import { nodeName } from "../places.ts";
@@ -48,7 +48,7 @@ export function kubeProxyProgram(
       run.objects = objects;
       // Nearly all news are queued; on a busy machine they may take a while to arrive.
       const quiet = isNews ? 10 : 0;
-      await caughtUp(world.node, since, quiet, pace ?? { patienceMs: 60_000, everyMs: 20 });
+      await caughtUp(world.node, since, quiet, pace ?? { timeoutMs: 60_000, everyMs: 20 });
     },
     async restart(world) {
       if (run === null) throw new Error(`${program} does not run`);
@@ -59,16 +59,16 @@ export function kubeProxyProgram(
   };
 }
 
-type Pace = { readonly patienceMs: number; readonly everyMs: number };
+type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
 /** Resolves when everything queued since then is synced, or when nothing was queued for so many seconds. */
 export async function caughtUp(
   node: Namespace,
   since: number,
   quiet: number,
-  { patienceMs, everyMs }: Pace,
+  { timeoutMs, everyMs }: Pace,
 ): Promise<void> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = Date.now() + timeoutMs;
   let calmSince = Date.now();
   let last: Look | null = null;
   for (;;) {
@@ -78,13 +78,13 @@ export async function caughtUp(
     const hasMoved = last !== null && look.some(({ count }, family) => count !== last![family]!.count);
     if (isBehind || hasMoved) calmSince = Date.now();
     if (Date.now() - calmSince >= calmNeeded(look)) return;
-    if (Date.now() > deadline) throw new Error(`The proxy has not caught up in ${patienceMs} ms`);
+    if (Date.now() > deadline) throw new Error(`The proxy has not caught up in ${timeoutMs} ms`);
     last = look;
     await sleep(everyMs);
   }
 }
 
-/** What each family tells of its syncs; times in seconds. */
+/** The sync metrics of each family; times in seconds. */
 type Look = readonly {
   readonly queued: number;
   readonly ended: number;

@@ -1,4 +1,4 @@
-// One packet's fate: sends a single connection, datagram or raw packet from a place and says what became of it.
+// Sends a single connection, datagram or raw packet from a place and returns its result.
 import { type Address, joinHostPort } from "../../src/model/address.ts";
 import {
   AF_INET,
@@ -31,7 +31,7 @@ import { type Greeting, parseGreeting } from "./servers.ts";
 export type ProbeProtocol = "tcp" | "udp" | "sctp" | "icmp";
 
 /** `client` is what the sender's own socket thinks its name is. */
-export type Fate =
+export type SendResult =
   | {
       readonly kind: "answered";
       readonly endpoint: string;
@@ -46,21 +46,21 @@ export type Fate =
 export type Sender = { readonly netns: Namespace; readonly poller: Poller; readonly source: Address | null };
 
 /** A lost first SYN is sent again after a second, and so is one whose ICMPv6 error came too early to be used. */
-const usualPatienceMs = 2600;
+const usualTimeoutMs = 2600;
 
-/** For whoever expects an answer, from a relay on a busy machine too. */
-export const longPatienceMs = 15_000;
+/** For packets that expect a response, also from a relay on a busy machine. */
+export const longTimeoutMs = 15_000;
 
-/** Sends one packet (and what follows from it) and waits for its fate. */
+/** Sends one packet (and what follows from it) and waits for its result. */
 export function tryOnce(
   from: Sender,
   protocol: ProbeProtocol,
   to: Endpoint,
-  patienceMs = usualPatienceMs,
-): Promise<Fate> {
+  timeoutMs = usualTimeoutMs,
+): Promise<SendResult> {
   const domain = domainOf(to.address);
   const start = (type: number, number: number, exchange: Exchange) =>
-    attempt(from, to, domain, type, number, exchange, patienceMs);
+    attempt(from, to, domain, type, number, exchange, timeoutMs);
   switch (protocol) {
     case "tcp":
       return start(SOCK_STREAM, 0, stream);
@@ -78,7 +78,7 @@ type Exchange = {
   /** The first packet, when the kernel does not make it itself. */
   readonly first: Buffer | null;
   readonly sourcePort: number | null;
-  /** The greeting's text, null for somebody else's packet. */
+  /** The greeting's text, null for another sender's packet. */
   readonly answer: (packet: Buffer) => string | null;
   /** Whether the packet inside an ICMP error is ours. */
   readonly owns: (packet: Buffer) => boolean;
@@ -142,25 +142,25 @@ function attempt(
   type: number,
   protocol: number,
   exchange: Exchange,
-  patienceMs: number,
-): Promise<Fate> {
+  timeoutMs: number,
+): Promise<SendResult> {
   const fd = netns.inside(() => socket(domain, type, protocol));
   return new Promise((resolve) => {
     let secondLook: NodeJS.Timeout | undefined;
-    const settle = (fate: Fate): void => {
+    const settle = (result: SendResult): void => {
       stopWaiting();
       // The number of a closed file is soon another file's.
       clearTimeout(secondLook);
       poller.forget(fd);
       close(fd);
-      resolve(fate);
+      resolve(result);
     };
-    const stopWaiting = poller.afterQuiet(patienceMs, () =>
+    const stopWaiting = poller.afterQuiet(timeoutMs, () =>
       settle({ kind: "silence", client: clientName(fd, exchange) }),
     );
     const look = (): void => {
-      const fate = lookAt(fd, domain, type, exchange);
-      if (fate !== null) settle(fate);
+      const result = readReply(fd, domain, type, exchange);
+      if (result !== null) settle(result);
     };
     noteIcmpErrors(fd, domain);
     if (type !== SOCK_RAW) bindToNextPort(fd, source ?? (domain === AF_INET ? "0.0.0.0" : "::"));
@@ -175,23 +175,23 @@ function attempt(
   });
 }
 
-function lookAt(fd: number, domain: number, type: number, exchange: Exchange): Fate | null {
+function readReply(fd: number, domain: number, type: number, exchange: Exchange): SendResult | null {
   const error = ownIcmpError(fd, exchange);
   if (error !== null) return { kind: "icmp", error };
   try {
     for (let message = receive(fd); message !== null; message = receive(fd)) {
       const raw = type === SOCK_RAW && domain !== AF_INET6;
-      const fate = answered(fd, raw ? withoutIPv4Header(message.data) : message.data, exchange);
-      if (fate !== null) return fate;
+      const result = answered(fd, raw ? withoutIPv4Header(message.data) : message.data, exchange);
+      if (result !== null) return result;
     }
     return null;
   } catch (failed) {
-    // A raw socket also hears of the errors of others; its own came as an ICMP error above.
+    // A raw socket also receives errors of other sockets; its own came as an ICMP error above.
     return type === SOCK_RAW ? null : failure(fd, exchange, (failed as SystemError).code);
   }
 }
 
-function answered(fd: number, data: Buffer, exchange: Exchange): Fate | null {
+function answered(fd: number, data: Buffer, exchange: Exchange): SendResult | null {
   const text = exchange.answer(data);
   if (text === null) return null;
   const greeting = parseGreeting(text);
@@ -204,7 +204,7 @@ function clientName(fd: number, exchange: Exchange): Endpoint {
   return { address, port: exchange.sourcePort ?? port };
 }
 
-function failure(fd: number, exchange: Exchange, errno: string): Fate {
+function failure(fd: number, exchange: Exchange, errno: string): SendResult {
   const error = ownIcmpError(fd, exchange);
   return error === null ? { kind: "errno", errno: errno || pendingError(fd) } : { kind: "icmp", error };
 }
@@ -216,15 +216,15 @@ function ownIcmpError(fd: number, exchange: Exchange): IcmpError | null {
   return null;
 }
 
-/** A fate in a few words, for messages. */
-export function fateText(fate: Fate): string {
-  switch (fate.kind) {
+/** A result as short text, for messages. */
+export function resultText(result: SendResult): string {
+  switch (result.kind) {
     case "answered":
-      return `${fate.endpoint} saw ${joinHostPort(fate.saw.address, fate.saw.port)}`;
+      return `${result.endpoint} saw ${joinHostPort(result.saw.address, result.saw.port)}`;
     case "icmp":
-      return `ICMP ${fate.error.type}/${fate.error.code} from ${fate.error.from}`;
+      return `ICMP ${result.error.type}/${result.error.code} from ${result.error.from}`;
     case "errno":
-      return fate.errno;
+      return result.errno;
     case "silence":
       return "silence";
   }

@@ -1,4 +1,4 @@
-// The programs inside the pods: whoever connects is told which endpoint it reached and which source was seen.
+// The programs inside the pods: a client receives the endpoint it reached and the source address that the server saw.
 import { type Address, joinHostPort } from "../../src/model/address.ts";
 import {
   AF_INET,
@@ -24,7 +24,7 @@ import type { Namespace } from "./netns.ts";
 import { sctpAnswer, withoutIPv4Header } from "./packets.ts";
 import type { Poller } from "./poller.ts";
 
-/** What a server tells its client. */
+/** What a server sends to its client. */
 export type Greeting = { readonly endpoint: string; readonly saw: Endpoint };
 
 export function parseGreeting(text: string): Greeting | null {

@@ -24,7 +24,7 @@ export function shiftedClock(folder: string): ShiftedClock {
   const set = (seconds: number) => {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(seconds));
-    // Written over, not anew: the program has this very file mapped.
+    // Written in place: the program has this file mapped.
     const fd = openSync(file, existsSync(file) ? "r+" : "w");
     writeSync(fd, bytes);
     closeSync(fd);

@@ -145,7 +145,7 @@ const startedPrograms = [
   ...["iptables", "ip6tables"].flatMap((name) => ["", "-save", "-restore"].map((end) => `${name}${end}`)),
 ];
 
-/** This node's object, with both addresses and both pod networks unless told otherwise. */
+/** This node's object, with both addresses and both pod networks by default. */
 export function nodeObject(
   change: { labels?: object; addresses?: readonly string[]; podCIDRs?: readonly string[] } = {},
 ): KubeObject {

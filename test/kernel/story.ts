@@ -9,8 +9,8 @@ import { type Conversation, openConversation, type Reply } from "./conversation.
 import { httpGet } from "./http.ts";
 import { injectInvalid } from "./inject.ts";
 import type { ModeUnderTest } from "./oracle.ts";
-import { fateOf, senderAt } from "./probe.ts";
-import { fateText, longPatienceMs } from "./send-packet.ts";
+import { resultOf, senderAt } from "./probe.ts";
+import { longTimeoutMs, resultText } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 /** A running proxy that follows its cluster. */
@@ -87,19 +87,19 @@ class Stage {
 
   async #send(send: Send): Promise<string | null> {
     const senders = (send.from === "clients" ? clients : [send.from]).map((a) => inFamily(a, this.#family));
-    const fates = await Promise.all(
+    const results = await Promise.all(
       senders.map(async (address) => {
         const probe = { from: { kind: "outside" as const, address }, to: parseTarget(send.to, this.#family) };
         const made = Array.from({ length: send.times ?? 1 }, () =>
-          fateOf(this.#world, probe, longPatienceMs),
+          resultOf(this.#world, probe, longTimeoutMs),
         );
         return [address, await Promise.all(made)] as const;
       }),
     );
-    const failed = fates.flatMap(([, list]) => list).find(({ kind }) => kind !== "answered");
-    if (failed !== undefined) return `${send.from} → ${send.to}: ${fateText(failed)}`;
-    const answers = fates.map(
-      ([from, list]) => [from, list.filter((fate) => fate.kind === "answered")] as const,
+    const failed = results.flatMap(([, list]) => list).find(({ kind }) => kind !== "answered");
+    if (failed !== undefined) return `${send.from} → ${send.to}: ${resultText(failed)}`;
+    const answers = results.map(
+      ([from, list]) => [from, list.filter((result) => result.kind === "answered")] as const,
     );
     const reached = new Map(
       answers.map(([from, list]) => [from, [...new Set(list.map((f) => f.endpoint))].sort()]),
@@ -110,10 +110,10 @@ class Stage {
     }
     const shares = answers.flatMap(([, list]) => list).map(({ endpoint }) => endpoint);
     const unfair = send.uniform === undefined ? null : unfairness(shares, send.uniform);
-    return unfair ?? this.#judge(send, reached);
+    return unfair ?? this.#check(send, reached);
   }
 
-  #judge(send: Send, reached: ReadonlyMap<string, readonly string[]>): string | null {
+  #check(send: Send, reached: ReadonlyMap<string, readonly string[]>): string | null {
     const all = [...new Set([...reached.values()].flat())].sort();
     const wanted = send.reach?.map((endpoint) => this.#endpoint(endpoint)).sort();
     if (wanted !== undefined && wanted.join() !== all.join())

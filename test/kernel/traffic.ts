@@ -1,25 +1,25 @@
-// New flows at short intervals: whoever leaves a gap for new connections, however short, is found out.
+// New flows at short intervals: detects any gap for new connections, however short.
 import { setTimeout as sleep } from "node:timers/promises";
 import { caseText } from "../scenarios.ts";
-import { fateOf, type Probe } from "./probe.ts";
-import { fateText, longPatienceMs } from "./send-packet.ts";
+import { type Probe, resultOf } from "./probe.ts";
+import { longTimeoutMs, resultText } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 export type Traffic = {
-  /** Ends it, and tells of every flow that was not answered. */
+  /** Ends it, and returns every flow without a response. */
   stop(): Promise<string[]>;
   sent(): number;
 };
 
-/** Use UDP: what is lost is not sent again, so it is told. */
+/** Use UDP: a lost datagram is not sent again, so it is reported. */
 export function steadyTraffic(world: World, probes: readonly Probe[], everyMs = 10): Traffic {
   const stop = new AbortController();
   const flows: Promise<string[]>[] = [];
   const start = Date.now();
   const one = async (probe: Probe): Promise<string[]> => {
     const at = Date.now() - start;
-    const fate = await fateOf(world, probe, longPatienceMs);
-    return fate.kind === "answered" ? [] : [`after ${at} ms: ${caseText(probe)}: ${fateText(fate)}`];
+    const result = await resultOf(world, probe, longTimeoutMs);
+    return result.kind === "answered" ? [] : [`after ${at} ms: ${caseText(probe)}: ${resultText(result)}`];
   };
   const running = (async () => {
     for (let i = 0; !stop.signal.aborted; i++) {

@@ -5,7 +5,7 @@ import { places } from "../places.ts";
 import { readScenario } from "../scenarios.ts";
 import { daemonAmongPods } from "./among-pods.ts";
 import { openConversation } from "./conversation.ts";
-import { fateOf, senderAt } from "./probe.ts";
+import { resultOf, senderAt } from "./probe.ts";
 import { eventually, type Order } from "./site.ts";
 
 const objects = ["node-port", "cluster-ip", "udp-flows"].flatMap((name) => readScenario(name).objects);
@@ -18,7 +18,7 @@ describe("userspace mode under load", () => {
   const started = (order: Order = {}) => node.started({ mode: "userspace", ...order.config }, order);
 
   const from = { kind: "outside" as const, address: places.X };
-  const fate = (to: typeof other) => fateOf(node.world, { from, to: { ...to, protocol: "tcp" } });
+  const result = (to: typeof other) => resultOf(node.world, { from, to: { ...to, protocol: "tcp" } });
 
   /** Connections from outside that stay open; those that an endpoint answers. */
   async function crowd(size: number) {
@@ -39,11 +39,11 @@ describe("userspace mode under load", () => {
     const daemon = await started({ by: ["prlimit", "--nofile=400:400"] });
     const { answered, leave } = await crowd(150);
     expect(answered).toBe(25);
-    expect(await fate(other)).toMatchObject({ kind: "answered" });
+    expect(await result(other)).toMatchObject({ kind: "answered" });
     node.site.api.remove("Service", "cluster-ip", "web");
     await eventually(() => !node.site.netns.run("iptables-save").includes("172.30.0.1/"), "the next Sync");
     leave();
-    await eventually(async () => (await fate(flooded)).kind === "answered", "room again");
+    await eventually(async () => (await result(flooded)).kind === "answered", "room again");
     expect(daemon.running()).toBe(true);
   });
 
@@ -57,7 +57,7 @@ describe("userspace mode under load", () => {
       await sleep(100);
     }
     expect(socketsOf("-Huna")).toBe(2);
-    const datagram = fateOf(node.world, { from, to: { ...dns, protocol: "udp" } });
+    const datagram = resultOf(node.world, { from, to: { ...dns, protocol: "udp" } });
     expect(await datagram).toMatchObject({ kind: "answered" });
     expect(daemon.running()).toBe(true);
   });
@@ -69,7 +69,7 @@ describe("userspace mode under load", () => {
     expect(answered).toBeGreaterThan(10);
     expect(answered).toBeLessThanOrEqual(40);
     leave();
-    await eventually(async () => (await fate(flooded)).kind === "answered", "ports again", 70_000);
+    await eventually(async () => (await result(flooded)).kind === "answered", "ports again", 70_000);
     expect(daemon.running()).toBe(true);
   });
 

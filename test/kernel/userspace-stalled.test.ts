@@ -7,7 +7,7 @@ import { readScenario } from "../scenarios.ts";
 import { daemonAmongPods } from "./among-pods.ts";
 import { AF_INET, close, type Endpoint, SOCK_DGRAM, sendTo, socket } from "./libc.ts";
 import type { Namespace } from "./netns.ts";
-import { fateOf } from "./probe.ts";
+import { resultOf } from "./probe.ts";
 import { macs } from "./world.ts";
 
 const objects = ["udp-flows", "cluster-ip"].flatMap((name) => readScenario(name).objects);
@@ -32,7 +32,7 @@ describe("datagrams that cannot leave", () => {
     const grown = residentMB(pid) - before;
     const to = { address: "172.30.0.1", port: 80, protocol: "tcp" as const };
     const from = { kind: "pod" as const, address: places.L2 };
-    expect(await fateOf(node.world, { from, to })).toMatchObject({ kind: "answered" });
+    expect(await resultOf(node.world, { from, to })).toMatchObject({ kind: "answered" });
     return grown;
   }
 
@@ -48,7 +48,7 @@ describe("datagrams that cannot leave", () => {
 
   it("back to a client", async () => {
     const { X } = node.world.at;
-    // It neither asks nor tells where it is.
+    // It neither sends nor responds.
     X.ip(`neigh replace ${places.host} lladdr ${macs.host} dev eth0 nud permanent`);
     X.sysctl({ "net.ipv4.conf.all.arp_ignore": 8 });
     const { pid } = await started();

@@ -119,7 +119,7 @@ describe("userspace mode", () => {
     await expect.poll(problems).toBe(0);
   });
 
-  it("21/6 puts back a rule and a jump that somebody deleted, once", async () => {
+  it("21/6 restores a deleted rule and a deleted jump, once", async () => {
     const daemon = await started();
     const whole = sorted(saved());
     for (const chain of ["PREROUTING", "KUBE-PORTALS-CONTAINER"]) {
@@ -131,7 +131,7 @@ describe("userspace mode", () => {
     }
   });
 
-  it("opens relays anew that somebody had the kernel abort", async () => {
+  it("reopens relays whose sockets the kernel aborted", async () => {
     const daemon = await started({ iptables: { syncPeriod: "3s" } });
     const targets = ["172.30.0.25:80/tcp", "172.30.0.85:80/udp", "192.168.0.2:30085/udp"];
     const served = async () => (await Promise.all(targets.map((to) => met("pod", places.L2, to)))).flat();

@@ -1,4 +1,4 @@
-// The world itself: packets arrive unchanged, the judge can tell fates apart, and nothing is left behind.
+// The world itself: packets arrive unchanged, checks distinguish the results, and nothing is left over.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
@@ -8,8 +8,8 @@ import { families, joinHostPort } from "../../src/model/address.ts";
 import { inFamily, type Place, places } from "../places.ts";
 import { type ExpectedOutcome, parsePackets } from "../scenarios.ts";
 import { createNamespace, ownNamespaceNames, reasonToSkip, sweepNamespaces } from "./netns.ts";
-import { judge } from "./probe.ts";
-import { fateText, tryOnce } from "./send-packet.ts";
+import { check } from "./probe.ts";
+import { resultText, tryOnce } from "./send-packet.ts";
 import { createWorld, type World } from "./world.ts";
 
 const reason = reasonToSkip();
@@ -28,7 +28,7 @@ describe("the world", () => {
       it(`carries ${protocol} from every place to every pod over ${family}, unchanged`, async ({ skip }) => {
         if (reason !== null) return skip(reason);
         const pairs = everywhere.flatMap((from) => pods.map((to) => [from, to] as const));
-        const fates = await Promise.all(
+        const results = await Promise.all(
           pairs.map(([from, to]) => {
             const address = inFamily(places[to], family);
             const source = from === "X" ? inFamily(places.X, family) : null;
@@ -38,14 +38,14 @@ describe("the world", () => {
             });
           }),
         );
-        const heard = fates.map((fate) =>
-          fate.kind === "answered" ? [fate.endpoint, fate.saw] : fateText(fate),
+        const received = results.map((result) =>
+          result.kind === "answered" ? [result.endpoint, result.saw] : resultText(result),
         );
-        const said = fates.map((fate, i) => [
+        const said = results.map((result, i) => [
           joinHostPort(inFamily(places[pairs[i]![1]], family), 8080),
-          fate.kind === "answered" ? fate.client : null,
+          result.kind === "answered" ? result.client : null,
         ]);
-        expect(heard).toEqual(said);
+        expect(received).toEqual(said);
       });
     }
   }
@@ -68,9 +68,7 @@ describe("the world", () => {
     expect(await disagreements(world, table)).toEqual([]);
   });
 
-  it("tells reject, drop, keep and masquerade apart, and says so when they are not as expected", async ({
-    skip,
-  }) => {
+  it("distinguishes reject, drop, keep and masquerade, and reports unexpected ones", async ({ skip }) => {
     if (reason !== null) return skip(reason);
     world.node.feed(handMadeRules, "nft", "-f", "-");
     const table = `
@@ -92,7 +90,7 @@ describe("the world", () => {
         { kind: "forward", choices: [{ endpoint: "10.180.0.1:8080", masquerade: true, bypassed: false }] },
         { kind: "forward", choices: [{ endpoint: "10.180.0.2:8080", masquerade: false, bypassed: false }] },
       ];
-      for (const outcome of wrong) expect(await judge(world, probe, outcome)).toContain("seen 10.180");
+      for (const outcome of wrong) expect(await check(world, probe, outcome)).toContain("seen 10.180");
     } finally {
       world.sweep();
     }
@@ -169,7 +167,7 @@ const handMadeRules = `table ip by-hand {
 
 async function disagreements(world: World, table: string): Promise<string[]> {
   const problems = await Promise.all(
-    parsePackets("", table).map((packet) => judge(world, packet, packet.outcome)),
+    parsePackets("", table).map((packet) => check(world, packet, packet.outcome)),
   );
   return problems.filter((problem) => problem !== null);
 }

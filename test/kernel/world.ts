@@ -31,9 +31,9 @@ export type World = {
   forgetFlows(): void;
   /** Removes every rule and flow from the node, and what proxies switch on. */
   sweep(): void;
-  /** What a firewall of somebody else does with forwarded packets on the node. */
+  /** What a foreign firewall does with forwarded packets on the node. */
   setForwardPolicy(policy: "ACCEPT" | "DROP"): void;
-  /** What a firewall of somebody else does with packets to the node itself. */
+  /** What a foreign firewall does with packets to the node itself. */
   setInputPolicy(policy: "ACCEPT" | "DROP"): void;
   close(): Promise<void>;
 };
@@ -157,7 +157,7 @@ const quiet = {
   "net.ipv6.conf.all.accept_dad": 0,
   "net.ipv6.conf.default.accept_dad": 0,
   "net.ipv6.conf.default.accept_ra": 0,
-  // Silence is told from a lost answer by the tracked flow, which must be there still.
+  // The tracked flow, which must still exist, distinguishes a drop from a lost response.
   "net.netfilter.nf_conntrack_sctp_timeout_closed": 120,
   "net.netfilter.nf_conntrack_sctp_timeout_cookie_wait": 120,
   "net.bridge.bridge-nf-call-iptables": 0,

@@ -1,4 +1,4 @@
-// What the laws of all modes share: generated clusters, their histories, and the law that a Plan means what decide() says.
+// Shared by the properties of all modes: generated clusters, their histories, and that a Plan agrees with decide().
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { ModeName } from "../../src/config/modes.ts";
@@ -51,21 +51,21 @@ export type WalkedMode = {
 };
 
 /** Every packet to every generated cluster takes the ways that are decided for the mode, and no other. */
-export function expectFatesAsDecided(family: Family, { mode, walker }: WalkedMode, numRuns: number): void {
+export function expectDecidedResults(family: Family, { mode, walker }: WalkedMode, numRuns: number): void {
   const packets = fc.array(packet(family), { minLength: 1, maxLength: 12 });
-  const law = fc.property(generatedCluster(family), packets, ({ ports, settings }, sent) => {
+  const property = fc.property(generatedCluster(family), packets, ({ ports, settings }, sent) => {
     const routes = route(null, snapshotOf(ports, family), settings);
     const walk = walker(routes);
     for (const each of sent) {
       const walks = walk(each, { localAddresses: settings.localAddresses, podInterface: "br0" });
       const walked = walks.map(({ outcome }) => outcomeText(outcome)).sort();
-      expect({ packet: each, fate: walked }).toEqual({
+      expect({ packet: each, result: walked }).toEqual({
         packet: each,
-        fate: decisionTexts(modes[mode].decide(routes, each)),
+        result: decisionTexts(modes[mode].decide(routes, each)),
       });
     }
   });
-  fc.assert(law, { numRuns });
+  fc.assert(property, { numRuns });
 }
 
 /** Puts in what came and takes out what is to be removed; returns what that concerns. */

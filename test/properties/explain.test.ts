@@ -1,4 +1,4 @@
-// Laws of explain on generated clusters: a Trace says what a walk through the Plan of each mode meets, and leaves nobody out
+// Properties of explain on generated clusters: a Trace agrees with a walk through the Plan of each mode, and names every endpoint
 // without a reason.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -27,8 +27,8 @@ describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
         const routes = route(null, snapshotOf(ports, family), settings);
         const walk = mode === "nftables" ? nftablesWalk(routes) : iptablesWalk(routes);
         for (const each of sent) {
-          const told = trace(modes[mode], routes, each);
-          expect({ packet: each, fate: fateOf(told) }).toEqual({ packet: each, fate: walk(each) });
+          const traced = trace(modes[mode], routes, each);
+          expect({ packet: each, result: resultOf(traced) }).toEqual({ packet: each, result: walk(each) });
         }
       }),
       { numRuns: 150 },
@@ -40,20 +40,20 @@ describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
       fc.property(cluster, packets, ({ ports, settings }, sent) => {
         const routes = route(null, snapshotOf(ports, family), settings);
         for (const each of sent) {
-          const told = trace(modes.nftables, routes, each);
-          if (told.outcome !== "forward") continue;
-          const chances = told.candidates.reduce((sum, { probability }) => sum + probability, 0);
+          const traced = trace(modes.nftables, routes, each);
+          if (traced.outcome !== "forward") continue;
+          const chances = traced.candidates.reduce((sum, { probability }) => sum + probability, 0);
           expect(chances).toBeCloseTo(1);
           const port = [...routes.ports.values()].find(
-            ({ port: { key } }) => key === keyOf(told, routes),
+            ({ port: { key } }) => key === keyOf(traced, routes),
           )!.port;
-          const named = [...told.candidates, ...told.leftOut].map(({ endpoint }) => endpoint).sort();
+          const named = [...traced.candidates, ...traced.leftOut].map(({ endpoint }) => endpoint).sort();
           expect(named).toEqual(port.endpoints.map(endpointKey).sort());
-          for (const { endpoint, reason } of told.leftOut) {
+          for (const { endpoint, reason } of traced.leftOut) {
             const left = port.endpoints.find((one) => endpointKey(one) === endpoint)!;
             expect({ reason, fits: fits(reason, left, settings.nodeName) }).toEqual({ reason, fits: true });
           }
-          expect(printTrace(told)).toContain(told.service);
+          expect(printTrace(traced)).toContain(traced.service);
         }
       }),
       { numRuns: 150 },
@@ -95,7 +95,7 @@ function texts(
     .sort();
 }
 
-function fateOf({ outcome, candidates }: Trace): string[] {
+function resultOf({ outcome, candidates }: Trace): string[] {
   if (outcome !== "forward") return [outcome];
   return candidates.map(({ endpoint, masquerade }) => `${endpoint}${masquerade ? " masquerade" : ""}`).sort();
 }

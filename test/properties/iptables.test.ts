@@ -1,4 +1,4 @@
-// Laws of the iptables mode on generated clusters: the Plan means what decide() says, and small steps lead where one
+// Properties of the iptables mode on generated clusters: the Plan agrees with decide(), and small steps lead where one
 // big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import { type Routes, route } from "../../src/routing/routes.ts";
 import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 import {
   change,
-  expectFatesAsDecided,
+  expectDecidedResults,
   generatedCluster,
   generatedHistory,
   type WalkedMode,
@@ -47,7 +47,7 @@ const walked = {
 describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
   const state = generatedCluster(family);
 
-  it("gives every packet the fate that decide() says", () => expectFatesAsDecided(family, walked, 400));
+  it("gives every packet the result that decide() says", () => expectDecidedResults(family, walked, 400));
 
   it("10/61 reaches step by step what it builds from scratch, and the host with it", () => {
     fc.assert(

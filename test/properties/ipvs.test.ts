@@ -1,4 +1,4 @@
-// Laws of the ipvs mode on generated clusters: small steps lead where one big step does, and nothing is done twice.
+// Properties of the ipvs mode on generated clusters: small steps lead where one big step does, and nothing is done twice.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FamilySettings } from "../../src/config/resolve/settings.ts";
@@ -15,7 +15,7 @@ import type { IpvsPlan } from "../../src/plan/ipvs/types.ts";
 import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { servicePort, settings, snapshotOf } from "../clusters.ts";
-import { change, expectFatesAsDecided, generatedHistory, type WalkedMode } from "./common.ts";
+import { change, expectDecidedResults, generatedHistory, type WalkedMode } from "./common.ts";
 
 const options: IpvsOptions = { scheduler: "rr", excludeCIDRs: [] };
 
@@ -28,7 +28,8 @@ const walked = {
 } satisfies WalkedMode;
 
 describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
-  it("gives every packet the fate that decideServed() says", () => expectFatesAsDecided(family, walked, 150));
+  it("gives every packet the result that decideServed() says", () =>
+    expectDecidedResults(family, walked, 150));
 
   it("reaches step by step what it builds from scratch, and the host with it", async () => {
     await fc.assert(

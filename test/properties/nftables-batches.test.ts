@@ -1,4 +1,4 @@
-// A change in portions: it leads where the whole change does, and in between no packet meets a half-built Service.
+// A change in batches: it leads where the whole change does, and in between no packet reaches a half-built Service.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { applyInMemory } from "../../src/host/nftables/memory.ts";
@@ -17,7 +17,7 @@ import { packet, servicePort, settings, snapshotOf } from "../clusters.ts";
 
 const tiny = { whole: 0, batch: 1 };
 
-describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) => {
+describe.each(["ipv4", "ipv6"] as const)("a change in batches, %s", (family) => {
   const ports = fc.array(servicePort(family), { minLength: 1, maxLength: 6 });
   const change = fc.record({
     settings: settings(family),
@@ -27,7 +27,7 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
     packets: fc.array(packet(family), { minLength: 5, maxLength: 20 }),
   });
 
-  it("gives every packet its old fate or its new one, behind each portion", () => {
+  it("gives every packet its old result or its new one, after each batch", () => {
     fc.assert(
       fc.property(change, ({ settings, before, later, packets, limit }) => {
         const first = route(null, snapshotOf(before ?? [], family), settings);
@@ -38,7 +38,8 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
         const have = known === null ? null : unfold(known);
         let applied: NftPlan | null = known;
         let host = have;
-        const fates = (table: NftTable | null, each: Packet) => walked(table, each, settings.localAddresses);
+        const results = (table: NftTable | null, each: Packet) =>
+          walked(table, each, settings.localAddresses);
         for (const part of batches(known, want, want.changed, tiny)) {
           const plan: NftPlan = after(applied, want, part);
           const tables: { have: NftTable | null; want: NftTable } =
@@ -49,10 +50,10 @@ describe.each(["ipv4", "ipv6"] as const)("a change in portions, %s", (family) =>
           for (const each of packets) {
             // Before there was a table, an address that is not served yet is still better than one nobody knows.
             const possible = [
-              ...(have === null ? [["pass"], ["drop"]] : [fates(have, each)]),
-              fates(unfold(want), each),
+              ...(have === null ? [["pass"], ["drop"]] : [results(have, each)]),
+              results(unfold(want), each),
             ];
-            expect(possible).toContainEqual(fates(host, each));
+            expect(possible).toContainEqual(results(host, each));
           }
         }
         expect(diff(host, unfold(want))).toEqual([]);

@@ -1,4 +1,4 @@
-// Laws of the nftables mode on generated clusters: the Plan means what decide() says, and small steps lead where one
+// Properties of the nftables mode on generated clusters: the Plan agrees with decide(), and small steps lead where one
 // big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import type { NftPlan, NftTable } from "../../src/plan/nftables/types.ts";
 import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { servicePort, settings, snapshotOf } from "../clusters.ts";
-import { change, expectFatesAsDecided, generatedCluster, type WalkedMode } from "./common.ts";
+import { change, expectDecidedResults, generatedCluster, type WalkedMode } from "./common.ts";
 
 const walkedWith = (limit: number) =>
   ({
@@ -35,8 +35,8 @@ describe.each(cases)("nftables mode, $family, large from $limit slots on", ({ fa
   const state = generatedCluster(family);
   const runs = limit === mostSharedSlots ? 1 : 0.5;
 
-  it("gives every packet the fate that decide() says", () =>
-    expectFatesAsDecided(family, walkedWith(limit), 600 * runs));
+  it("gives every packet the result that decide() says", () =>
+    expectDecidedResults(family, walkedWith(limit), 600 * runs));
 
   const history = fc.record({
     settings: settings(family),

@@ -1,4 +1,4 @@
-// Laws of the userspace mode on generated clusters: rules and relays mean what decideRelayed() says, and small steps lead
+// Properties of the userspace mode on generated clusters: rules and relays agree with decideRelayed(), and small steps lead
 // where one big step does.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import type { HostTables, IptablesPlan } from "../../src/plan/iptables/types.ts"
 import type { Packet } from "../../src/routing/decide.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { snapshotOf } from "../clusters.ts";
-import { change, expectFatesAsDecided, generatedHistory, type WalkedMode } from "./common.ts";
+import { change, expectDecidedResults, generatedHistory, type WalkedMode } from "./common.ts";
 
 const walked = {
   mode: "userspace",
@@ -39,11 +39,11 @@ const relaying = {
 };
 
 describe.each(["ipv4", "ipv6"] as const)("userspace mode, %s", (family) => {
-  it("gives every packet the fate that decideRelayed() says", () =>
-    expectFatesAsDecided(family, walked, 300));
+  it("gives every packet the result that decideRelayed() says", () =>
+    expectDecidedResults(family, walked, 300));
 
   it("reaches step by step what it builds from scratch, and the host with it", () => {
-    const law = fc.property(generatedHistory(family), ({ settings, steps }) => {
+    const property = fc.property(generatedHistory(family), ({ settings, steps }) => {
       const ports = new Map<string, ServicePort>();
       let routes: Routes | null = null;
       let applied: IptablesPlan | null = null;
@@ -60,6 +60,6 @@ describe.each(["ipv4", "ipv6"] as const)("userspace mode, %s", (family) => {
         expect(adopt(host, scratch).steps).toEqual([]);
       }
     });
-    fc.assert(law, { numRuns: 100 });
+    fc.assert(property, { numRuns: 100 });
   });
 });

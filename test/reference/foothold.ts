@@ -44,7 +44,7 @@ export function enter(netns: Namespace): Foothold {
   };
 }
 
-/** A socket keeps the namespace it was made in, whoever uses it. */
+/** A socket keeps the namespace it was created in. */
 async function listenInside(netns: Namespace, address: string, port: number): Promise<Server> {
   const fd = netns.inside(() => socket(AF_INET, SOCK_STREAM, 0));
   const [SOL_SOCKET, SO_REUSEADDR] = [1, 2];

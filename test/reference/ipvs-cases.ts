@@ -18,7 +18,7 @@ export const furtherNodeAddresses: readonly string[] = families.flatMap((family)
   [secondNodeAddress, ...loadBalancerAddressesOnNode].map((address) => inFamily(address, family)),
 );
 
-/** Virtual servers that somebody else made; the first in each family may be excluded. */
+/** Virtual servers of other programs; the first in each family may be excluded. */
 export const foreignServers: readonly string[] = [
   "-A -t 203.0.113.77:80 -s wlc",
   `-A -t [${twin("203.0.113.77")}]:80 -s wlc`,

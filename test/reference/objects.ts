@@ -14,7 +14,7 @@ export type KubeObject = {
 
 const allKinds = ["Node", "ServiceCIDR", "Service", "EndpointSlice"];
 
-/** Makes these the only objects, or the only ones of some kinds; watchers are told the difference. */
+/** Makes these the only objects, or the only ones of some kinds; watches receive the difference. */
 export function replaceObjects(api: ApiServer, objects: readonly KubeObject[], kinds = allKinds): void {
   const kept = new Set(objects.map(identity));
   for (const object of objects) if (kinds.includes(object.kind)) api.put(object);

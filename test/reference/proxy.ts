@@ -18,7 +18,7 @@ export type RunningProxy = {
   readonly api: ApiServer;
   readonly pid: number;
   /** Resolves after the first sync of both families. */
-  ready(pace?: { readonly patienceMs: number; readonly everyMs: number }): Promise<void>;
+  ready(pace?: { readonly timeoutMs: number; readonly everyMs: number }): Promise<void>;
   log(): string;
   stop(): Promise<void>;
 };
@@ -56,8 +56,8 @@ export async function startProxy(
       api,
       pid: child.pid!,
       log,
-      async ready({ patienceMs, everyMs } = { patienceMs: 60_000, everyMs: 20 }) {
-        const deadline = Date.now() + patienceMs;
+      async ready({ timeoutMs, everyMs } = { timeoutMs: 60_000, everyMs: 20 }) {
+        const deadline = Date.now() + timeoutMs;
         while (!(await hasSynced(foothold))) {
           if (!isAlive(child) || Date.now() > deadline)
             throw new Error(`${program} did not sync:\n${log().split("\n").slice(-30).join("\n")}`);

@@ -27,7 +27,7 @@ const listings: Record<Mode | "ipvs", readonly string[]> = {
 };
 
 /** How long and how often to look for the first sync. */
-type Pace = { readonly patienceMs: number; readonly everyMs: number };
+type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
 export async function recordRules(
   program: string,

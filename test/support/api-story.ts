@@ -28,7 +28,7 @@ export async function synced(options: RigOptions & { streaming?: boolean } = {})
   });
   await agrees();
   await watching();
-  countFailuresAnew();
+  resetFailures();
 }
 
 export async function started(options: RigOptions = {}) {
@@ -54,7 +54,7 @@ export const status = () => rig.source.status().resources.Service!;
 export const failed = (count: number) =>
   vi.waitFor(() => expect(status().failures - failuresBefore).toBe(count), patiently);
 
-function countFailuresAnew(): void {
+function resetFailures(): void {
   failuresBefore = status().failures;
 }
 

@@ -1,4 +1,4 @@
-// A build that is nobody's, for tests of what tells about builds.
+// A made-up build, for tests of what reports builds.
 import type { BuildFacts } from "../../src/observe/metrics/metrics.ts";
 
 export const someBuild: BuildFacts = {

@@ -1,4 +1,4 @@
-// A clock that moves only when told to, for tests.
+// A clock that only a test moves.
 import type { Clock } from "../../src/observe/clock.ts";
 
 export type ManualClock = Clock & {

@@ -5,7 +5,7 @@ import { applyInMemory, freshTables } from "../../src/host/iptables/memory.ts";
 import { countOperations } from "../../src/plan/iptables/diff.ts";
 import type { HostTables, IptablesPatch } from "../../src/plan/iptables/types.ts";
 
-/** `restores` is how often something was written, which the log tells too. */
+/** `restores` is how often something was written, which is also in the log. */
 export class MemoryTables implements IptablesHost {
   readonly family = "ipv4";
   readonly backEnd = "legacy";

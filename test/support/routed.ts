@@ -45,7 +45,7 @@ export function endpoint(at: string, more: Partial<Endpoint> = {}): Endpoint {
   };
 }
 
-/** A ServicePort by its label, `shop/web:http`; TCP port 80 of a cluster IP without Endpoints unless told. */
+/** A ServicePort by its label, `shop/web:http`; by default TCP port 80 of a cluster IP without Endpoints. */
 export function servicePort(label: string, more: Partial<ServicePort> = {}): ServicePort {
   const [service, portName = ""] = label.split(":") as [string, string?];
   const [namespace, name] = service.split("/") as [string, string];

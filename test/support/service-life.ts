@@ -1,4 +1,4 @@
-// A story of Services that change their type, families and ports, told to an API server; and what is kept of its answers.
+// A story of Services that change their type, families and ports, log to an API server; and what is kept of its answers.
 import type { Tell } from "./small-api.ts";
 
 type Step =
@@ -112,16 +112,16 @@ const path = "/api/v1/namespaces/default/services";
 
 /** One line for each step: what was asked, and what came of it without what is chosen at random. */
 export async function tellServiceLife(tell: Tell): Promise<string[]> {
-  const told: string[] = [];
+  const log: string[] = [];
   for (const step of steps) {
     const { name, spec } = step;
     const { code, body } =
       step.kind === "create"
         ? await tell("POST", path, { metadata: { name, labels: step.labels }, spec }, "application/json")
         : await tell("PATCH", `${path}/${name}`, { spec }, "application/merge-patch+json");
-    told.push(`${step.kind} ${name} ${JSON.stringify(spec)}\n  ${code} ${gistOf(body as Body, spec)}`);
+    log.push(`${step.kind} ${name} ${JSON.stringify(spec)}\n  ${code} ${gistOf(body as Body, spec)}`);
   }
-  return told;
+  return log;
 }
 
 type Body = {

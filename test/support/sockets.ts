@@ -76,7 +76,7 @@ export function connected(port: number): Promise<Socket> {
   });
 }
 
-/** Says something and hears the next thing that is said. */
+/** Sends data and returns the next data received. */
 export function exchange(client: Socket, text: string): Promise<string> {
   return new Promise((resolve) => {
     client.once("data", (data) => resolve(String(data)));

@@ -1,4 +1,4 @@
-// Boots a user-mode kernel that runs the tests of one file, and hears from it what became of them.
+// Boots a user-mode kernel that runs the tests of one file, and receives their results.
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";

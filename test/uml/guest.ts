@@ -5,7 +5,7 @@ import { getNames, getTests } from "@vitest/runner/utils";
 import { type Outcome, outcomeLine, testName } from "./wire.ts";
 
 /** Nothing is quick here, and on a busy machine much is slow. */
-const patienceMs = 1_800_000;
+const timeoutMs = 1_800_000;
 
 /** Ends the process when all are done. `wanted`: names of tests; none means all. */
 export async function runHere(
@@ -24,8 +24,8 @@ export async function runHere(
       setupFiles: [],
       sequence: { hooks: "stack", setupFiles: "list", shuffle: false, concurrent: false, seed: 0 },
       maxConcurrency: 1,
-      testTimeout: patienceMs,
-      hookTimeout: patienceMs,
+      testTimeout: timeoutMs,
+      hookTimeout: timeoutMs,
       // Real packets and real time: what fails twice is broken.
       retry: 1,
       includeTaskLocation: false,

@@ -16,7 +16,7 @@ async function record(program: string): Promise<void> {
   const writable = "/run/recorded-answers";
   mkdirSync(writable);
   execFileSync("mount", ["-t", "hostfs", "none", writable, "-o", ipvsCorpusFolder]);
-  const answers = await answersOf(program, "ipvs", { patienceMs: 900_000, everyMs: 500 });
+  const answers = await answersOf(program, "ipvs", { timeoutMs: 900_000, everyMs: 500 });
   writeFileSync(join(writable, file), `${JSON.stringify(answers, null, 2)}\n`);
 }
 
@@ -27,6 +27,6 @@ it("03/33 answers of ipvs mode are those of kube-proxy v1.37", async ({ skip }) 
     await record(assets.paths["kube-proxy"]);
   }
   const theirs = JSON.parse(readFileSync(join(ipvsCorpusFolder, file), "utf8"));
-  const pace = { patienceMs: 180_000, everyMs: 100 };
+  const pace = { timeoutMs: 180_000, everyMs: 100 };
   expect(await answersOf(join(root, "bin", "kube-proxy"), "ipvs", pace)).toEqual(theirs);
 });

@@ -13,7 +13,7 @@ export function testEndpoints(lab: Lab, family: Family): void {
   const weightsOf = (...list: readonly [string, number][]) =>
     Object.fromEntries(list.map(([address, weight]) => [at(address, family), weight]));
 
-  it("20/17 refuses TCP and UDP where there is no endpoint, whoever asks", async () => {
+  it("20/17 refuses TCP and UDP where there is no endpoint, from every sender", async () => {
     const vip = "172.30.0.11";
     const server = serverAt(vip, family);
     lab.show(...shop("web", { clusterIP: vip }, []), ...shop("dns", { clusterIP: vip, protocol: "UDP" }, []));

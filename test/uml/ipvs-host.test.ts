@@ -49,7 +49,7 @@ describe("virtual and real servers", () => {
     expect([...six.keys()]).toEqual([serverKey(web6)]);
   });
 
-  it("20/46 are taken out, set anew when they exist, and named when the kernel refuses them", async () => {
+  it("20/46 are deleted, set again when they exist, and named when the kernel refuses them", async () => {
     const away = { ...web, port: 81 };
     const applied = await hosts.ipv4.apply([
       server(web),

@@ -7,9 +7,9 @@ import { serverKey } from "../../src/plan/ipvs/names.ts";
 import type { ServerId } from "../../src/plan/ipvs/types.ts";
 import { dualStack, referenceObjects } from "../cluster.ts";
 import { type Conversation, openConversation } from "../kernel/conversation.ts";
-import { fateOf, type Seen, send, senderAt } from "../kernel/probe.ts";
+import { resultOf, type Seen, send, senderAt } from "../kernel/probe.ts";
 import { caughtUp } from "../kernel/program.ts";
-import { fateText, type ProbeProtocol } from "../kernel/send-packet.ts";
+import { type ProbeProtocol, resultText } from "../kernel/send-packet.ts";
 import { type Configuration, type Daemon, eventually, openSite, type Site } from "../kernel/site.ts";
 import { createWorld, type World } from "../kernel/world.ts";
 import { inFamily } from "../places.ts";
@@ -102,7 +102,7 @@ export function openLab(): Lab {
     async become(server, wanted) {
       const isSo = async () => isDeepStrictEqual(await weights(server), wanted);
       // Servers come before addresses and rules: what packets meet is settled after the Sync.
-      await caughtUp(made.world.node, made.shownAt, 1.5, { patienceMs: slow, everyMs: 100 });
+      await caughtUp(made.world.node, made.shownAt, 1.5, { timeoutMs: slow, everyMs: 100 });
       await eventually(isSo, `${serverKey(server)} has ${JSON.stringify(wanted)}`, slow / 2);
     },
     async seen(from, to, port, protocol = "tcp", count = 1) {
@@ -111,8 +111,8 @@ export function openLab(): Lab {
     async reach(from, to, port, count) {
       const reached: string[] = [];
       for (let i = 0; i < count; i++) {
-        const fate = await fateOf(made.world, probe(from, to, port, "tcp"));
-        reached.push(fate.kind === "answered" ? fate.endpoint : fateText(fate));
+        const result = await resultOf(made.world, probe(from, to, port, "tcp"));
+        reached.push(result.kind === "answered" ? result.endpoint : resultText(result));
       }
       return reached;
     },

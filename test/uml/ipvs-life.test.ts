@@ -26,7 +26,7 @@ describe("a daemon at work and started again", () => {
     await inBoth((family) => lab.become(serverAt(vip, family), weightsOf(family, [L1, 1])));
   }, slow);
 
-  it("puts the addresses back at once when somebody takes the link away", async () => {
+  it("restores the addresses immediately when the link is removed", async () => {
     lab.world.node.ip("link delete kube-ipvs0");
     await inBoth(async (family) => {
       const isBack = async () =>

@@ -23,7 +23,11 @@ describe("switching modes", () => {
       expect(await answers(before)).toEqual(endpoints);
 
       await lab.start({ mode });
-      await eventually(() => serversWithoutConnections() === 0 || mode === "iptables", "a retreat", slow / 2);
+      await eventually(
+        () => serversWithoutConnections() === 0 || mode === "iptables",
+        "the release",
+        slow / 2,
+      );
       expect(await answers(before)).toEqual(endpoints);
       const between = sessions();
       expect(await answers(between)).toEqual(endpoints);
@@ -46,7 +50,7 @@ describe("switching modes", () => {
     const open = sessions();
     expect(await answers(open)).toEqual(endpoints);
     await lab.start({ mode: "userspace" });
-    await eventually(() => weights().has("0") && !weights().has("1"), "a retreat", slow / 2);
+    await eventually(() => weights().has("0") && !weights().has("1"), "the release", slow / 2);
     for (const session of open) session.close();
     await eventually(() => listed("ipset", "save") === "", "no sets", slow);
     expect(listed("ipvsadm", "-Sn")).toBe("");

@@ -6,7 +6,7 @@ import { kubeProxyProgram } from "../kernel/program.ts";
 const assets = findAssets("kube-proxy");
 
 // Its first sync takes minutes here: hundreds of processes on a kernel that is itself a process.
-const pace = { patienceMs: 900_000, everyMs: 1000 };
+const pace = { timeoutMs: 900_000, everyMs: 1000 };
 
 const candidate = {
   title: "the real kube-proxy in ipvs mode",

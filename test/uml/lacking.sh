@@ -1,5 +1,5 @@
 #!/bin/bash
-# The first and only program of a user-mode kernel that lacks what a mode needs: runs the daemon on it and tells what
+# The first and only program of a user-mode kernel that lacks what a mode needs: runs the daemon on it and prints what
 # came of it. ROOT, from the kernel's command line, is this repository.
 . "${0%/*}/start.sh" ipv6 nf_conntrack_netlink nf_tables
 

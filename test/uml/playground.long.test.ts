@@ -25,11 +25,11 @@ it("makes the tour, and leaves nothing behind", async ({ skip }) => {
   skip(!isBuilt, "not built; build with: npm run build");
   const args = ["playground", "--mode=ipvs", "--once", "-o", "json"];
   const { stdout } = await promisify(execFile)(join(root, "bin", "turnout"), args);
-  const told = stdout
+  const printed = stdout
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as Told);
-  const fates = told.flatMap(
+    .map((line) => JSON.parse(line) as Printed);
+  const fates = printed.flatMap(
     ({ outcome }) => / (answered by \w+|no answer|rejected|refused)/.exec(outcome ?? "")?.[1] ?? [],
   );
   expect(fates).toEqual(met);
@@ -40,4 +40,4 @@ it("makes the tour, and leaves nothing behind", async ({ skip }) => {
   expect(namespaces).toBe("");
 });
 
-type Told = { readonly command?: string; readonly outcome?: string; readonly note?: string };
+type Printed = { readonly command?: string; readonly outcome?: string; readonly note?: string };

@@ -42,7 +42,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
 });
 
 function recorded(program: string, { configuration, objects }: IpvsCase): Promise<Rules> {
-  const pace = { patienceMs: 900_000, everyMs: 500 };
+  const pace = { timeoutMs: 900_000, everyMs: 500 };
   return recordRules(program, configuration, nodeName, objects, pace);
 }
 

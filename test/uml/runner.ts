@@ -35,7 +35,7 @@ export default class GuestRunner extends TestRunner {
     const guest = await this.#guest!;
     const { state, reason } = await guest.outcome(nameOf(test));
     if (state === "skipped") test.context.skip(reason);
-    if (state === "failed") throw told(reason);
+    if (state === "failed") throw errorFrom(reason);
     if (reason !== "") test.meta.retried = reason;
   }
 
@@ -59,7 +59,7 @@ function nameOf(task: Task): string {
 }
 
 /** Where it failed is part of the message; here nothing failed. */
-function told(reason: string): Error {
+function errorFrom(reason: string): Error {
   const error = new Error(reason);
   error.stack = "";
   return error;

@@ -1,4 +1,4 @@
-// Our daemon in ipvs mode, for the judges; what is judged on every run, and what only when there is time.
+// Our daemon in ipvs mode, for the oracles; what is checked on every run, and what only in long runs.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describeConformance, describeStories, type ProgramCandidate } from "../kernel/conformance.ts";
@@ -8,13 +8,13 @@ const root = join(import.meta.dirname, "..", "..");
 const candidate: ProgramCandidate = {
   title: "turnout in ipvs mode",
   program: "turnout",
-  mode: kubeProxyProgram(join(root, "bin", "kube-proxy"), "ipvs", { patienceMs: 120_000, everyMs: 100 }),
+  mode: kubeProxyProgram(join(root, "bin", "kube-proxy"), "ipvs", { timeoutMs: 120_000, everyMs: 100 }),
   reasonToSkip: existsSync(join(root, "dist", "kube-proxy.cjs"))
     ? null
     : "not built; build with: npm run build",
 };
 
-/** Every set of settings costs a start of the daemon: most scenarios share one, and these stories tell the most. */
+/** Every set of settings costs a start of the daemon: most scenarios share one, and these stories cover the most. */
 const soon: ProgramCandidate["takes"] = (of) =>
   "story" in of ? ["established-connections", "udp-flows"].includes(of.story) : of.scenarios.length > 5;
 

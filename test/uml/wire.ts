@@ -1,4 +1,4 @@
-// What a user-mode kernel tells the machine it runs on: the outcome of each test, as lines on its console.
+// What a user-mode kernel reports to the machine it runs on: the result of each test, as lines on its console.
 
 /** Tests are named by their titles from the outermost `describe` inwards. */
 export type Outcome = {
