@@ -1,4 +1,4 @@
-// Services that are made to be slow: many source ranges, many addresses times endpoints, many endpoints; and how long others wait.
+// Services designed to be slow: many source ranges, many addresses times endpoints, many endpoints; and how long other Services wait.
 import { identify } from "../src/manifests/identity.ts";
 import { parseService } from "../src/manifests/service.ts";
 import { keyed } from "../src/model/keyed.ts";
@@ -16,7 +16,7 @@ setImmediate(() => void main());
 
 async function main(): Promise<void> {
   if (!isRoot) {
-    console.log("  needs root: it programmes network namespaces of its own");
+    console.log("  needs root: it uses its own network namespaces");
     return;
   }
   const rows: Row[] = [];
@@ -84,7 +84,7 @@ function watchStalls(): { stop(): number } {
   }
 }
 
-/** Two ports behind two load-balancer addresses. */
+/** Two ports with two load-balancer addresses. */
 function guarded(count: number): readonly ServicePort[] {
   const loadBalancerSourceRanges = Array.from(
     { length: count },

@@ -1,4 +1,4 @@
-// How long it takes to look at 10,000 Services: explain, render, diff and status, of files and of a running daemon.
+// How long commands take with 10,000 Services: explain, render, diff and status, on files and on a running daemon.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -77,7 +77,7 @@ function parsedObjects(): readonly (readonly [Kind, unknown])[] {
   return documents.map(([kind, json]) => [kind, slim(kind, JSON.parse(json))]);
 }
 
-/** What must stay in memory to go on from here. */
+/** What must stay in memory for the next change. */
 function loadRoutes(objects: readonly (readonly [Kind, unknown])[]): unknown {
   const cluster = new Cluster("node-0");
   for (const [kind, object] of objects) cluster.upsert(kind, object);

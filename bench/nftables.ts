@@ -24,7 +24,7 @@ setImmediate(() => void main());
 
 async function main(): Promise<void> {
   if (!isRoot) {
-    console.log("  needs root: it programmes network namespaces of its own");
+    console.log("  needs root: it uses its own network namespaces");
     return;
   }
   const figures: Row[] = [];

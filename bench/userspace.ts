@@ -1,4 +1,4 @@
-// Relays of the userspace mode beside a direct connection: throughput, latency, connections; 1,000 TCP and 10,000 UDP clients at once.
+// Relays of the userspace mode beside a direct connection: throughput, latency, connections; 1,000 TCP and 10,000 UDP clients in parallel.
 import { fork } from "node:child_process";
 import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
@@ -15,7 +15,7 @@ const udpClients = 10_000;
 
 void (process.argv[2] === "relay" ? relay() : main());
 
-/** Clients and backends are here; the relays are a process of their own, as a daemon is, whose memory is measured. */
+/** Clients and backends are here; the relays are a separate process, like the daemon, whose memory is measured. */
 async function main(): Promise<void> {
   const ports = {
     sink: await serve((socket) => void socket.resume().on("end", () => socket.end())),
@@ -162,7 +162,7 @@ async function manyConnections({ ports, state }: Relays): Promise<Row[]> {
 async function manyFlows({ ports, state }: Relays): Promise<Row[]> {
   const before = await state();
   const started = performance.now();
-  // Clients come and go, each hundred at another address of the loopback network; the relay remembers all of them.
+  // Clients come and go, each hundred at another address of the loopback network; the relay keeps all of them.
   for (let i = 0; i < udpClients / 100; i++) {
     await Promise.all(Array.from({ length: 100 }, () => ask(ports.datagrams, `127.1.0.${i + 1}`)));
   }
@@ -171,7 +171,7 @@ async function manyFlows({ ports, state }: Relays): Promise<Row[]> {
   const what = `${udpClients.toLocaleString("en")} UDP clients`;
   return [
     {
-      what: `${what}, remembered at once`,
+      what: `${what}, all kept`,
       value: after.flows,
       unit: "flows",
       limit: udpClients,

@@ -21,7 +21,7 @@ function program(name: string): void {
 }
 
 describe("findAssets", () => {
-  it("gives the paths of what is in the folder that KUBEBUILDER_ASSETS names", () => {
+  it("returns the paths of the programs in the folder that KUBEBUILDER_ASSETS names", () => {
     program("kube-proxy");
     expect(findAssets("kube-proxy")).toEqual({
       found: true,

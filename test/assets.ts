@@ -1,4 +1,4 @@
-// Finds the real Kubernetes programs (see scripts/assets.mjs), or says why a test cannot have them.
+// Finds the real Kubernetes programs (see scripts/assets.mjs), or returns the reason why a test cannot use them.
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

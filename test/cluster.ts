@@ -23,9 +23,9 @@ type Service = KubeObject & {
 };
 
 /**
- * The objects that one written object stands for. A Service without `ipFamilies` gets both, and each of its IPv4
+ * The objects that one written object expands to. A Service without `ipFamilies` gets both, and each of its IPv4
  * EndpointSlices an IPv6 twin (unless it is labelled `scenario/twin: none`); a Service that names its families is
- * taken as it stands.
+ * taken as it is.
  */
 export function dualStack(object: KubeObject): KubeObject[] {
   switch (object.kind) {
@@ -38,7 +38,7 @@ export function dualStack(object: KubeObject): KubeObject[] {
   }
 }
 
-/** What every cluster of the reference set-up has and a scenario does not bring itself. */
+/** What every cluster of the reference set-up has besides the scenario's objects. */
 export function referenceObjects(own: readonly KubeObject[]): KubeObject[] {
   return [
     node(nodeName, places.host, nodePodNetwork, "east"),

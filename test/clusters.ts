@@ -1,4 +1,4 @@
-// Generated ServicePorts, settings and packets with small pools of addresses, so that everything meets everything.
+// Generated ServicePorts, settings and packets with small pools of addresses, so that they often collide.
 import fc from "fast-check";
 import type { FamilySettings } from "../src/config/resolve/settings.ts";
 import type { Family } from "../src/model/address.ts";

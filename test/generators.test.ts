@@ -12,7 +12,7 @@ describe("generated clusters", () => {
     expect(clusterFromSeed(7)).not.toEqual(clusterFromSeed(8));
   });
 
-  // A property test on clusters in which nothing ever meets proves nothing.
+  // A property test on clusters without collisions proves nothing.
   it("hold what makes properties hard to keep", () => {
     const clusters = fc.sample(arbitraryObjects({ hostile: false }), { seed: 1, numRuns: 200 });
     const ports = clusters.flatMap(portsOf);

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { type Kind, kinds } from "../src/manifests/objects.ts";
 
-/** One event as a Source would see it. */
+/** One event as a Source would receive it. */
 export type Step =
   | { readonly op: "upsert"; readonly kind: Kind; readonly object: unknown }
   | { readonly op: "remove"; readonly kind: Kind; readonly namespace: string; readonly name: string }
@@ -17,10 +17,10 @@ export type Taste = {
   readonly hostile: boolean;
 };
 
-/** The name of the Node that generated clusters are seen from. */
+/** The name of this Node in generated clusters. */
 export const thisNode = "node-a";
 
-/** The same seed gives the same cluster. */
+/** The same seed generates the same cluster. */
 export function clusterFromSeed(seed: number, taste: Taste = { hostile: false }): Objects {
   return fc.sample(arbitraryObjects(taste), { seed, numRuns: 1 })[0]!;
 }
@@ -122,7 +122,7 @@ const ranges = fc.constantFrom(
   "192.0.2.0/024",
 );
 
-/** Where an address should stand, and rarely does not. */
+/** A value for an address field, rarely an invalid one. */
 const nonsense = fc.constantFrom(
   "256.1.1.1",
   "1.2.3",
@@ -332,7 +332,7 @@ const goodObjects: Readonly<Record<Kind, fc.Arbitrary<unknown>>> = {
   ServiceCIDR: serviceCIDRs,
 };
 
-/** A good object in which any JSON stands in one random place. */
+/** A valid object with arbitrary JSON in one random place. */
 function spoilt(good: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.tuple(good, fc.nat(), fc.jsonValue()).map(([object, at, value]) => {
     const copy = structuredClone(object);

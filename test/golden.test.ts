@@ -32,7 +32,7 @@ const goldens = {
   },
 } as const;
 
-/** Tables are long and mostly the same from scenario to scenario: those of a few stand for all. */
+/** Tables are long and mostly the same from scenario to scenario: those of a few represent all. */
 const withTables = ["affinity", "cluster-ip", "external-policy-local", "source-ranges"];
 
 const files = scenarioNames().flatMap((name) => {

@@ -144,7 +144,7 @@ describe("the userspace Plan and its relays", () => {
 function titled(mode: ModeName): { title: string; scenario: Scenario; packets: PacketCase[] }[] {
   return scenarios.flatMap((scenario) => {
     const packets = casesFor(scenario.packets, mode, "turnout")
-      // The kernel, not the proxy, refuses what claims to go to loopback from outside.
+      // The kernel, not the proxy, drops packets to loopback from outside.
       .filter(({ from, to }) => !(from.kind === "outside" && isLoopback(to.address)));
     const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
     return packets.length === 0 ? [] : [{ title: `${scenario.name} (${rows})`, scenario, packets }];
@@ -180,7 +180,7 @@ function traceText({ outcome, candidates }: Trace): string {
 
 type Walked = ReturnType<typeof walkNftables | typeof walkRelayed>[number]["outcome"];
 
-/** Where a walk through a Plan says something else than the truth table: the packet, what is true, what was said. */
+/** Where a walk through a Plan differs from the truth table: the packet, the expected result, the actual one. */
 function contradictions(
   packets: readonly PacketCase[],
   walk: (packet: Packet) => readonly { readonly outcome: Walked }[],

@@ -1,4 +1,4 @@
-// The reference set-up of every scenario: who is where, under which address, in IPv4 and its IPv6 twin.
+// The reference set-up of every scenario: all places with their addresses, in IPv4 and the corresponding IPv6.
 import { type Address, type Family, familyOf, parseAddress } from "../src/model/address.ts";
 
 /** Where packets can start: pods on this node, pods elsewhere, this node, another node, the outside. */
@@ -22,7 +22,7 @@ export const outsideAddresses: readonly Address[] = [
   ...Array.from({ length: 16 }, (_, i) => `203.0.113.${16 + i}`),
 ];
 
-/** Names that stand for nodes in Node objects and EndpointSlices. */
+/** Names of nodes in Node objects and EndpointSlices. */
 export const nodeName = "node-a";
 export const otherNodeName = "node-b";
 
@@ -51,13 +51,13 @@ export const outsideNetwork = "203.0.113.0/24";
 export const nodeNetwork = "192.168.0.0/24";
 export const serviceNetwork = "172.30.0.0/16";
 
-/** Where frontends live; without a proxy the gateway calls them unreachable. */
+/** Networks of frontends; without a proxy the gateway rejects them as unreachable. */
 export const frontendNetworks: readonly string[] = [serviceNetwork, "192.168.99.0/24", "198.51.100.0/24"];
 
 /** Interfaces of pods on this node start with this. */
 export const podInterfacePrefix = "veth";
 
-/** Who has this source address; null for nobody in the set-up. */
+/** The place with this source address; null when the set-up has none. */
 export function placeOf(address: Address): Place | null {
   for (const [place, first] of Object.entries(places) as [Place, Address][]) {
     if (first === address || twin(first) === address) return place;

@@ -1,4 +1,4 @@
-// What a truth table says of userspace mode, where no line names it: a relay stands between sender and endpoint.
+// What a truth table means for userspace mode, where no line names it: a relay is between sender and endpoint.
 import type { ExpectedOutcome, PacketCase } from "./scenarios.ts";
 
 type Difference = {

@@ -104,7 +104,7 @@ describe("upstream/3: relaxed Service names (KEP-5311)", () => {
     }
   });
 
-  it("is no Problem, and can be asked for by name", () => {
+  it("is no Problem, and can be queried by name", () => {
     const cluster = new Cluster(nodeName);
     for (const object of objects) cluster.upsert(object.kind as "Service" | "EndpointSlice", object);
     expect(cluster.take().problems).toEqual([]);
@@ -115,7 +115,7 @@ describe("upstream/3: relaxed Service names (KEP-5311)", () => {
 });
 
 describe("upstream/3: strict validation of addresses and networks (KEP-4858)", () => {
-  it("what an old object says in another form means the same, and the gate is accepted", () => {
+  it("old forms of an object mean the same, and the gate is accepted", () => {
     const snapshot = (clusterIP: string, range: string) => {
       const cluster = new Cluster(nodeName);
       const [service] = named("web") as [KubeObject];

@@ -19,7 +19,7 @@ describe("scenarios", () => {
     expect(range(1, 176).filter((row) => !rows.has(`12/${row}`))).toEqual(notShown);
   });
 
-  it("speak of both families wherever a row does not concern one alone", () => {
+  it("cover both families wherever a row does not concern one alone", () => {
     const seen = (row: string): string[] => [
       ...new Set(packets.filter(({ rows }) => rows.includes(row)).map(({ family }) => family)),
     ];
@@ -79,7 +79,7 @@ describe("a story", () => {
 describe("a truth table", () => {
   const read = (line: string) => parsePackets("example", line);
 
-  it("gives a case for each family, the second with twin addresses", () => {
+  it("returns a case for each family, the second with the corresponding addresses", () => {
     const cases = read(
       "pod 10.180.0.2 172.30.0.1:80/tcp forward 10.180.0.1:8080,10.180.1.1:8080 masquerade # 12/1",
     );

@@ -1,4 +1,4 @@
-// Reads test/scenarios: clusters, the settings under which they are seen, and what packets meet there.
+// Reads test/scenarios: clusters, their settings, and the results of packets.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
@@ -12,7 +12,7 @@ export type ModeName = "nftables" | "iptables" | "ipvs" | "userspace";
 
 export const modeNames: readonly ModeName[] = ["nftables", "iptables", "ipvs", "userspace"];
 
-/** A relay stands in the way in userspace mode: what a line says of the others, `relayed.ts` says of it. */
+/** In userspace mode there is a relay: `relayed.ts` derives its results from the lines of the other modes. */
 export const commonModes: readonly ModeName[] = ["nftables", "iptables", "ipvs"];
 
 export type Scenario = {
@@ -65,7 +65,7 @@ export type PacketCase = {
 
 export type ExpectedOutcome =
   | { readonly kind: "forward"; readonly choices: readonly ExpectedChoice[] }
-  /** close: a relay of this node takes the packet and gives it to nobody. */
+  /** close: a relay of this node accepts the connection and forwards it to no endpoint. */
   | { readonly kind: "reject" | "drop" | "pass" | "close" };
 
 export type ExpectedChoice = {
@@ -95,7 +95,7 @@ export function readScenario(name: string): Scenario {
   };
 }
 
-/** The objects of one YAML file of a scenario, as they stand there. */
+/** The objects of one YAML file of a scenario, as they are written. */
 export function readObjects(scenario: string, file: string): KubeObject[] {
   return parseAllDocuments(readText(scenario, file)).flatMap((document) => {
     if (document.errors[0] !== undefined) throw document.errors[0];

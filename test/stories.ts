@@ -15,7 +15,7 @@ export type Story = {
   readonly steps: readonly Step[];
 };
 
-/** Addresses and endpoints are written for IPv4; every step is made in both families at once. */
+/** Addresses and endpoints are written for IPv4; every step runs in both families in parallel. */
 export type Step =
   | { readonly send: Send }
   | { readonly sleep: number }
@@ -32,7 +32,7 @@ export type Step =
   | {
       readonly talk: { readonly as: string } & (
         | { readonly reach: string }
-        /** nobody: no endpoint answers, with or without a refusal. */
+        /** nobody: no endpoint responds, with or without a refusal. */
         | { readonly meets: "reject" | "silence" | "nobody" }
       );
     }
@@ -44,7 +44,7 @@ export type Step =
 
 /** New connections, and what must be so of the endpoints they reach. */
 export type Send = {
-  /** An address; `clients`: sixteen outside clients, who then count as one sender each. */
+  /** An address; `clients`: sixteen outside clients, each of which counts as one sender. */
   readonly from: string;
   readonly to: string;
   /** Connections of each sender; 1 by default. */
@@ -57,9 +57,9 @@ export type Send = {
   readonly differs?: string;
   /** Not all senders reach the same endpoint. */
   readonly spread?: true;
-  /** So many endpoints are reached, all equally often as far as chance allows. */
+  /** This many endpoints are reached, with an even distribution. */
   readonly uniform?: number;
-  /** The endpoints see ports that have nothing to do with those of the senders. */
+  /** The source ports at the endpoints are unrelated to those of the senders. */
   readonly randomPorts?: true;
 };
 

@@ -27,7 +27,7 @@ export type Figures = {
   readonly connectionsPerSecond: number;
 };
 
-/** null: not ready within the patience. */
+/** null: not ready within the timeout. */
 export async function measure(
   stage: Stage,
   program: string,
@@ -36,7 +36,7 @@ export async function measure(
   { patience, changes }: { readonly patience: number; readonly changes: number },
 ): Promise<Figures | null> {
   const foothold = enter(stage.node);
-  // kube-proxy's own periods: this is about what users run.
+  // kube-proxy's default periods, as users run it.
   const periods = { minSyncPeriod: "1s", syncPeriod: "30s" };
   const configuration = { mode, detectLocalMode: "ClusterCIDR", clusterCIDR: "10.0.0.0/8", [mode]: periods };
   const proxy = await startProxy(foothold, program, configuration, nodeName, clusterOf(size));
@@ -93,7 +93,7 @@ async function addMany(stage: Stage, { api }: RunningProxy, size: Size, count: n
   return times;
 }
 
-/** Seconds until a connection to the Service reaches one of these endpoints; null after the patience. */
+/** Seconds until a connection to the Service reaches one of these endpoints; null after the timeout. */
 async function untilReached(
   stage: Stage,
   i: number,

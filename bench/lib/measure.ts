@@ -35,7 +35,7 @@ export type Row = {
   readonly atLeast?: boolean;
 };
 
-/** Prints the rows and writes them. A missed limit is said, but fails nothing: machines differ. */
+/** Prints the rows and writes them. A missed limit is printed, but is no failure: machines differ. */
 export function publish(rows: readonly Row[]): void {
   for (const row of rows)
     console.log(`  ${row.what.padEnd(52)} ${shown(row.value).padStart(12)} ${line(row)}`);

@@ -22,7 +22,7 @@ export type Stage = {
   readonly node: Namespace;
   /** The endpoint (`address:port`) that a connection from the node reaches; null when it fails. */
   reach(address: string, port: number): Promise<string | null>;
-  /** Microseconds from the first packet of a connection to its answer; null when there was none at once. */
+  /** Microseconds from the first packet of a connection to its response; null when there was none immediately. */
   firstPacket(address: string, port: number): number | null;
   /** Removes all rules and flows. */
   sweep(): void;
@@ -50,13 +50,13 @@ export function createStage(): Stage {
     "route add 10.0.0.0/8 via 192.168.0.1",
     "route add default via 192.168.0.1",
   );
-  // Service addresses without rules are refused at once, so that a probe never waits for silence.
+  // Service addresses without rules are refused immediately, so that a probe never waits for a timeout.
   pods.sysctl({
     "net.ipv4.ip_forward": 1,
     "net.ipv4.icmp_ratelimit": 0,
     "net.ipv4.icmp_msgs_per_sec": 1_000_000,
   });
-  // Every address of 10/8 is this namespace's own: one server plays all pods.
+  // Every address of 10/8 is local to this namespace: one server acts as all pods.
   pods.ip(
     "link set node up",
     "addr add 192.168.0.1/24 dev node",
@@ -127,7 +127,7 @@ async function reach(node: Namespace, poller: Poller, address: string, port: num
 
 /**
  * Between namespaces of one machine the whole handshake runs inside connect(): its duration is the answer's, and
- * who is not connected then has been refused.
+ * a client that is not connected then was refused.
  */
 function connectAtOnce(
   node: Namespace,

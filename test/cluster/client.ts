@@ -11,7 +11,7 @@ export type Answer = { readonly code: number; readonly body: Json };
 // biome-ignore lint/suspicious/noExplicitAny: answers of the API are read by the tests as they are
 export type Json = any;
 
-/** A request; `body` is sent as JSON, or as a merge patch with PATCH where nothing else is said. */
+/** A request; `body` is sent as JSON, or as a merge patch with PATCH by default. */
 export type Client = (method: string, path: string, body?: unknown, contentType?: string) => Promise<Answer>;
 
 export function apiClient(netns: Namespace, pki: Pki, address: string, port: number): Client {

@@ -323,7 +323,7 @@ describe("in a cluster", () => {
   });
 });
 
-/** Fifty at a time: more connections at once than that the API server is not used to from one client. */
+/** Fifty at a time: more concurrent connections from one client are unusual for an API server. */
 async function inBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let i = 0; i < items.length; i += 50)

@@ -18,7 +18,7 @@ export type Cluster = {
   readonly create: (path: string, object: object) => Promise<Json>;
   readonly patch: (path: string, change: object) => Promise<Json>;
   readonly remove: (path: string, options?: object) => Promise<void>;
-  /** Waits until packets from a place to an address meet exactly these outcomes. */
+  /** Waits until packets from a place to an address have exactly these outcomes. */
   meets(from: Sender["place"], to: Target, ...outcomes: readonly string[]): Promise<void>;
   /** The same with more patience. */
   meetsWithin(

@@ -1,4 +1,4 @@
-// A control plane that cannot start leaves nothing behind.
+// A control plane that cannot start leaves nothing running.
 import { expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { createNamespace, processesIn, reasonToSkip } from "../kernel/netns.ts";
@@ -8,7 +8,7 @@ import { startControlPlane } from "./control-plane.ts";
 const assets = findAssets("etcd");
 const reason = reasonToSkip() ?? (assets.found ? null : assets.reason);
 
-it("an API server that ends at once takes etcd along", async ({ skip }) => {
+it("an API server that ends immediately stops etcd too", async ({ skip }) => {
   if (reason !== null || !assets.found) return skip(reason ?? "");
   const netns = createNamespace("plane");
   try {

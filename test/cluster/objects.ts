@@ -17,7 +17,7 @@ export type Corner = {
   service(spec: object): Promise<Json>;
   change(spec: object): Promise<Json>;
   setIngress(...addresses: readonly string[]): Promise<void>;
-  /** Removes the Services and Pods, so that they are not in the way of later tests. */
+  /** Removes the Services and Pods, so that they do not affect later tests. */
   clear(): Promise<void>;
   readonly path: string;
 };

@@ -1,4 +1,4 @@
-// Makes a node forget which client sticks to which endpoint, so that the next choice is a new one.
+// Clears the session affinity of a node, so that the next choice is a new one.
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Namespace } from "../kernel/netns.ts";
@@ -9,7 +9,7 @@ export function forgetAffinity(node: Namespace, mode: Mode): void {
   else node.inside(emptyLists);
 }
 
-/** Both programs remember clients in dynamic sets of these names. */
+/** Both programs keep session affinity in dynamic sets of these names. */
 function flushSets(node: Namespace): void {
   const commands: string[] = [];
   let table = "";

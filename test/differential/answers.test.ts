@@ -1,5 +1,5 @@
 // The pages of the real kube-proxy and ours, side by side: the same metrics with the same labels and buckets in each mode,
-// and the same words on health, mode and configuration. For ipvs mode see test/uml/ipvs-answers.test.ts.
+// and the same responses for health, mode and configuration. For ipvs mode see test/uml/ipvs-answers.test.ts.
 import { describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { reasonToSkip } from "../kernel/netns.ts";

@@ -1,4 +1,4 @@
-// What a kube-proxy, the real one or ours, answers to those who watch it: its metrics, its health, its configuration.
+// What a kube-proxy, the real one or ours, serves for monitoring: its metrics, its health, its configuration.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { httpGet } from "../kernel/http.ts";
@@ -21,7 +21,7 @@ export type Answers = {
 /** How long and how often to ask: the real one is slow in a user-mode kernel. */
 type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
-/** What dashboards and alerts for kube-proxy look at. */
+/** What dashboards and alerts for kube-proxy use. */
 const watched = /^(kubeproxy|process|kubernetes|rest_client_(request|requests|response|rate))_/;
 const configuration = { detectLocalMode: "ClusterCIDR", clusterCIDR: "10.180.0.0/16,fd00:180::/48" };
 const metricsAt = "127.0.0.1:10249";
@@ -31,7 +31,7 @@ const pages = [
   ...["healthz", "healthz?verbose", "proxyMode", "configz", "nothing"].map((path) => `${metricsAt}/${path}`),
 ];
 
-/** UDP, so that there are stale flows to look for. */
+/** UDP, so that there are stale flows. */
 const ports = [
   { name: "http", protocol: "TCP", port: 80 },
   { name: "dns", protocol: "UDP", port: 53 },

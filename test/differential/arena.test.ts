@@ -1,4 +1,4 @@
-// The arena itself: a history that failed, hung or never began is not in the way of the next.
+// The arena itself: a history that failed, hung or never began does not affect the next.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { processesIn, reasonToSkip } from "../kernel/netns.ts";
 import { surroundings } from "../reference/case-surroundings.ts";

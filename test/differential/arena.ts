@@ -20,7 +20,7 @@ export type Arena = {
   start(configuration: Configuration, objects: readonly KubeObject[]): Promise<Sides>;
   /** Ends both programs and starts them again over what they have left in the kernel. */
   restart(sides: Sides, configuration: Configuration, objects: readonly KubeObject[]): Promise<Sides>;
-  /** Changes the cluster on both sides and waits until packets meet the new state. */
+  /** Changes the cluster on both sides and waits until packets reach the new state. */
   show(sides: Sides, objects: readonly KubeObject[]): Promise<void>;
   /** Ends both programs, unless another history has started meanwhile. */
   stop(sides: Sides): Promise<void>;
@@ -51,7 +51,7 @@ export async function createArena(programs: readonly [reference: string, ours: s
     fresh = true;
     return current;
   };
-  /** A history that failed, or that nobody waits for any more, must not be in the way of the next. */
+  /** A history that failed or was abandoned must not affect the next. */
   const clear = async (): Promise<void> => {
     const left = current;
     current = null;
@@ -113,7 +113,7 @@ async function showOn(
 ): Promise<void> {
   replaceObjects(proxy.api, [...objects, ...sentinelObjects(step - 1)], kinds);
   await proxy.ready();
-  // Each kind of object comes over a connection of its own: the sentinel must not overtake the others.
+  // Each kind of object has its own connection: the sentinel must not overtake the others.
   await sleep(100);
   for (const object of sentinelObjects(step)) proxy.api.put(object);
   const sender = { netns: world.node, poller: world.poller, source: null };

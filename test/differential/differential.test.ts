@@ -1,4 +1,4 @@
-// The real kube-proxy and Turnout, side by side: on the same clusters every packet must meet the same result.
+// The real kube-proxy and Turnout, side by side: on the same clusters every packet must have the same result.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { familyOf } from "../../src/model/address.ts";
 import { findAssets } from "../assets.ts";

@@ -1,4 +1,4 @@
-// What the metrics of a kube-proxy, the real one or ours, say of Syncs that the kernel refuses: which series move, and when.
+// The metrics of a kube-proxy, the real one or ours, for Syncs that the kernel refuses: which series change, and when.
 import { setTimeout as sleep } from "node:timers/promises";
 import { changedShopSlice, shop, shopSlice } from "../kernel/shop.ts";
 import { eventually, sampleOf } from "../kernel/site.ts";
@@ -22,7 +22,7 @@ const moving = [
   "kubeproxy_network_programming_duration_seconds_count",
 ];
 
-/** What became of the metrics from one moment to the next. */
+/** The change of the metrics between two moments. */
 export type Movement = {
   /** Every series of failures that is there in the end. */
   readonly failures: readonly string[];
@@ -30,7 +30,7 @@ export type Movement = {
   readonly moved: readonly string[];
 };
 
-/** Another program owns the IPv4 table for a while: changes meet it, and another one comes behind it. */
+/** Another program owns the IPv4 table for a while: changes fail, and another change follows. */
 export function refusedChanges(program: string): Promise<{ failing: Movement; after: Movement }> {
   return withProxy(program, { mode: "nftables" }, shop(), async (proxy, { netns }, metrics) => {
     const start = await metrics();

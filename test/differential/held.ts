@@ -1,4 +1,4 @@
-// Conversations that go on while the cluster changes: an old connection must meet the same result in both worlds too.
+// Conversations that continue while the cluster changes: an old connection must have the same result in both worlds too.
 import { setTimeout as sleep } from "node:timers/promises";
 import { familyOf } from "../../src/model/address.ts";
 import { type Conversation, openConversation } from "../kernel/conversation.ts";
@@ -80,7 +80,7 @@ async function talk(talkers: Held["talkers"]): Promise<readonly [string, string]
   return Promise.all([talkers[0].talk(), talkers[1].talk()]);
 }
 
-/** What a flow meets that is cut is what a new one meets: one of several endpoints, by chance. */
+/** A flow that is cut has the result of a new one: one of several endpoints, at random. */
 function resultOf(reply: string, { endpoint }: Held): string {
   return reply === endpoint ? `stays with ${endpoint}` : "leaves it";
 }

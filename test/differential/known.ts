@@ -32,7 +32,7 @@ export const knownDifferences: readonly KnownDifference[] = [
 
 const rejected = ["icmp 3/3", "icmp 1/4"];
 
-/** What the gateway of the test's world says of an address that no proxy has touched. */
+/** What the gateway of the test's world returns for an address that no proxy handles. */
 const untouched = ["icmp 3/1", "icmp 1/3"];
 
 function isOne(outcomes: Outcomes, wanted: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-// What packets met in one cell: each distinct outcome of several tries, as text that two worlds can be compared by.
+// The results of packets in one cell: each distinct outcome of several tries, as text to compare two worlds.
 import { familyOf } from "../../src/model/address.ts";
 import { type SendResult, tryOnce } from "../kernel/send-packet.ts";
 import type { World } from "../kernel/world.ts";
@@ -8,7 +8,7 @@ import { type Cell, hasManyAddresses } from "./cells.ts";
 /** Distinct outcomes: `L1:8080 kept`, `R1:8080 masqueraded`, `icmp 3/3`, `ECONNREFUSED`, `silence`. */
 export type Outcomes = Set<string>;
 
-/** Makes tries in one cell and adds what they met. */
+/** Sends packets in one cell and adds their results. */
 export async function observe(world: World, cell: Cell, tries: number, outcomes: Outcomes): Promise<void> {
   const results = await Promise.all(Array.from({ length: tries }, (_, i) => once(world, cell, i)));
   for (const result of results) outcomes.add(outcomeOf(result, cell));

@@ -11,14 +11,14 @@ import { differs, isAnswered, type Tried, tryCells } from "./tries.ts";
 
 export type Verdict = {
   readonly cells: number;
-  /** Cells that differ for a reason we know, by reason. */
+  /** Cells that differ for a known reason, by reason. */
   readonly explained: ReadonlyMap<string, number>;
   readonly unexplained: readonly Difference[];
   /** Cells with a response. */
   readonly answered: readonly Cell[];
 };
 
-/** `service` is the one to look at alone; empty when there is none. */
+/** `service` is the one to check alone; empty when there is none. */
 export type Difference = { readonly service: string; readonly text: string };
 
 export async function check(

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Namespace } from "../kernel/netns.ts";
 import { eventually } from "../kernel/site.ts";
 
-/** The kernel refuses changes of a table to everybody but its owner, and removes it when that one ends. */
+/** The kernel refuses changes of a table by other processes than its owner, and removes it when the owner exits. */
 export async function takeTable(netns: Namespace): Promise<{ end(): Promise<void> }> {
   const owner = spawn("ip", ["netns", "exec", netns.name, "nft", "-i"], {
     stdio: ["pipe", "ignore", "ignore"],

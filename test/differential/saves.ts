@@ -6,10 +6,10 @@ export function differingLines(reference: string, ours: string): readonly string
   return [...missing(a, b, "only kube-proxy"), ...missing(b, a, "only ours")];
 }
 
-/** Chains in which every Service has lines of its own: their order says nothing. */
+/** Chains in which every Service has its own lines: their order means nothing. */
 const shared = new Set(["KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS", "KUBE-PROXY-FIREWALL"]);
 
-/** The rules that lead to the node ports: behind all others, in any order, since kube-proxy leaves it to chance. */
+/** The rules that lead to the node ports: after all others, in any order, since it is random in kube-proxy. */
 const lastRules = "NOTE: this must be the last rule";
 
 /** Every rule with its table, and with its place in its chain where that matters. */

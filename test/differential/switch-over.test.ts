@@ -62,7 +62,7 @@ describe("switching over", () => {
     conversation.close();
     await running.stop();
 
-    /** Opens one connection after another; gives what became of those that failed. */
+    /** Opens one connection after another; returns the results of those that failed. */
     function watchConnections(): { end(): Promise<string[]> } {
       let going = true;
       const failures: string[] = [];

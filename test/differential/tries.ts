@@ -6,7 +6,7 @@ import type { Cell } from "./cells.ts";
 import { agree, isAnswer } from "./compare.ts";
 import { type Outcomes, observe } from "./observe.ts";
 
-/** A cell, and what packets met there in each world. */
+/** A cell, and the results of packets in each world. */
 export type Tried = { readonly cell: Cell; readonly met: readonly [reference: Outcomes, ours: Outcomes] };
 
 export async function tryCells(
@@ -26,7 +26,7 @@ export async function tryCells(
       count,
       signal,
     );
-  // A client that sticks sees one endpoint; only when the node has forgotten it does it see another.
+  // A client with session affinity reaches one endpoint; another only after the affinity is cleared.
   for (let round = 0; round < 40; round++) {
     const stuck = tried.filter((one) => one.cell.sticky && differs(one));
     if (stuck.length === 0) break;
@@ -45,7 +45,7 @@ export function isAnswered({ met }: Tried): boolean {
   return met.some((outcomes) => [...outcomes].some(isAnswer));
 }
 
-/** Cells tried at the same time: enough to wait for silence only once, few enough for two cores. */
+/** Cells tried at the same time: enough to wait for a timeout only once, few enough for two cores. */
 const wave = 400;
 
 async function tryAll(

@@ -1,4 +1,4 @@
-// A kube-proxy, the real one or ours, on a node of its own for the time of a story, and its metrics.
+// A kube-proxy, the real one or ours, on its own node for the duration of a story, and its metrics.
 import { httpGet } from "../kernel/http.ts";
 import { nodeObject, openSite, type Site } from "../kernel/site.ts";
 import { nodeName } from "../places.ts";

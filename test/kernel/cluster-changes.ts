@@ -36,7 +36,7 @@ export class ClusterChanges {
   /** Gives a Service that is always there another address and another endpoint, never had before; returns all four. */
   mark(): readonly string[] {
     const [part, host] = [Math.floor(this.#marks / 250), 1 + (this.#marks++ % 250)];
-    // The twins of Service addresses tell their last number alone, which another Service may have.
+    // The IPv6 forms of Service addresses contain only the last number, which another Service may have.
     const addresses = [`172.30.${1 + part}.${host}`, `fd00:172:31:${1 + part}::${host}`] as const;
     const target = `10.180.${4 + part}.${host}`;
     this.#put("Service", "mark", dualStack(...addresses));

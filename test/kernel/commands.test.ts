@@ -59,7 +59,7 @@ function expectRefusal(
   });
 }
 
-it("a playground's script goes on behind a mistake, and ends with 1", ({ skip }) => {
+it("a playground's script continues after an error, and ends with 1", ({ skip }) => {
   skip(!isRoot, "needs root on Linux");
   const file = join(scratch, "script");
   writeFileSync(file, "scael web 3\nscale web many # as well\nsend web-1 svc/shop/cart:80\n");

@@ -18,7 +18,7 @@ export type Candidate = {
   readonly leavesOut?: (packet: PacketCase) => boolean;
   /** Which of the groups and stories; all by default. */
   readonly takes?: (of: Group | { readonly story: string }) => boolean;
-  /** How many packets fly at once; all, unless the machine is slow. */
+  /** How many packets are sent in parallel; all, unless the machine is slow. */
   readonly atOnce?: number;
 };
 

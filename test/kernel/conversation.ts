@@ -17,7 +17,7 @@ import {
 import type { Sender } from "./send-packet.ts";
 import { parseGreeting } from "./servers.ts";
 
-/** What came of one exchange: the endpoint that answered, `reject`, or `silence`. */
+/** The result of one exchange: the endpoint that answered, `reject`, or `silence`. */
 export type Reply = string;
 
 export type Conversation = {

@@ -52,7 +52,7 @@ function linkName(index: number): Buffer {
   return name;
 }
 
-/** A 16-bit number in network order, as the third argument of `socket` wants it. */
+/** A 16-bit number in network order, as the third argument of `socket` requires it. */
 function swapped(value: number): number {
   return ((value & 255) << 8) | (value >> 8);
 }

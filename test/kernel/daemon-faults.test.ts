@@ -1,4 +1,4 @@
-// A machine and an API server that fail the daemon: clear words, a sensible end or a visible state, rules untouched.
+// Failures of the machine and the API server: a clear message, a sensible exit or a visible state, rules untouched.
 import { writeFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";

@@ -121,7 +121,7 @@ describe("the daemon", () => {
     );
   });
 
-  it("02/5 a label changes: it goes on; the address changes: it ends with 1", async () => {
+  it("02/5 a label changes: it continues; the address changes: it ends with 1", async () => {
     const daemon = await started();
     site.api.put(nodeObject({ labels: { colour: "red" } }));
     await sleep(500);

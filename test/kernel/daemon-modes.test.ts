@@ -15,7 +15,7 @@ const foreign = "FOREIGN";
 type ModeOnNode = {
   /** Whether its rules are on the node. */
   readonly isThere: (node: AmongPods) => boolean;
-  /** Its rules serve on when the process has ended. */
+  /** Its rules stay in force when the process has ended. */
   readonly servesAlone: boolean;
 };
 

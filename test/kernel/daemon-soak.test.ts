@@ -10,7 +10,7 @@ import { type Daemon, eventually, nodeObject, openSite, reasonNotToRun, type Sit
 
 const reason = reasonNotToRun();
 const seconds = Number(process.env.TURNOUT_SOAK_SECONDS ?? 12);
-/** Trouble lasts so long; then it must be over within a few of the longest pauses that the daemon makes. */
+/** Faults last this long; then the daemon must recover within a few of its longest pauses. */
 const spellMs = Math.min(45, seconds) * 1000;
 const timeoutMs = 240_000;
 
@@ -27,7 +27,7 @@ const emptied = "*mangle\nCOMMIT\n*nat\nCOMMIT\n*filter\nCOMMIT\n";
 /** A new mode is a line here. */
 const modes: Readonly<Record<string, Rules>> = {
   nftables: {
-    // Elements are listed in an order of their own.
+    // Elements are listed in no particular order.
     list: (netns) =>
       netns
         .run("nft", "list", "ruleset")

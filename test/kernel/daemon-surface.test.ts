@@ -130,7 +130,7 @@ describe("the daemon", () => {
       `--source=daemon:${socket}`,
     );
     expect(status).toContain("addresses 1 external IPs are addresses of this node (CVE-2020-8554)");
-    // The API server of this test is at 127.0.0.1, as its kubeconfig says.
+    // The API server of this test is at 127.0.0.1, as in its kubeconfig.
     expect(status).toContain("1 external IPs are addresses of the API server (CVE-2020-8554)");
   });
 

@@ -1,4 +1,4 @@
-// `turnout doctor migrate --live` on a node of its own: what it finds there, and that it changes nothing.
+// `turnout doctor migrate --live` on its own node: its findings, and that it changes nothing.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -51,7 +51,7 @@ describe("doctor migrate --live", () => {
     expect(node.run("sysctl", "-n", "net.ipv4.conf.all.route_localnet").trim()).toBe("1");
   });
 
-  it("says when the node cannot run the mode", () => {
+  it("reports when the node cannot run the mode", () => {
     const { code, report } = doctor("nftables", "iptables", "PATH=/nonexistent");
     expect(code).toBe(4);
     expect(report.thisNode).toMatchObject([{ kind: "blocks", message: expect.stringContaining("iptables") }]);

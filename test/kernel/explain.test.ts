@@ -77,7 +77,7 @@ describe("explain, checked by packets", () => {
   }
 });
 
-/** Gates that change what packets meet. */
+/** Gates that change the results of packets. */
 function withGates(configuration: Configuration, random: Random): Configuration {
   const AllowServiceExternalIPs = random.chance(0.8);
   if (configuration.mode !== "nftables" || !random.chance(0.4))
@@ -87,7 +87,7 @@ function withGates(configuration: Configuration, random: Random): Configuration 
   return { ...configuration, nodePortAddresses, featureGates };
 }
 
-/** Most of the time is spent waiting for answers that do not come: many wait at once. */
+/** Most of the time is spent waiting for responses that do not come: many wait in parallel. */
 async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const waiting = [...items];
   const done: R[] = [];

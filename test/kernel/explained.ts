@@ -1,4 +1,4 @@
-// Asks `explain` about a cell in a user's words, sends the packets, and says where the two disagree.
+// Runs `explain` for a cell as a user would, sends the packets, and returns where the two disagree.
 
 import type { ModeName } from "../../src/config/modes.ts";
 import { parseFrom, parseTo } from "../../src/explain/question.ts";
@@ -11,7 +11,7 @@ import { inFamily, interfaceOf, outsideAddresses, placeOf, places } from "../pla
 import { type Probe, type Seen, send } from "./probe.ts";
 import { nodeServerPort, type World } from "./world.ts";
 
-/** What `turnout explain FROM TO` would say. */
+/** The Trace of `turnout explain FROM TO`. */
 export function explained(routes: BothRoutes, mode: ModeName, cell: Cell): Trace {
   const { to, protocol } = cell;
   const from = parseFrom(fromText(cell, routes));
@@ -40,7 +40,7 @@ export async function contradiction(world: World, cell: Cell, traced: Trace): Pr
   return `${cellText(cell)}\n  explained: ${words}\n  seen:      ${sights}\n  because:   ${traced.because.join("; ")}`;
 }
 
-/** In words that a user would choose: the pods and the node by what they are, everybody else by address. */
+/** As a user would write it: the pods and the node by name, other senders by address. */
 function fromText({ from, to }: Cell, routes: BothRoutes): string {
   const family = familyOf(to.address);
   const address = inFamily(from.source ?? places[from.place], family);
@@ -62,7 +62,7 @@ function fromText({ from, to }: Cell, routes: BothRoutes): string {
   }
 }
 
-/** Who sticks to an endpoint shows others only under other addresses. */
+/** A client with session affinity reaches other endpoints only from other addresses. */
 function probes(cell: Cell, start: number, count: number): Probe[] {
   const { from, to, protocol, sticky } = cell;
   const family = familyOf(to.address);
@@ -86,7 +86,7 @@ function isEnough(cell: Cell, expected: readonly Sights[], seen: ReadonlyMap<See
   return hasManyAddresses(cell.from) ? met.length >= Math.min(2, expected.length) : met.length === 1;
 }
 
-/** What one and the same thing may look like. */
+/** The forms that one result may have. */
 type Sights = readonly Seen[];
 
 function expectedSights({ outcome, candidates }: Trace, cell: Cell): readonly Sights[] {
@@ -99,11 +99,11 @@ function expectedSights({ outcome, candidates }: Trace, cell: Cell): readonly Si
   });
 }
 
-/** What a packet meets on the node itself when nobody stands in the way and nobody listens. */
+/** The result of a packet to the node itself without a rule and without a listener. */
 function nobodyListens({ from, to, protocol }: Cell): Sights {
   if (placeOf(to.address) !== "host") return [];
   if (protocol === "udp") return ["reject"];
-  // The sender's own raw socket takes the packet, so that nobody calls it unwanted.
+  // The sender's own raw socket receives the packet, so that the kernel sends no error.
   return protocol === "sctp" && from.place === "host" ? ["drop"] : [];
 }
 
@@ -113,7 +113,7 @@ function isServed({ endpoint }: Candidate, protocol: Cell["protocol"]): boolean 
   return placeOf(address) !== "host" || (Number(port) === nodeServerPort && protocol !== "sctp");
 }
 
-/** How the node's own stack, or a relay that asked it, says that nobody listens. */
+/** How the node's own stack, or a relay that connects to it, reports that there is no listener. */
 const unserved: Readonly<Record<Cell["protocol"], Sights>> = {
   tcp: ["ECONNREFUSED", "pass", "close"],
   udp: ["reject", "drop"],

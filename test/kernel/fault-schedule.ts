@@ -71,7 +71,7 @@ export class FaultSchedule {
     scene.site.api.faults.onFault = (fault) => this.#count(names.get(fault)!);
   }
 
-  /** Lets one of those happen that are furthest behind; what needs no request waits for what does. */
+  /** Injects one of the faults that occurred least; faults without a request wait for those with one. */
   async deal(): Promise<void> {
     const { api } = this.#scene.site;
     const isOpen = ([name, trouble]: [string, Trouble]) =>

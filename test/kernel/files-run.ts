@@ -1,4 +1,4 @@
-// Runs `turnout run` on files in a network namespace of its own, as README shows it.
+// Runs `turnout run` on files in its own network namespace, as in README.
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { expect, vi } from "vitest";

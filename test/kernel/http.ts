@@ -10,7 +10,7 @@ export type HttpAnswer = {
   readonly body: string;
 };
 
-/** The answer to a GET of a URL with a plain address; null when nobody listens there, or none comes within ten seconds. */
+/** The response to a GET of a URL with a plain address; null without a listener, or when none arrives within ten seconds. */
 export function httpGet(
   netns: Namespace,
   url: string,

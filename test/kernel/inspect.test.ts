@@ -21,7 +21,7 @@ const unusual = {
   nftables: { masqueradeAll: true, masqueradeBit: 6, ...periods },
 };
 
-describe("looking at a daemon with settings of its own", () => {
+describe("commands on a daemon with custom settings", () => {
   const place = siteForEach([nodeObject(), ...shop({ type: "NodePort", externalIPs: ["192.168.99.1"] })]);
   const statusSocket = () => join(place.site.folder, "status.sock");
 
@@ -36,7 +36,7 @@ describe("looking at a daemon with settings of its own", () => {
     return daemon;
   }
 
-  /** What a command says of the daemon, and its exit code. It must not block: the API server is in this process. */
+  /** What a command prints about the daemon, and its exit code. It must not block: the API server is in this process. */
   const said = async (...argv: string[]) => {
     const line = [...argv, `--source=daemon:${statusSocket()}`];
     const child = spawn("ip", ["netns", "exec", place.site.netns.name, turnout, ...line], {
@@ -82,7 +82,7 @@ describe("looking at a daemon with settings of its own", () => {
     expect((await said("diff", "--live", `--config=${usual}`)).code).toBe(3);
   });
 
-  it("a table that belongs to the daemon alone can be looked at", async () => {
+  it("a table that the daemon owns can be read", async () => {
     await started({ mode: "nftables" }, {}, ["--nftables-ownership=owned"]);
     expect((await said("status")).text).toContain("table owned");
     expect(await said("diff", "--live")).toEqual(inOrder);
@@ -104,7 +104,7 @@ describe("looking at a daemon with settings of its own", () => {
     });
   });
 
-  it("two Services that claim one address: status, log and metrics tell of the one that is not served", async () => {
+  it("two Services that claim one address: status, log and metrics report the one that is not served", async () => {
     const daemon = await started({});
     const claim = { clusterIP: "172.30.0.99", clusterIPs: ["172.30.0.99"], externalIPs: ["192.168.99.1"] };
     const metadata = { namespace: "shop", name: "zoo" };

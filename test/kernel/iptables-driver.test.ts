@@ -107,7 +107,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await driver.close();
   });
 
-  it("10/48 02/29 reads the host after a failure, and then gets there", async () => {
+  it("10/48 02/29 reads the host after a failure, and then succeeds", async () => {
     const onMachine = starter({ netns: here.path });
     let fail: number | null = null;
     const ran: string[] = [];
@@ -151,7 +151,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     await driver.watch((what) => alarms.push(what), stop.signal);
     const first = routed([web, front]);
     await driver.sync(first, never);
-    // From here on it does not know what the host holds.
+    // From here on the state of the host is unknown.
     fails = true;
     const second = routed([web, front, dns], ipv4Settings, first);
     await expect(driver.sync(second, never)).rejects.toThrow("exited with 1");
@@ -206,7 +206,7 @@ describe.runIf(isRoot)("the iptables driver", () => {
     for (const driver of drivers) await driver.close();
   });
 
-  it("gets there after its restore was killed halfway, at whatever moment", async () => {
+  it("succeeds after its restore was killed halfway, at any moment", async () => {
     const many = Array.from({ length: 600 }, (_, i) =>
       servicePort(`shop/s${i}`, {
         clusterIP: `172.30.${1 + (i >> 8)}.${i & 255}`,

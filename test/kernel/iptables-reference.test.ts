@@ -1,4 +1,4 @@
-// Beside the real kube-proxy: the same tables for generated clusters, and a switch-over that nobody notices.
+// Beside the real kube-proxy: the same tables for generated clusters, and a switch-over without interruption.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { openIptables } from "../../src/modes/iptables/host/driver.ts";

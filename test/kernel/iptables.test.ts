@@ -157,7 +157,7 @@ describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on 
     expect(removal(await host.read()).steps).toEqual([]);
   });
 
-  it("10/49 10/50 a refused line is named with its Service; tables before it are in force, and a retry gets there", async () => {
+  it("10/49 10/50 a refused line is named with its Service; tables before it are in force, and a retry succeeds", async () => {
     const host = await open();
     const plan = compile(null, routed([web, dns]), counters);
     const nowhere: Rule = { match: [], target: { kind: "jump", chain: "KUBE-SEP-NOWHERE" } };

@@ -1,4 +1,4 @@
-// The programs of the legacy back end under the names that everybody calls, and programs that find only those.
+// The programs of the legacy back end under their usual names, and programs that find only those.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The system calls that Node has no words for: namespaces, raw sockets, and the queue of ICMP errors of a socket.
+// The system calls that Node.js does not offer: namespaces, raw sockets, and the queue of ICMP errors of a socket.
 import { constants } from "node:os";
 import koffi from "koffi";
 import { type Address, addressBytes, familyOf, formatAddress } from "../../src/model/address.ts";
@@ -80,7 +80,7 @@ export type Message = {
 
 type Control = { readonly level: number; readonly type: number; readonly data: Buffer };
 
-/** An entry of a socket's error queue: the ICMP error, and who sent it. */
+/** An entry of a socket's error queue: the ICMP error, and its sender. */
 export type IcmpError = {
   readonly type: number;
   readonly code: number;
@@ -89,7 +89,7 @@ export type IcmpError = {
   readonly packet: Buffer;
 };
 
-/** Moves this thread into the network namespace behind an open file. */
+/** Moves this thread into the network namespace of an open file. */
 export function setns(namespaceFd: number): void {
   checked("enter a network namespace", calls.setns(namespaceFd, CLONE_NEWNET));
 }
@@ -112,7 +112,7 @@ export function listen(fd: number): void {
   checked("listen", calls.listen(fd, 4096));
 }
 
-/** null: nobody is waiting. */
+/** null: no connection is waiting. */
 export function accept(fd: number): { readonly fd: number; readonly from: Endpoint } | null {
   const name = Buffer.alloc(28);
   const accepted: number = calls.accept4(fd, name, uint32(28), SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -120,7 +120,7 @@ export function accept(fd: number): { readonly fd: number; readonly from: Endpoi
   return refused("accept", ["EAGAIN", "ECONNABORTED"], null);
 }
 
-/** The errno of a connection that fails at once; empty when it is under way. */
+/** The errno of a connection that fails immediately; empty when it is under way. */
 export function connect(fd: number, to: Endpoint): string {
   const name = encodeName(to);
   return calls.connect(fd, name, name.length) === 0 ? "" : lastErrno();

@@ -47,7 +47,7 @@ describe("NodePorts on loopback", () => {
     }
   });
 
-  it("21/29 a backend that never answers costs its clients 5 s, and the others nothing", async () => {
+  it("21/29 a backend that never responds delays its clients by 5 s, and others not at all", async () => {
     for (const object of blackHole) node.site.api.put(object);
     node.world.node.run("iptables", "-A", "OUTPUT", "-d", "10.180.0.77", "-j", "DROP");
     await started(served);

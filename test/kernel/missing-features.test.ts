@@ -1,4 +1,4 @@
-// Machines that lack what a mode needs: programs, a family, a part of the kernel. The daemon says so, and how it ends.
+// Machines that lack what a mode needs: programs, a family, a part of the kernel. What the daemon reports, and its exit code.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -105,7 +105,7 @@ describe("a kernel without", () => {
     expect(printed.get("nftables")).toContain("exit code 1");
   });
 
-  it("10/48 a match that all rules need: nothing is written, it is tried on, health and metrics tell why", () => {
+  it("10/48 a match that all rules need: nothing is written, it is retried, health and metrics report the reason", () => {
     const text = printed.get("iptables without xt_comment");
     expect(text).toContain("HTTP/1.1 503");
     expect(text).toMatch(/"kind":"failing","family":"IPv4".*Extension comment .*missing kernel module/);

@@ -1,4 +1,4 @@
-// Multicast events: who changed nf_tables, what became of addresses, and a process that still ends.
+// Multicast events: which process changed nf_tables, changes of addresses, and a process that still ends.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/host/netlink/batch.ts";
 import { u32Bytes } from "../../src/host/netlink/bytes.ts";
@@ -38,7 +38,7 @@ describe.runIf(isRoot)("netlink events", () => {
     for (const socket of sockets) await socket.close();
   });
 
-  it("says when it has lost track", async () => {
+  it("reports lost events", async () => {
     const seen = await follow();
     const addresses = Array.from({ length: 150_000 }, (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`);
     // We wait for nft here without reading events, so that more of them gather than the socket can hold.

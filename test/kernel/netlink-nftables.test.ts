@@ -214,7 +214,7 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
     expect(await readTables({ netns: here.path })).toEqual([]);
   });
 
-  it("keeps an owned table from others, and lets it outlive its owner", async () => {
+  it("protects an owned table from other processes, and keeps it after its owner exits", async () => {
     const owner = await openSocket("netfilter", { netns: here.path });
     const flags = tableFlag.owner | tableFlag.persist;
     await transact(owner, [{ kind: "addTable", table: { family: "ip", name: "t", flags } }]);
@@ -225,7 +225,7 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
     expect(await readTables({ netns: here.path })).toMatchObject([{ name: "t", flags: tableFlag.persist }]);
   });
 
-  it("reads null for a table that is not there", async () => {
+  it("returns null for a missing table", async () => {
     expect(await readWhole("ip", "nothing", { netns: here.path })).toBeNull();
   });
 });

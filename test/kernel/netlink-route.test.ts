@@ -49,7 +49,7 @@ describe.runIf(isRoot)("rtnetlink", () => {
     expect(found).toContainEqual(entry("ipv6", "::1", 128, 1, "host"));
   });
 
-  it("adds and removes links and addresses, and says why it cannot", async () => {
+  it("adds and removes links and addresses, and reports why it cannot", async () => {
     await addLink(socket, "kube", "bridge");
     await setLinkUp(socket, "lo");
     const links = await readLinks(place());

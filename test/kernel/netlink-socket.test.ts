@@ -37,7 +37,7 @@ describe.runIf(isRoot)("netlink sockets", () => {
     let turn = 0;
     for (let i = 0; i < 20; i++) {
       const reading = readElementsOf("s", place());
-      // Fewer changes than attempts: on a busy machine each may meet a reader at work.
+      // Fewer changes than attempts: on a busy machine each may collide with a reader.
       for (let changes = 0; changes < 5; changes++) {
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
         await transact(socket, refilled(++turn, 4_000));
@@ -74,7 +74,7 @@ describe.runIf(isRoot)("netlink sockets", () => {
     await socket.close();
   });
 
-  it("tell a refusal even when there are more than they can take in, and work afterwards", async () => {
+  it("report a refusal even when there are more than fit the buffer, and work afterwards", async () => {
     const socket = await openSocket("netfilter", place());
     await transact(socket, filled(0, 10));
     const none: Operation = { kind: "deleteSet", set: { ...at, name: "none" } };
@@ -97,7 +97,7 @@ describe.runIf(isRoot)("netlink sockets", () => {
     expect(await readElementsOf("s", place())).toHaveLength(11);
   });
 
-  it("read more at once than they have room for, each into room of its own", async () => {
+  it("read more than fits one buffer, each into its own buffer", async () => {
     const socket = await openSocket("netfilter", place());
     await transact(socket, filled(3, 120_000));
     const reading = Array.from({ length: 3 }, () => readElementsOf("s", place()));
@@ -109,7 +109,7 @@ describe.runIf(isRoot)("netlink sockets", () => {
     await socket.close();
   });
 
-  it("tell what fits its place from what does not", async () => {
+  it("distinguish messages that fit from those that do not", async () => {
     const socket = await openSocket("netfilter", place());
     await transact(socket, filled(0, 2_000));
     await socket.close();
@@ -141,7 +141,7 @@ describe.runIf(isRoot)("netlink sockets", () => {
     await socket.close();
   });
 
-  it("say what is wrong", async () => {
+  it("report the cause", async () => {
     await expect(openSocket("netfilter", { netns: "/run/netns/nowhere" })).rejects.toThrow(
       /^Cannot enter network namespace \/run\/netns\/nowhere: ENOENT/,
     );

@@ -7,7 +7,7 @@ import { setns } from "./libc.ts";
 /** A network namespace that this process owns. */
 export type Namespace = {
   readonly name: string;
-  /** What `openSocket` and others take as `netns`. */
+  /** What `openSocket` and other functions accept as `netns`. */
   readonly path: string;
   /** Runs code inside. It must be synchronous: only this thread moves, and it moves back at the end. */
   inside<T>(work: () => T): T;
@@ -69,7 +69,7 @@ export function ownNamespaceNames(): string[] {
   return allNames().filter((name) => name.startsWith(`${prefix}${process.pid}-`));
 }
 
-/** Removes what test processes that died left behind: their namespaces, and the programs they had started in them. */
+/** Removes what is left of test processes that died: their namespaces, and the programs they had started in them. */
 export function sweepNamespaces(): void {
   for (const name of allNames()) {
     const owner = /^tt-(\d+)-/.exec(name)?.[1];

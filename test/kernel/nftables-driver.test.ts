@@ -91,7 +91,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     here.run("nft", "add", "table", "ip", "kube-proxy");
     await sync([numberedService(1, 2)]);
     await sync([numberedService(1, 3)], ["shop/s1/tcp/"]);
-    // Until the look back at the load is over, a change of any table counts.
+    // Until the check after the load is done, a change of any table counts.
     await new Promise((resolve) => setTimeout(resolve, 2000));
     here.run("nft", "add", "table", "ip", "other-program");
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -101,7 +101,7 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     stop.abort();
   });
 
-  it("knows whether others changed anything while both families were loaded", async () => {
+  it("detects whether other processes changed anything while both families were loaded", async () => {
     const hosts = await Promise.all(
       (["ip", "ip6"] as const).map((family) => NftablesHost.open({ family, netns: here.path })),
     );

@@ -1,4 +1,4 @@
-// From the real kube-proxy to ours and back, over the same table: connections live on, and new ones find no gap.
+// From the real kube-proxy to ours and back, over the same table: connections continue, and new ones find no gap.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { findAssets } from "../assets.ts";
@@ -65,7 +65,7 @@ describe.each([false, true])("handing over to and from the real kube-proxy, owne
   });
 });
 
-/** So many addresses that it has slot maps of its own. */
+/** Enough addresses that it has its own slot maps. */
 function wide(): KubeObject[] {
   const metadata = { namespace: "large", name: "wide" };
   return [

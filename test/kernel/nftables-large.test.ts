@@ -141,7 +141,7 @@ describe("a Service that becomes large and small again", () => {
   });
 });
 
-/** In a process of its own: packets must meet every moment of a transaction. */
+/** In a separate process: packets must be sent at every moment of a transaction. */
 async function startCrossing(folder: string, netns: string) {
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   const outfile = join(folder, "crossing.cjs");

@@ -57,7 +57,7 @@ describe.skipIf(!isRoot)("a live nftables table", () => {
     }
   });
 
-  it("11/34 leaves nothing of loopback behind that a run before it had made", async () => {
+  it("11/34 removes loopback elements of an earlier run", async () => {
     await sync({ ...primary, nftLocalhost: "reject" });
     const next = await openNftables({ family: "ip", netns: here.path });
     await next.sync(routed(nodePorts(), primary), signal);
@@ -115,7 +115,7 @@ describe.skipIf(!isRoot)("a live nftables table", () => {
     expect(handle()).toBe(before);
   });
 
-  it("11/52 11/53 leaves tables of others alone, and --cleanup removes both of ours, also when they are gone", async () => {
+  it("11/52 11/53 leaves foreign tables alone, and --cleanup removes both of ours, also when they are gone", async () => {
     const foreign = ["ip", "ip6", "inet"]
       .map((family) => `table ${family} other {\n chain c {\n drop\n }\n}`)
       .join("\n");

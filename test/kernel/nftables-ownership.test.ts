@@ -1,4 +1,4 @@
-// A table that belongs to one process: nobody can flush it, a successor adopts it, and an orderly end hands it back.
+// A table with an owner process: no other can flush it, a successor adopts it, and a clean exit releases it.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import type { ServicePort } from "../../src/model/snapshot.ts";
@@ -60,7 +60,7 @@ describe.skipIf(!isRoot)("an owned table", () => {
     expect(() => here.run("nft", "add", "chain", "ip", "kube-proxy", "foreign")).toThrow("not permitted");
   });
 
-  it("is out of reach for another process of ours, which says so", async () => {
+  it("cannot be changed by another process of ours, which reports that", async () => {
     await sync(await driver(true));
     await expect(sync(await driver(true))).rejects.toThrow(
       /Cannot change table ip kube-proxy: it belongs to another process \(netlink port \d+\)/,

@@ -94,7 +94,7 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
     ).toBeNull();
   });
 
-  it("is listed by nft as print() says, as JSON too, and the listing loads to the same listing", async () => {
+  it("is listed by nft like print(), as JSON too, and the listing loads to the same listing", async () => {
     await fc.assert(
       fc.asyncProperty(state, async ({ ports, settings }) => {
         const want = unfold(compile(null, route(null, snapshotOf(ports, family), settings), limit));

@@ -1,4 +1,4 @@
-// Checks a mode by real packets: scenarios with equal settings share one cluster, and all their packets fly at once.
+// Checks a mode by real packets: scenarios with equal settings share one cluster, and all their packets are sent in parallel.
 import type { KubeObject } from "../cluster.ts";
 import {
   casesFor,
@@ -26,7 +26,7 @@ export type Group = { readonly settings: ScenarioSettings; readonly scenarios: r
 
 export type Verdict = { readonly packet: PacketCase; readonly problem: string | null };
 
-/** All scenarios that say something about a program in a mode, grouped. */
+/** All scenarios that apply to a program in a mode, grouped. */
 export function groupsFor(
   mode: ModeName,
   program: "turnout" | "kube-proxy",
@@ -42,7 +42,7 @@ export function groupsFor(
   return [...groups.values()].map((scenarios) => ({ settings: scenarios[0]!.settings, scenarios }));
 }
 
-/** Checks every packet of a group, so many at once. */
+/** Checks every packet of a group, this many in parallel. */
 export async function checkGroup(
   world: World,
   mode: ModeUnderTest,

@@ -1,4 +1,4 @@
-// Waits for many sockets at once, of any namespace, and calls back when something happens on one.
+// Waits for many sockets of any namespace, and calls back when something happens on one.
 import { readSync, writeSync } from "node:fs";
 import { close, eventFd, POLLIN, poll } from "./libc.ts";
 
@@ -40,7 +40,7 @@ export function startPoller(): Poller {
       );
       if (events[0] !== 0) readSync(notify, Buffer.alloc(8));
       for (const [i, [fd, watch]] of asked.entries()) {
-        // Meanwhile a callback may have forgotten the file, and another socket may have got its number.
+        // Meanwhile a callback may have removed the file, and another socket may have its number.
         if (events[i + 1] !== 0 && watched.get(fd) === watch) watch.callback(events[i + 1]!);
       }
       const isQuiet = events.slice(1).every((event) => event === 0);
@@ -79,7 +79,7 @@ export function startPoller(): Poller {
 
 type Wait = {
   readonly due: number;
-  /** How often all sockets were looked at since then. */
+  /** How often all sockets were polled since then. */
   looks: number;
   readonly callback: () => void;
 };

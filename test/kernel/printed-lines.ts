@@ -58,7 +58,7 @@ function shellLines(file: string, text: string): readonly PrintedLine[] {
     .map((line) => ({ file, line }));
 }
 
-/** Where the line itself has words to fill in, its comment has an example. */
+/** Where the line has placeholders, its comment has an example. */
 function withoutComment(line: string): string {
   const [command = "", comment = ""] = line.split(/\s+# /);
   return /\b[A-Z]{2,}\b/.test(command) ? comment.replace(/^e\.g\. /, "") : command.trim();

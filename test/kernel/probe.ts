@@ -1,4 +1,4 @@
-// Sends the packets of a case through the world and says in the words of the truth tables what became of them.
+// Sends the packets of a case through the world and returns the results in the terms of the truth tables.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Address, familyOf, isLoopback, joinHostPort } from "../../src/model/address.ts";
 import { gateway, inFamily, nodeAddresses, placeOf, places } from "../places.ts";
@@ -9,7 +9,7 @@ import type { Endpoint } from "./libc.ts";
 import { resultText, type Sender, type SendResult, tryOnce } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
-/** What is sent: who to whom. */
+/** What is sent: from where to where. */
 export type Probe = Pick<PacketCase, "from" | "to">;
 
 /** `10.180.0.1:8080 keep`, `10.180.0.1:8080 masquerade`, `reject`, `drop`, `pass`, or something unexpected. */
@@ -62,7 +62,7 @@ async function sendOne(world: World, probe: Probe): Promise<Seen> {
       return icmpSight(result);
     case "errno":
       if (isTcpEnd(result.errno)) return "close";
-      // A reset by the node's own stack: nobody stood in the way.
+      // A reset by the node's own stack: no rule matched.
       return result.errno === "ECONNREFUSED" && isNodeAddress(probe.to.address) ? "pass" : resultText(result);
     case "silence":
       return silenceSight(world, result.client, probe.to);

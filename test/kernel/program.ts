@@ -61,7 +61,7 @@ export function kubeProxyProgram(
 
 type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
-/** Resolves when everything queued since then is synced, or when nothing was queued for so many seconds. */
+/** Resolves when everything queued since then is synced, or when nothing was queued for this many seconds. */
 export async function caughtUp(
   node: Namespace,
   since: number,

@@ -73,7 +73,7 @@ export function tryOnce(
   }
 }
 
-/** How a protocol starts, and how it knows its answer and its errors. */
+/** How a protocol starts, and how its response and its errors are recognised. */
 type Exchange = {
   /** The first packet, when the kernel does not make it itself. */
   readonly first: Buffer | null;

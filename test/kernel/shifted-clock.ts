@@ -6,7 +6,7 @@ import { join } from "node:path";
 export type ShiftedClock = {
   /** Puts a program under this clock. */
   readonly env: Readonly<Record<string, string>>;
-  /** From now on the clock is so many seconds ahead of the machine's, or behind. */
+  /** From now on the clock is offset from the machine's by this many seconds. */
   set(seconds: number): void;
 };
 

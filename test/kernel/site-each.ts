@@ -1,4 +1,4 @@
-// A node of its own for each test of a suite, its API server with these objects, taken away afterwards.
+// A separate node for each test of a suite, its API server with these objects, removed afterwards.
 import { afterEach, beforeEach } from "vitest";
 import type { KubeObject } from "../reference/objects.ts";
 import { openSite, reasonNotToRun, type Site } from "./site.ts";

@@ -1,4 +1,4 @@
-// A node of its own for the daemon as users run it: a namespace, an API server inside, a folder for its files.
+// A separate node for the daemon as users run it: a namespace, an API server inside, a folder for its files.
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   closeSync,
@@ -59,7 +59,7 @@ export type Daemon = {
   /** Resolves after the first Sync of these families. */
   ready(families?: readonly ("IPv4" | "IPv6")[], withinMs?: number): Promise<void>;
   metrics(): Promise<string>;
-  /** The status of a GET on the health server, and its answer; null when nobody listens. */
+  /** The status of a GET on the health server, and its body; null without a listener. */
   health(path?: "/healthz" | "/livez"): Promise<{ readonly status: number; readonly body: string } | null>;
 };
 
@@ -73,7 +73,7 @@ export function reasonNotToRun(): string | null {
     : "not built; build with: npm run build";
 }
 
-/** In a namespace of its own with one interface, or in one that is there already. */
+/** In a new namespace with one interface, or in an existing one. */
 export async function openSite(given?: Namespace, apiOptions: ApiServerOptions = {}): Promise<Site> {
   const netns = given ?? createNode();
   const foothold = enter(netns);
@@ -231,7 +231,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
   };
 }
 
-/** The value of a sample, named with its labels as they are printed; 0 when it is not there. */
+/** The value of a sample, named with its labels as they are printed; 0 when it is missing. */
 export function sampleOf(metrics: string, sample: string): number {
   const line = metrics.split("\n").find((each) => each.startsWith(`${sample} `));
   return Number(line?.slice(sample.length + 1) ?? 0);

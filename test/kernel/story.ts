@@ -1,4 +1,4 @@
-// Plays a story in the world, in both families at once, and says where it goes another way than written.
+// Runs a story in the world, in both families in parallel, and returns the first step with another result than written.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Family, families, joinHostPort } from "../../src/model/address.ts";
 import type { KubeObject } from "../cluster.ts";
@@ -58,7 +58,7 @@ type Scene = Exclude<
   | { flush: unknown }
 >;
 
-/** One family's side of a story: what it remembers from step to step. */
+/** One family's side of a story: its state from step to step. */
 class Stage {
   readonly #world: World;
   readonly #family: Family;
@@ -154,7 +154,7 @@ class Stage {
 
   async #talk(as: string, wanted: Reply): Promise<string | null> {
     let reply = await this.#conversations.get(as)!.talk();
-    // Flows are cleaned up behind a sync, not by it.
+    // Flows are cleaned up after a sync, not by it.
     const isWanted = () => (wanted === "nobody" ? !reply.includes(":") : reply === wanted);
     for (let more = 10; more > 0 && !isWanted(); more--) {
       await sleep(200);
@@ -201,7 +201,7 @@ class Stage {
   }
 }
 
-/** null when the choices may well be uniform over so many endpoints: the chi-square test, wrong once in 10⁵. */
+/** null when the choices may well be uniform over this many endpoints: the chi-square test, wrong once in 10⁵. */
 function unfairness(choices: readonly string[], endpoints: number): string | null {
   const counts = new Map<string, number>();
   for (const endpoint of choices) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);

@@ -1,4 +1,4 @@
-// Whatever a cluster, an API server or a daemon says, commands print nothing that a terminal acts on.
+// For any data from a cluster, an API server or a daemon, commands print nothing that a terminal interprets.
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -34,7 +34,7 @@ describe("userspace mode under load", () => {
     };
   }
 
-  it("a flood on one Service takes its share of the descriptors, and everything else goes on", async () => {
+  it("a flood on one Service uses its share of the descriptors, and everything else continues", async () => {
     // Half of 400 is the reserve; each family has 100, each relay 50 of them: 25 connections.
     const daemon = await started({ by: ["prlimit", "--nofile=400:400"] });
     const { answered, leave } = await crowd(150);
@@ -47,7 +47,7 @@ describe("userspace mode under load", () => {
     expect(daemon.running()).toBe(true);
   });
 
-  it("a held port stays held when the kernel aborts its socket, and the daemon goes on", async () => {
+  it("a reserved port stays reserved when the kernel aborts its socket, and the daemon continues", async () => {
     const daemon = await started();
     /** One in each family. */
     const socketsOf = (options: string) =>

@@ -1,4 +1,4 @@
-// Datagrams that cannot leave the node in userspace mode, as nobody on the wire says who they are for: they are lost, not kept.
+// Datagrams that cannot leave the node in userspace mode, because no neighbour resolves their destination: they are dropped, not queued.
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ const nobody = { clusterIP: "172.30.0.99", endpoint: "192.168.0.77" };
 describe("datagrams that cannot leave", () => {
   const node = daemonAmongPods([...objects, ...serviceOf(nobody)]);
 
-  /** Starts a daemon whose kernel goes on asking for neighbours, and holds back what it has for them. */
+  /** Starts a daemon whose kernel keeps resolving neighbours, and queues packets for them. */
   async function started() {
     node.world.node.sysctl({
       "net.ipv4.neigh.eth0.mcast_solicit": 600,
@@ -25,7 +25,7 @@ describe("datagrams that cannot leave", () => {
     return node.started({ mode: "userspace" });
   }
 
-  /** By how many megabytes the daemon grows; others are served meanwhile. */
+  /** By how many megabytes the daemon grows while other Services are served. */
   async function grownBy(pid: number, work: () => Promise<void>): Promise<number> {
     const before = residentMB(pid);
     await work();

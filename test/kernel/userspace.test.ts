@@ -20,7 +20,7 @@ describe("userspace mode", () => {
   const repaired = async (daemon: Daemon) =>
     sampleOf(await daemon.metrics(), 'turnout_drift_repaired_total{ip_family="IPv4"}');
 
-  /** What a sender meets that goes there once, in each family. */
+  /** The result of one packet to this address, in each family. */
   async function met(from: Probe["from"]["kind"], address: string, target: string): Promise<string[]> {
     const [place, rest] = [
       target.slice(0, target.lastIndexOf(":")),
@@ -168,7 +168,7 @@ describe("userspace mode", () => {
     expect(old.filter(({ to }) => to.port === 30_085)).toEqual([]);
   });
 
-  it("21/19 deletes the flows of a UDP Service that is gone, and nobody else's", async () => {
+  it("21/19 deletes the flows of a deleted UDP Service, and no others", async () => {
     await started();
     await met("pod", places.L2, "172.30.0.85:80/udp");
     await met("outside", places.X, "172.30.0.85:80/udp");

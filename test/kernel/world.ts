@@ -49,7 +49,7 @@ export const macs = { host: "02:00:00:00:00:02", RN: "02:00:00:00:00:03", X: "02
 /** Of packet-filter tables: the one that `iptables` speaks to here, or the old one. */
 export type BackEnd = "default" | "legacy";
 
-/** Builds a world, with a name where there are several; whatever fails, nothing is left behind. */
+/** Builds a world, with a name where there are several; after any failure nothing is left. */
 export async function createWorld(name = "", backEnd: BackEnd = "default"): Promise<World> {
   sweepNamespaces();
   const made: Namespace[] = [];
@@ -122,7 +122,7 @@ function textOf(file: string): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-/** What ipvs mode leaves behind besides rules; few kernels can have it. */
+/** What ipvs mode leaves besides rules; few kernels support it. */
 function flushServers(node: Namespace): void {
   if (!node.inside(() => existsSync("/proc/thread-self/net/ip_vs"))) return;
   node.run("ipvsadm", "-C");
@@ -136,7 +136,7 @@ function setPolicy(node: Namespace, backEnd: BackEnd, chain: string, policy: str
   for (const tool of ["iptables", "ip6tables"]) node.run(`${tool}${variant}`, "-w", "5", "-P", chain, policy);
 }
 
-/** Settings of every namespace: routers without opinions that answer every error at once. */
+/** Settings of every namespace: routers without filters that report every error immediately. */
 const quiet = {
   "net.ipv4.ip_forward": 1,
   "net.ipv6.conf.all.forwarding": 1,
@@ -196,7 +196,7 @@ function connect(at: Record<Place, Namespace>, lan: Namespace): void {
   for (const pod of ["R1", "R2"] as const) attach(at[pod], at.RN, pod);
 }
 
-/** What no proxy has touched is visible: the gateway says so. An `unreachable` route would say it once a second. */
+/** Packets that no proxy handled are rejected by the gateway. An `unreachable` route would do so only once a second. */
 function refuseFrontends(lan: Namespace): void {
   lan.ip(...routes(frontendNetworks, (network) => `${network} dev lan`));
   for (const [tool, family, answer] of [
@@ -220,7 +220,7 @@ function plug(machine: Namespace, lan: Namespace, place: keyof typeof macs): voi
   machine.ip("link set eth0 up");
 }
 
-/** A pod behind its own routed link, as many network plug-ins do it. */
+/** A pod with its own routed link, as in many network plug-ins. */
 function attach(pod: Namespace, node: Namespace, place: "L1" | "L2" | "R1" | "R2"): void {
   const link = place.startsWith("L") ? interfaceOf(place) : `veth${place}`;
   const router = podGateway(places[place]);

@@ -68,7 +68,7 @@ export function expectDecidedResults(family: Family, { mode, walker }: WalkedMod
   fc.assert(property, { numRuns });
 }
 
-/** Puts in what came and takes out what is to be removed; returns what that concerns. */
+/** Adds and removes ServicePorts; returns the affected keys. */
 export function change(
   ports: Map<PortKey, ServicePort>,
   changes: readonly (readonly [port: ServicePort, remove: boolean])[],

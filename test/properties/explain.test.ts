@@ -21,7 +21,7 @@ describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
   });
   const packets = fc.array(packet(family), { minLength: 5, maxLength: 10 });
 
-  it.each(["nftables", "iptables"] as const)("says what a packet meets in %s mode", (mode) => {
+  it.each(["nftables", "iptables"] as const)("agrees with the walk of a packet in %s mode", (mode) => {
     fc.assert(
       fc.property(cluster, packets, ({ ports, settings }, sent) => {
         const routes = route(null, snapshotOf(ports, family), settings);
@@ -35,7 +35,7 @@ describe.each(["ipv4", "ipv6"] as const)("explain, %s", (family) => {
     );
   });
 
-  it("gives every endpoint of the Service a chance or a reason", () => {
+  it("names a probability or a reason for every endpoint of the Service", () => {
     fc.assert(
       fc.property(cluster, packets, ({ ports, settings }, sent) => {
         const routes = route(null, snapshotOf(ports, family), settings);

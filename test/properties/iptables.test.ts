@@ -47,7 +47,7 @@ const walked = {
 describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
   const state = generatedCluster(family);
 
-  it("gives every packet the result that decide() says", () => expectDecidedResults(family, walked, 400));
+  it("gives every packet the result of decide()", () => expectDecidedResults(family, walked, 400));
 
   it("10/61 reaches step by step what it builds from scratch, and the host with it", () => {
     fc.assert(
@@ -107,7 +107,7 @@ describe.each(["ipv4", "ipv6"] as const)("iptables mode, %s", (family) => {
     expect(adopt(applyInMemory(reached, back), have).steps).toEqual([]);
   });
 
-  it("gets from any tables to any others, in layers or at once, and leaves foreign rules alone", () => {
+  it("leads from any tables to any others, in layers or in one step, and leaves foreign rules alone", () => {
     fc.assert(
       fc.property(state, state, (one, other) => {
         const [old, want] = [one, other].map(({ ports, settings }) =>

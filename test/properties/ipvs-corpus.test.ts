@@ -37,7 +37,7 @@ function planOf({ configuration, objects }: IpvsCase, family: Family): IpvsPlan 
   return compile(null, route(null, snapshotOf(objects)[family], settings), options);
 }
 
-/** What a Plan speaks of: no sysctls and time-outs, no chains that are there anyway. */
+/** What a Plan contains: no sysctls and time-outs, no built-in chains. */
 function comparable(rules: Rules): Rules {
   const addresses = rules[addressListing]!.matchAll(/ inet6? (\S+)/g);
   return {
@@ -58,7 +58,7 @@ function ownTables(text: string): string {
   return text.replace(/^:[A-Z]+ ACCEPT.*\n/gm, "");
 }
 
-/** Both families in one listing, as the tools do it, and the servers of others that are excluded or have no address. */
+/** Both families in one listing, as the tools do it, and the foreign servers that are excluded or have no address. */
 function printed(plans: readonly IpvsPlan[], { configuration }: IpvsCase): Rules {
   const { excludeCIDRs } = optionsOf(configuration as unknown as Parameters<typeof optionsOf>[0]);
   const sections = plans.map((plan) =>

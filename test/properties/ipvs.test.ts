@@ -28,8 +28,7 @@ const walked = {
 } satisfies WalkedMode;
 
 describe.each(["ipv4", "ipv6"] as const)("ipvs mode, %s", (family) => {
-  it("gives every packet the result that decideServed() says", () =>
-    expectDecidedResults(family, walked, 150));
+  it("gives every packet the result of decideServed()", () => expectDecidedResults(family, walked, 150));
 
   it("reaches step by step what it builds from scratch, and the host with it", async () => {
     await fc.assert(

@@ -48,7 +48,7 @@ describe.each(["ipv4", "ipv6"] as const)("a change in batches, %s", (family) => 
           applied = settled(plan, part.keys, tables.have);
           expect(slotsOf(host!)).toEqual(slotsOf(unfold(applied)));
           for (const each of packets) {
-            // Before there was a table, an address that is not served yet is still better than one nobody knows.
+            // Before the first table, an address that is not served yet is as good as an unknown one.
             const possible = [
               ...(have === null ? [["pass"], ["drop"]] : [results(have, each)]),
               results(unfold(want), each),

@@ -35,7 +35,7 @@ describe.each(cases)("nftables mode, $family, large from $limit slots on", ({ fa
   const state = generatedCluster(family);
   const runs = limit === mostSharedSlots ? 1 : 0.5;
 
-  it("gives every packet the result that decide() says", () =>
+  it("gives every packet the result of decide()", () =>
     expectDecidedResults(family, walkedWith(limit), 600 * runs));
 
   const history = fc.record({

@@ -39,8 +39,7 @@ const relaying = {
 };
 
 describe.each(["ipv4", "ipv6"] as const)("userspace mode, %s", (family) => {
-  it("gives every packet the result that decideRelayed() says", () =>
-    expectDecidedResults(family, walked, 300));
+  it("gives every packet the result of decideRelayed()", () => expectDecidedResults(family, walked, 300));
 
   it("reaches step by step what it builds from scratch, and the host with it", () => {
     const property = fc.property(generatedHistory(family), ({ settings, steps }) => {

@@ -1,4 +1,4 @@
-// Generates one Service: every type, policy, protocol and kind of address, each from a seed of its own.
+// Generates one Service: every type, policy, protocol and kind of address, each from its own seed.
 import { families as bothFamilies, type Family } from "../../src/model/address.ts";
 import { secondNodeAddress } from "../places.ts";
 import { slicesFor } from "./case-slices.ts";
@@ -32,7 +32,7 @@ export type Port = {
   readonly nodePort?: number;
 };
 
-/** Where load balancers may ask about the Services of small clusters. */
+/** Health check ports for the Services of small clusters. */
 export const healthCheckPorts: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8].map(healthCheckPort);
 
 function healthCheckPort(n: number): number {
@@ -68,7 +68,7 @@ function specOf(
   families: readonly Family[],
 ): { spec: Spec; status: object } {
   const type = random.one(types);
-  // Some load balancers give one address to several Services, whose ports then differ.
+  // Some load balancers assign one address to several Services with different ports.
   const shared = type === "LoadBalancer" && random.chance(0.2);
   const ports = generatePorts(random, type, shared ? 1000 + 10 * n : 80, 30_000 + 2 * ((n + shift) % 700));
   const common = {

@@ -20,7 +20,7 @@ export type Draft = {
   readonly slots: readonly Slot[];
 };
 
-/** Gives more than 1,000 endpoints: the iptables mode then writes fewer comments and keeps unused chains. */
+/** Adds more than 1,000 endpoints: the iptables mode then writes fewer comments and keeps unused chains. */
 export const largeSeed = 0;
 
 export function generateCase(seed: number, mode: Mode): Case {

@@ -15,7 +15,7 @@ describe("the corpus of recorded iptables rules", () => {
     }
   });
 
-  it("holds the states that the generator gives for these seeds", () => {
+  it("contains the states that the generator returns for these seeds", () => {
     for (const { seed, configuration, objects } of corpus)
       expect({ seed, configuration, objects }).toEqual(
         JSON.parse(JSON.stringify(generateCase(seed, "iptables"))),
@@ -31,7 +31,7 @@ describe("the corpus of recorded IPVS", () => {
     for (const { rules } of corpus) expect(rules["ipset save"]).toContain("create KUBE-6-CLUSTER-IP ");
   });
 
-  it("holds the states that the generator gives for these seeds", () => {
+  it("contains the states that the generator returns for these seeds", () => {
     for (const { rules: _, ...state } of corpus)
       expect(state).toEqual(JSON.parse(JSON.stringify(generateIpvsCase(state.seed))));
   });

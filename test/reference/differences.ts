@@ -28,7 +28,7 @@ function without(some: readonly string[], others: readonly string[]): string[] {
   return some.filter((line) => !there.has(line));
 }
 
-/** Lines that do not depend on the moment or on chance; rules know their place in their chain. */
+/** Lines that do not depend on time or randomness; rules contain their position in their chain. */
 function linesOf(listing: string, text: string): string[] {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   if (listing.includes("tables-save")) return rulesOf(lines);

@@ -1,4 +1,4 @@
-// A program under test in a network namespace: started, served and asked from this very process.
+// A program under test in a network namespace: started, served and queried from this process.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Server, Socket } from "node:net";

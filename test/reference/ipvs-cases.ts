@@ -1,4 +1,4 @@
-// Cluster states for ipvs mode: those of iptables mode with settings of IPVS, on a node that others use for IPVS as well.
+// Cluster states for ipvs mode: those of iptables mode with settings of IPVS, on a node where other programs use IPVS as well.
 import { families } from "../../src/model/address.ts";
 import { inFamily, loadBalancerAddressesOnNode, outsideNetwork, secondNodeAddress, twin } from "../places.ts";
 import { type Case, generateCase } from "./cases.ts";

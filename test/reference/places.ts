@@ -46,7 +46,7 @@ export const clusterIP = numbered(172, 30, 0);
 export const externalIP = numbered(192, 168, 99);
 export const loadBalancerIP = numbered(198, 51, 100);
 
-/** Numbers of load-balancer addresses that the node itself has, as some load balancers want it. */
+/** Numbers of load-balancer addresses that the node itself has, as some load balancers require it. */
 export const loadBalancerNumbersOnNode: readonly number[] = loadBalancerAddressesOnNode.map((address) =>
   Number(address.split(".")[3]),
 );

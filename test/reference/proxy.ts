@@ -1,4 +1,4 @@
-// Runs one kube-proxy, the real one or ours, in a namespace of its own on cluster objects that the test supplies.
+// Runs one kube-proxy, the real one or ours, in its own namespace on cluster objects that the test supplies.
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -75,7 +75,7 @@ export async function startProxy(
   }
 }
 
-/** Asks it to end; what does not listen is killed. */
+/** Sends SIGTERM, and SIGKILL when it does not end. */
 async function ended(child: ChildProcess): Promise<void> {
   if (!isAlive(child)) return;
   const gone = once(child, "exit");

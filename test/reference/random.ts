@@ -1,4 +1,4 @@
-// A small seeded source of choices: the same seed gives the same cluster, today and in a year.
+// A small seeded random generator: the same seed always generates the same cluster.
 
 export type Random = {
   /** A whole number from `low` to `high`, both included. */

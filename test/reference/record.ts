@@ -26,7 +26,7 @@ const listings: Record<Mode | "ipvs", readonly string[]> = {
   ],
 };
 
-/** How long and how often to look for the first sync. */
+/** How long and how often to check for the first sync. */
 type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
 export async function recordRules(

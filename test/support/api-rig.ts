@@ -21,9 +21,9 @@ export type ApiRig = {
   readonly server: ApiServer;
   readonly source: Source;
   readonly snapshots: Snapshot[];
-  /** What the latest Snapshot knows. */
+  /** The contents of the latest Snapshot. */
   seen(): unknown;
-  /** What it should know: the same, made from the server's objects in one go. */
+  /** The expected contents, built from the server's objects. */
   truth(): unknown;
   stop(): Promise<void>;
 };
@@ -38,7 +38,7 @@ export async function apiRig(
     readonly tokenFile?: string;
     /** Called before the first request. */
     readonly prepare?: (server: ApiServer) => void;
-    /** What the consumer does with each Snapshot before it asks for the next. */
+    /** What the consumer does with each Snapshot before it requests the next. */
     readonly busy?: () => Promise<unknown>;
   } = {},
 ): Promise<ApiRig> {

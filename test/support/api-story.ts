@@ -1,4 +1,4 @@
-// A rig of the API source for tests that tell a story: made by `synced` or `started`, and stopped after each test.
+// A rig of the API source for tests with several steps: created by `synced` or `started`, and stopped after each test.
 import { afterEach, expect, vi } from "vitest";
 import type { RecordedRequest } from "../../playground/api/server.ts";
 import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "./api-rig.ts";
@@ -50,7 +50,7 @@ export const requests = (resource: string): RecordedRequest[] =>
   rig.server.seen.filter((seen) => seen.resource === resource);
 export const status = () => rig.source.status().resources.Service!;
 
-/** Waits until the source has met so many failures with Services. */
+/** Waits until the source has had this many failures with Services. */
 export const failed = (count: number) =>
   vi.waitFor(() => expect(status().failures - failuresBefore).toBe(count), patiently);
 

@@ -1,5 +1,5 @@
 // Certificates for tests alone: an authority, a server named api.example and a client; valid from 2001 for a hundred years,
-// whatever the clock of the machine says.
+// independent of the machine's clock.
 
 export const caCert = `-----BEGIN CERTIFICATE-----
 MIIBijCCAS+gAwIBAgIUciYNOLmOUsv+ln684jPsk5baJFAwCgYIKoZIzj0EAwIw

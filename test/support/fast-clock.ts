@@ -2,7 +2,7 @@
 import type { Clock } from "../../src/sources/world.ts";
 
 export type FastClock = Clock & {
-  /** From now on time runs so many times as fast. */
+  /** From now on time runs this many times as fast. */
   run(factor: number): void;
 };
 

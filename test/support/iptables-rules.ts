@@ -31,7 +31,7 @@ export const front = servicePort("shop/front", {
 export const external = (more: Partial<ServicePort> = {}) =>
   servicePort("shop/x", { nodePort: 30080, endpoints: [local, remote], ...more });
 
-/** `chain: rule` as it is fed to the kernel, for chains whose name starts so. */
+/** `chain: rule` as sent to the kernel, for chains with this prefix. */
 export function rules(
   table: TableName,
   prefix: string,

@@ -1,4 +1,4 @@
-// A network of pods without namespaces: gives addresses as the playground does, and refuses more pods than a node has room for.
+// A network of pods without namespaces: assigns addresses like the playground, and refuses more pods than fit on a node.
 import { CannotStart } from "../../playground/cannot-start.ts";
 import type { PodNetwork } from "../../playground/cluster/controller.ts";
 import { podAddresses } from "../../playground/net/layout.ts";

@@ -10,7 +10,7 @@ export const oneAddressSettings = {
   localhostNodePorts: false,
 } as const;
 
-/** Service `shop/s<i>` with so many endpoints; its port has a name where one is given. */
+/** Service `shop/s<i>` with this many endpoints; its port has a name if one is passed. */
 export function numberedService(i: number, endpoints: number, portName = ""): ServicePort {
   return servicePort(`shop/s${i}${portName === "" ? "" : `:${portName}`}`, {
     clusterIP: `172.30.${i >> 8}.${i & 255}`,

@@ -1,4 +1,4 @@
-// A strict reader of Prometheus' text format 0.0.4, for tests: throws at the first thing a scraper would refuse.
+// A strict reader of Prometheus' text format 0.0.4, for tests: throws at the first line a scraper would refuse.
 
 export type ParsedMetric = {
   readonly type: "counter" | "gauge" | "histogram" | "summary" | "untyped";
@@ -40,7 +40,7 @@ export function parsePrometheus(text: string): Map<string, ParsedMetric> {
       const metric = current === null ? undefined : metrics.get(current);
       const suffixes = suffixesOf[metric?.type ?? "untyped"];
       if (metric === undefined || !suffixes.some((suffix) => series.name === current + suffix)) {
-        throw new Error(`${series.name} stands below ${current}`);
+        throw new Error(`${series.name} is listed under ${current}`);
       }
       metric.series.push(series);
     }

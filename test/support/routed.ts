@@ -29,7 +29,7 @@ export const ipv6Settings: FamilySettings = {
   localhostNodePorts: false,
 };
 
-/** A ready Endpoint, `address:port`; on this node unless the address says otherwise. */
+/** A ready Endpoint, `address:port`; on this node unless its address belongs to another. */
 export function endpoint(at: string, more: Partial<Endpoint> = {}): Endpoint {
   const colon = at.lastIndexOf(":");
   const address = at.slice(0, colon).replace(/^\[(.*)\]$/, "$1");

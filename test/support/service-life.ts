@@ -110,7 +110,7 @@ const steps: readonly Step[] = [
 
 const path = "/api/v1/namespaces/default/services";
 
-/** One line for each step: what was asked, and what came of it without what is chosen at random. */
+/** One line for each step: the request, and the response without random values. */
 export async function tellServiceLife(tell: Tell): Promise<string[]> {
   const log: string[] = [];
   for (const step of steps) {

@@ -1,4 +1,4 @@
-// A map that holds Spreads, as the nftables mode has them.
+// A slot map like those of the nftables mode.
 import type { NftSet } from "../../src/plan/nftables/types.ts";
 
 export const slotMap: NftSet = {

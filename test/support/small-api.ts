@@ -1,4 +1,4 @@
-// The playground's API without a playground, to tell stories to.
+// The playground's API without a playground.
 import { ApiServer } from "../../playground/api/server.ts";
 import { admission } from "../../playground/cluster/admission.ts";
 

@@ -42,7 +42,7 @@ export async function serveUdp(
 
 export const udpEcho = () => serveUdp((data, reply) => reply(data));
 
-/** A port where nobody listens. */
+/** A port without a listener. */
 export async function unusedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, host, () => resolve()));
@@ -51,7 +51,7 @@ export async function unusedPort(): Promise<number> {
   return port;
 }
 
-/** The port of a server that takes no more connections: the kernel drops what asks for another one, without a word. */
+/** The port of a server that accepts no more connections: the kernel silently drops new ones. */
 export async function blackHole(): Promise<number> {
   const worker = new Worker(
     `const server = require("node:net").createServer();
@@ -105,7 +105,7 @@ export function datagram(client: Datagrams, port: number, data: Buffer | string)
   });
 }
 
-/** Waits for sockets, but not for ever, where the test has timers in its own hands. */
+/** Waits for sockets with a limit, where the test controls the timers. */
 export async function until(isSo: () => boolean): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!isSo() && performance.now() < deadline) await nextTurn();

@@ -19,7 +19,7 @@ const root = join(import.meta.dirname, "..", "..");
 export function kernelWords(script: string): string[] {
   // The guest mounts its own modules there.
   mkdirSync("/lib/modules", { recursive: true });
-  // Otherwise it would keep its own files below HOME, which not everybody has.
+  // Otherwise it would keep its own files below HOME, which may not exist.
   const ownFolder = `uml_dir=${join(tmpdir(), "turnout-uml")}`;
   const files = ["rootfstype=hostfs", "rootflags=/", "ro", ownFolder];
   return [...files, "quiet", "con=null", "con0=fd:0,fd:1", `init=${join(root, "test", "uml", script)}`];
@@ -115,14 +115,14 @@ async function bundleFor(file: string, tests: readonly string[]): Promise<string
   return outfile;
 }
 
-/** Settings of tests; the guest knows nothing else of the world outside. */
+/** Settings of tests; the guest has no other environment. */
 function passedOn(): Record<string, string | undefined> {
   const names = Object.keys(process.env).filter((name) => name.startsWith("TURNOUT_"));
   const all = [...names, "HOME", "KUBEBUILDER_ASSETS", "XDG_CACHE_HOME"];
   return Object.fromEntries(all.map((name) => [name, process.env[name]]));
 }
 
-/** Each file knows its own folder, wherever the bundle lies. */
+/** Each file has its own folder, wherever the bundle is. */
 const ownFolders: Plugin = {
   name: "own folders",
   setup: (bundling) =>

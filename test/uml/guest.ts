@@ -57,7 +57,7 @@ function nameOf(task: Task): string {
 
 function outcomeOf(test: Test): Outcome {
   const { state, errors = [], duration = 0, ...rest } = test.result ?? { state: "skip" as const };
-  // The reason of a skip is in the result, though its type does not say so.
+  // The reason of a skip is in the result, though not in its type.
   const { note = "" } = rest as { readonly note?: string };
   // What could not be prepared has not been tested: that is no skip.
   const unprepared = state === "pass" || note !== "" ? [] : errorsAround(test);

@@ -1,4 +1,4 @@
-// What our daemon answers in ipvs mode to those who watch it, beside what the real kube-proxy answered in such a kernel.
+// What our daemon serves for monitoring in ipvs mode, compared with the real kube-proxy in such a kernel.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -61,7 +61,7 @@ export function testClients(lab: Lab, family: Family): void {
     expect(await lab.seen(here(L2), here("198.51.100.17"), 80)).toEqual(kept);
   });
 
-  it("20/28 and 20/36 keeps who is not in the source ranges out, and never those who are", async () => {
+  it("20/28 and 20/36 drops clients outside the source ranges, and never others", async () => {
     const vip = "172.30.0.18";
     const balanced = (loadBalancerSourceRanges: readonly string[]) =>
       shop("web", { type: "LoadBalancer", clusterIP: vip, nodePort: 30018, loadBalancerSourceRanges }, [L1], {

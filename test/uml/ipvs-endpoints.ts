@@ -1,4 +1,4 @@
-// Which endpoints packets reach in ipvs mode, and what becomes of connections when endpoints go and return.
+// Which endpoints packets reach in ipvs mode, and the results of connections when endpoints leave and return.
 import { expect, it } from "vitest";
 import type { Family } from "../../src/model/address.ts";
 import { readFlows } from "../kernel/flows.ts";

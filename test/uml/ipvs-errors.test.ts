@@ -115,7 +115,7 @@ describe("the host in memory", () => {
   });
 });
 
-/** Few names, so that things exist, are gone, or are of another kind when they are met. */
+/** Few names, so that objects often exist, are gone, or are of another kind. */
 function randomOperations(seed: number): Operation[] {
   const random = seeded(seed);
   const id = (): ServerId => ({

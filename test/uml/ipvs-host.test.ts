@@ -161,7 +161,7 @@ describe("the link", () => {
     expect((await hosts.ipv4.read()).link).toBe("absent");
   });
 
-  it("20/9 can be made and taken out by the hosts of both families at once", async () => {
+  it("20/9 can be added and deleted by the hosts of both families in parallel", async () => {
     for (const kind of ["add link", "delete link", "add link", "delete link"] as const) {
       const both = await Promise.all(Object.values(hosts).map((host) => host.apply([{ kind }])));
       expect(both.flatMap(({ failures }) => failures)).toEqual([]);
@@ -216,7 +216,7 @@ describe("IP sets", () => {
       ...entries.map((entry): Operation => ({ kind: "add entry", set: "KUBE-IP", entry })),
       { kind: "create set", set: { name: "KUBE-PORT", type: "bitmap:port", family: "ipv4" } },
     ]);
-    // Which entry meets the end depends on how the hash was enlarged.
+    // Which entry no longer fits depends on how the hash was resized.
     const { sets } = await hosts.ipv4.read();
     expect(sets.get("KUBE-IP")!.entries.size).toBe(entries.length - failures.length);
     expect(sets.get("KUBE-IP")!.entries.size).toBeGreaterThanOrEqual(65_536);

@@ -1,4 +1,4 @@
-// Our daemon in ipvs mode on the node of the reference set-up, for tests that look at the kernel and at packets.
+// Our daemon in ipvs mode on the node of the reference set-up, for tests that check the kernel and packets.
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll } from "vitest";
 import { type IpvsHost, openIpvsHost } from "../../src/host/ipvs/host.ts";
@@ -29,7 +29,7 @@ export type Lab = {
   weights(server: ServerId): Promise<Record<string, number> | null>;
   /** Waits until a server has these weights. */
   become(server: ServerId, weights: Record<string, number> | null): Promise<void>;
-  /** What becomes of some packets, in the words of the truth tables, each once. */
+  /** The results of some packets in the terms of the truth tables, each once. */
   seen(from: string, to: string, port: number, protocol?: ProbeProtocol, count?: number): Promise<Seen[]>;
   /** The endpoints that connections reach, one after the other. */
   reach(from: string, to: string, port: number, count: number): Promise<string[]>;
@@ -101,7 +101,7 @@ export function openLab(): Lab {
     weights,
     async become(server, wanted) {
       const isSo = async () => isDeepStrictEqual(await weights(server), wanted);
-      // Servers come before addresses and rules: what packets meet is settled after the Sync.
+      // Servers come before addresses and rules: the results of packets are final after the Sync.
       await caughtUp(made.world.node, made.shownAt, 1.5, { timeoutMs: slow, everyMs: 100 });
       await eventually(isSo, `${serverKey(server)} has ${JSON.stringify(wanted)}`, slow / 2);
     },
@@ -121,7 +121,7 @@ export function openLab(): Lab {
   };
 }
 
-/** A Service `shop/NAME` and its slice: `local` and `remote` say how many of its endpoints are here and there. */
+/** A Service `shop/NAME` and its slice: `local` and `remote` are the numbers of its endpoints here and there. */
 export function shop(
   name: string,
   spec: Readonly<Record<string, unknown>>,

@@ -21,7 +21,7 @@ const talk = (list: ReturnType<typeof sessions>) => Promise.all(list.map((sessio
 describe("a daemon at work and started again", () => {
   beforeAll(async () => {
     lab.show(...web(L1));
-    // So seldom that nothing is found by looking.
+    // So rarely that nothing is found by polling.
     await lab.start({ ipvs: { syncPeriod: "1h" } });
     await inBoth((family) => lab.become(serverAt(vip, family), weightsOf(family, [L1, 1])));
   }, slow);
@@ -121,7 +121,7 @@ describe("clean-up", () => {
       expect(lab.world.node.run("ip", "-o", "link")).not.toContain("kube-ipvs0");
       for (const tool of ["iptables-save", "ip6tables-save"])
         expect(lab.world.node.run(tool)).not.toContain("KUBE-");
-      // Upstream flushes servers of others as well.
+      // Upstream flushes foreign servers as well.
       expect(saved("ipvsadm", "-Sn")).toEqual(["-A -t 203.0.113.77:80 -s rr"]);
     }
   });

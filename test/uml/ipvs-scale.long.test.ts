@@ -1,4 +1,4 @@
-// 5,000 Services with four endpoints each: what it costs to look at them when nothing has changed, and to change one.
+// 5,000 Services with four endpoints each: the cost of a check when nothing has changed, and of one change.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { inUseHere } from "../../src/host/iptables/back-end.ts";
 import { type Start, starter } from "../../src/host/iptables/command.ts";
@@ -58,7 +58,7 @@ const sync = (ports: readonly ServicePort[]) => {
   return driver.sync(routes, signal);
 };
 
-it("20/48 looking at 5,000 Services starts a few programs and is done within syncPeriod; a change starts none", async () => {
+it("20/48 a check of 5,000 Services starts a few programs and is done within syncPeriod; a change starts none", async () => {
   expect((await sync(services)).refused).toEqual([]);
   expect(
     node
@@ -66,7 +66,7 @@ it("20/48 looking at 5,000 Services starts a few programs and is done within syn
       .split("\n")
       .filter((line) => line !== "").length,
   ).toBe(25_000);
-  // On a busy machine everything takes several times as long: the quickest of a few looks counts.
+  // On a busy machine everything takes several times as long: the fastest of a few checks counts.
   let quickest = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3 && quickest >= syncPeriodMs; i++) {
     const look = await cost(() => driver.verify(signal));

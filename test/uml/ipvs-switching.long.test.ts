@@ -1,4 +1,4 @@
-// From ipvs mode to other modes and back: connections live on.
+// From ipvs mode to other modes and back: connections continue.
 import { afterAll, describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { eventually } from "../kernel/site.ts";

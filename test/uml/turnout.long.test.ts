@@ -1,4 +1,4 @@
-// The other scenarios and stories: those with settings of their own.
+// The other scenarios and stories: those with their own settings.
 import { describeTurnout } from "./turnout.ts";
 
 describeTurnout("later");
