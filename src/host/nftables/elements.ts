@@ -180,18 +180,18 @@ export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Ma
   for (const { key, data } of elements) {
     if (typeof data !== "string") continue;
     const bytes = key.slice(0, -4);
-    let spread = byBytes.get(bytes);
-    if (spread === undefined) {
-      spread = { key: decodeParts(parts, bytes).join(" . "), backends: [] };
-      byBytes.set(bytes, spread);
+    let slots = byBytes.get(bytes);
+    if (slots === undefined) {
+      slots = { key: decodeParts(parts, bytes).join(" . "), backends: [] };
+      byBytes.set(bytes, slots);
     }
     const address = addressOf(data.slice(0, -4));
-    spread.backends[hostU32Of(key.slice(-4))] = {
+    slots.backends[hostU32Of(key.slice(-4))] = {
       address,
       port: (data.charCodeAt(data.length - 4) << 8) | data.charCodeAt(data.length - 3),
     };
   }
-  return new Map([...byBytes.values()].map((spread) => [spread.key, spread]));
+  return new Map([...byBytes.values()].map((slots) => [slots.key, slots]));
 }
 
 /** Sets of plain networks contain the first address, and the address after the last one marked as an end. */

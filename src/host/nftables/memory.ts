@@ -137,8 +137,8 @@ function deleteItem(table: Held, set: NftSet, item: Item): void {
     must(table.elements.get(set.name)?.delete(item.key) === true, "ENOENT", what);
     return;
   }
-  const spread = table.spreads.get(set.name)?.get(item.key);
-  must(spread?.backends[item.slot!] !== undefined, "ENOENT", what);
+  const slots = table.spreads.get(set.name)?.get(item.key);
+  must(slots?.backends[item.slot!] !== undefined, "ENOENT", what);
   const backends = slotsOf(table, set, item.key);
   backends[item.slot!] = undefined;
   while (backends.length > 0 && backends.at(-1) === undefined) backends.pop();
@@ -151,9 +151,9 @@ function slotsOf(table: Held, set: NftSet, key: string): (Backend | undefined)[]
   const own = known === undefined ? undefined : table.ownSlots.get(known);
   if (own !== undefined) return own;
   const backends = [...(known?.backends ?? [])];
-  const spread = { key, backends };
-  table.ownSlots.set(spread, backends);
-  spreads.set(key, spread);
+  const slots = { key, backends };
+  table.ownSlots.set(slots, backends);
+  spreads.set(key, slots);
   return backends;
 }
 

@@ -21,8 +21,8 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
         const read = dumped(slotsOf(have));
         const found = new WantedSlots(set, wanted).slotsIn(read);
         expect(plain(found)).toEqual(plain(decodeSlots(set, read.all())));
-        for (const [key, spread] of found) {
-          if (spread === wanted.get(key)) recognised++;
+        for (const [key, slots] of found) {
+          if (slots === wanted.get(key)) recognised++;
           else others++;
         }
       }),
@@ -96,9 +96,9 @@ function spreads(family: Family): fc.Arbitrary<Map<string, BackendSlots>> {
   const key = fc
     .tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom(80, 443))
     .map(([service, port]) => keyOf(family, service, port));
-  const spread = fc.record({ key, backends: fc.array(backend(family), { minLength: 1, maxLength: 5 }) });
+  const slots = fc.record({ key, backends: fc.array(backend(family), { minLength: 1, maxLength: 5 }) });
   return fc
-    .uniqueArray(spread, { selector: ({ key: name }) => name, maxLength: 9 })
+    .uniqueArray(slots, { selector: ({ key: name }) => name, maxLength: 9 })
     .map((all) => new Map(all.map((each) => [each.key, each])));
 }
 

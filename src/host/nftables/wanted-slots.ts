@@ -10,7 +10,7 @@ const slotBytes = 4;
 /** What one slot map should hold. */
 export class WantedSlots {
   readonly #set: NftSet;
-  readonly #spreads: readonly BackendSlots[];
+  readonly #wanted: readonly BackendSlots[];
   /** The keys of all BackendSlots, without slot numbers, concatenated. */
   readonly #keys: Uint8Array;
   readonly #keyLength: number;
@@ -24,20 +24,20 @@ export class WantedSlots {
 
   constructor(set: NftSet, wanted: ReadonlyMap<string, BackendSlots>) {
     this.#set = set;
-    this.#spreads = [...wanted.values()];
-    const count = this.#spreads.length;
-    this.#keys = Buffer.from(this.#spreads.map(({ key }) => encodeKey(set, key)).join(""), "latin1");
+    this.#wanted = [...wanted.values()];
+    const count = this.#wanted.length;
+    this.#keys = Buffer.from(this.#wanted.map(({ key }) => encodeKey(set, key)).join(""), "latin1");
     this.#keyLength = count === 0 ? 0 : this.#keys.length / count;
     this.#index = new Int32Array(2 << (32 - Math.clz32(count)));
     this.#firsts = new Int32Array(count + 1);
     for (let i = 0; i < count; i++) {
       this.#index[this.#placeOf(this.#keys, i * this.#keyLength)] = i + 1;
-      this.#firsts[i + 1] = this.#firsts[i]! + this.#spreads[i]!.backends.length;
+      this.#firsts[i + 1] = this.#firsts[i]! + this.#wanted[i]!.backends.length;
     }
-    this.#valueLength = valueLengthOf(this.#spreads);
+    this.#valueLength = valueLengthOf(this.#wanted);
     this.#values = Buffer.alloc(this.#firsts[count]! * this.#valueLength);
     let at = 0;
-    for (const { backends } of this.#spreads) {
+    for (const { backends } of this.#wanted) {
       for (const backend of backends) {
         if (backend !== undefined) this.#values.write(backendBytes(backend), at, "latin1");
         at += this.#valueLength;
@@ -47,7 +47,7 @@ export class WantedSlots {
 
   /** The BackendSlots of these elements; those that are as wanted are the same objects as the wanted ones. */
   slotsIn(elements: Elements): Map<string, BackendSlots> {
-    const seen = new Uint8Array(this.#firsts[this.#spreads.length]!);
+    const seen = new Uint8Array(this.#firsts[this.#wanted.length]!);
     const matches: Matches = (bytes, key, keyEnd, value, valueEnd) => {
       const slot = this.#slotOf(bytes, key, keyEnd, value, valueEnd);
       if (slot === -1) return false;
@@ -61,19 +61,19 @@ export class WantedSlots {
   /** The overall index of the equal slot; -1 when there is none. */
   #slotOf(bytes: Buffer, key: number, keyEnd: number, value: number, valueEnd: number): number {
     if (keyEnd - key !== this.#keyLength + slotBytes || valueEnd - value !== this.#valueLength) return -1;
-    const spread = this.#index[this.#placeOf(bytes, key)]! - 1;
-    if (spread === -1) return -1;
-    const slot = this.#firsts[spread]! + hostU32(bytes, keyEnd - slotBytes);
+    const number = this.#index[this.#placeOf(bytes, key)]! - 1;
+    if (number === -1) return -1;
+    const slot = this.#firsts[number]! + hostU32(bytes, keyEnd - slotBytes);
     const isWanted =
-      slot < this.#firsts[spread + 1]! &&
+      slot < this.#firsts[number + 1]! &&
       isSame(this.#values, slot * this.#valueLength, bytes, value, this.#valueLength);
     return isWanted ? slot : -1;
   }
 
   #withOthers(seen: Uint8Array, others: ReadonlyMap<string, BackendSlots>): Map<string, BackendSlots> {
     const found = new Map(others);
-    for (let i = 0; i < this.#spreads.length; i++) {
-      const wanted = this.#spreads[i]!;
+    for (let i = 0; i < this.#wanted.length; i++) {
+      const wanted = this.#wanted[i]!;
       const known = seen.subarray(this.#firsts[i]!, this.#firsts[i + 1]!);
       const other = others.get(wanted.key);
       if (other === undefined && !known.includes(0)) found.set(wanted.key, wanted);
@@ -88,8 +88,8 @@ export class WantedSlots {
     const hash = hashOf(bytes, from, from + this.#keyLength);
     let place = (hash ^ (hash >>> 15)) & mask;
     for (;;) {
-      const spread = this.#index[place]! - 1;
-      if (spread === -1 || isSame(this.#keys, spread * this.#keyLength, bytes, from, this.#keyLength))
+      const number = this.#index[place]! - 1;
+      if (number === -1 || isSame(this.#keys, number * this.#keyLength, bytes, from, this.#keyLength))
         return place;
       place = (place + 1) & mask;
     }

@@ -161,12 +161,12 @@ function slotChanges(have: NftTable, want: NftTable): Changes {
   return collect(want, isSlotMap, (set, into) => {
     const old = have.spreads.get(set.name);
     const now = want.spreads.get(set.name);
-    for (const spread of now?.values() ?? []) {
-      const before = old?.get(spread.key);
-      if (before !== spread) changeSlots(before?.backends ?? [], spread, into);
+    for (const slots of now?.values() ?? []) {
+      const before = old?.get(slots.key);
+      if (before !== slots) changeSlots(before?.backends ?? [], slots, into);
     }
-    for (const spread of old?.values() ?? []) {
-      if (!now?.has(spread.key)) changeSlots(spread.backends, { key: spread.key, backends: [] }, into);
+    for (const slots of old?.values() ?? []) {
+      if (!now?.has(slots.key)) changeSlots(slots.backends, { key: slots.key, backends: [] }, into);
     }
   });
 }

@@ -17,13 +17,13 @@ export function fillings(
     const [old, now] = [before?.fragments.get(key), want.fragments.get(key)];
     const added = now?.sets.filter((set) => isSlotMap(set) && !isUsed(old, set.name)) ?? [];
     return added.flatMap((set) => {
-      const spread = now!.spreads.find(({ map }) => map === set.name)!;
+      const slots = now!.spreads.find(({ map }) => map === set.name)!;
       const filled = old?.spreads.find(({ map }) => map === set.name)?.backends.length ?? 0;
-      return steps(filled, spread.backends.length, most).map(
+      return steps(filled, slots.backends.length, most).map(
         (end): Batch => ({
           keys: [key],
           size: most,
-          fragmentOf: (_, fragment = nothing) => withSlots(fragment, set, spread, end),
+          fragmentOf: (_, fragment = nothing) => withSlots(fragment, set, slots, end),
         }),
       );
     });
@@ -48,7 +48,7 @@ function steps(from: number, to: number, most: number): number[] {
 function withSlots(
   fragment: Fragment,
   set: NftSet,
-  spread: BackendSlots & { readonly map: string },
+  slots: BackendSlots & { readonly map: string },
   end: number,
 ): Fragment {
   return {
@@ -56,7 +56,7 @@ function withSlots(
     sets: [...fragment.sets.filter(({ name }) => name !== set.name), set],
     spreads: [
       ...fragment.spreads.filter(({ map }) => map !== set.name),
-      { ...spread, backends: spread.backends.slice(0, end) },
+      { ...slots, backends: slots.backends.slice(0, end) },
     ],
   };
 }

@@ -92,17 +92,15 @@ export function settled(plan: NftPlan, keys: Iterable<PortKey>, table: NftTable 
 }
 
 function settledFragment(fragment: Fragment, table: NftTable): Fragment {
-  const spreads = fragment.spreads.map((spread) => settledSlots(spread, table));
-  return spreads.every((spread, i) => spread === fragment.spreads[i]) ? fragment : { ...fragment, spreads };
+  const spreads = fragment.spreads.map((slots) => settledSlots(slots, table));
+  return spreads.every((slots, i) => slots === fragment.spreads[i]) ? fragment : { ...fragment, spreads };
 }
 
-function settledSlots(spread: Fragment["spreads"][number], have: NftTable): Fragment["spreads"][number] {
-  const old = have.spreads.get(spread.map)?.get(spread.key);
-  if (old === undefined) return spread;
-  const backends = arrange(old.backends, spread.backends);
-  return backends.every((backend, slot) => backend === spread.backends[slot])
-    ? spread
-    : { ...spread, backends };
+function settledSlots(slots: Fragment["spreads"][number], have: NftTable): Fragment["spreads"][number] {
+  const old = have.spreads.get(slots.map)?.get(slots.key);
+  if (old === undefined) return slots;
+  const backends = arrange(old.backends, slots.backends);
+  return backends.every((backend, slot) => backend === slots.backends[slot]) ? slots : { ...slots, backends };
 }
 
 type MutableTable = {
@@ -131,7 +129,7 @@ export function tableOf(foundation: Foundation, fragments: Iterable<Fragment>): 
     for (const chain of fragment.shared) table.chains.set(chain.name, chain);
     for (const chain of fragment.chains) table.chains.set(chain.name, chain);
     for (const element of fragment.elements) put(table.elements, element.set, element);
-    for (const spread of fragment.spreads) put(table.spreads, spread.map, spread);
+    for (const slots of fragment.spreads) put(table.spreads, slots.map, slots);
   }
   return table;
 }

@@ -85,7 +85,7 @@ function eventOf(line: Buffer, resource: WatchedResource): WatchEvent | null {
     case "BOOKMARK":
       return bookmarkOf(event.object);
     case "ERROR":
-      throw toldFailure(event.object);
+      throw eventFailure(event.object);
     default:
       // Ignore event types of later API versions.
       return null;
@@ -93,7 +93,7 @@ function eventOf(line: Buffer, resource: WatchedResource): WatchEvent | null {
 }
 
 /** An error event inside a stream: the request itself was accepted. */
-function toldFailure(status: unknown): ApiFailure {
+function eventFailure(status: unknown): ApiFailure {
   const failure = failureOf(500, status);
   if (failure.kind !== "refused") return failure;
   return new ApiFailure("fruitless", `Lost the watch: ${failure.message}`, { code: failure.code });
