@@ -56,7 +56,7 @@ export class Cluster {
     return this.pending;
   }
 
-  /** These are all objects of the kind: what is missing is gone. Returns whether a Snapshot is worth taking. */
+  /** These are all objects of the kind: missing ones are deleted. Returns whether a Snapshot is worth taking. */
   replace(kind: Kind, objects: Iterable<unknown>): boolean {
     const found = new Set<string>();
     for (const object of objects) {
@@ -112,7 +112,7 @@ export class Cluster {
     if (this.#concernsUs(who)) this.#known.put(readObject(who, object));
   }
 
-  /** A file or a list may hold many Nodes; only this one concerns us. */
+  /** A file or a list may hold many Nodes; only this one is used. */
   #concernsUs({ kind, name }: Identity): boolean {
     return kind !== "Node" || name === this.#nodeName;
   }

@@ -1,4 +1,4 @@
-// A Service becomes its ServicePorts in both families, still without Endpoints.
+// Reads the ServicePorts of a Service in both families, still without Endpoints.
 import { type Address, type Cidr, type Family, prefixLength } from "../model/address.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
 import { addressesOf, type ByFamily, cidrsOf, noneOfBoth } from "./addresses.ts";
@@ -139,7 +139,7 @@ function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Addre
   return addressesOf(report, addresses, "status.loadBalancer.ingress");
 }
 
-/** Empty means everybody: so does a range that covers its whole family, and so do ranges of the other family alone. */
+/** Empty means every client: so does a range that covers its whole family, and so do ranges of the other family alone. */
 function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
   const field = "loadBalancerSourceRanges";
   const written = texts(report, spec[field], "spec", field);

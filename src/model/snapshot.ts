@@ -51,7 +51,7 @@ export type ServicePort = {
   readonly nodePort: number;
   readonly externalIPs: readonly Address[];
   readonly loadBalancerIPs: readonly Address[];
-  /** Sources allowed to use the load-balancer addresses; empty means everybody. */
+  /** Sources allowed to use the load-balancer addresses; empty means every client. */
   readonly sourceRanges: readonly Cidr[];
   readonly affinity: Affinity;
   readonly internalPolicy: TrafficPolicy;
@@ -93,7 +93,7 @@ export type UdpChanges = Readonly<Record<Family, ReadonlySet<ServiceName>>>;
 
 export const noUdpChanges: UdpChanges = { ipv4: new Set(), ipv6: new Set() };
 
-/** Immutable; parts that did not change are the very same objects as in the Snapshot before. */
+/** Immutable; parts that did not change are the same objects as in the Snapshot before. */
 export type Snapshot = {
   readonly ipv4: FamilySnapshot;
   readonly ipv6: FamilySnapshot;

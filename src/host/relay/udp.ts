@@ -20,7 +20,7 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   const type = options.host.includes(":") ? "udp6" : "udp4";
   const server = createSocket({ type, ipv6Only: type === "udp6", recvBufferSize });
   const flows = new Map<string, Flow>();
-  /** Clients that no backend ever answered, oldest first: they go when there is no room, as sources may be forged. */
+  /** Clients that no backend ever answered, oldest first: they are dropped first when the limit is reached, as sources may be forged. */
   const unanswered = new Set<string>();
   await bound(server, options);
   server.on("message", (data, from) => {
@@ -38,7 +38,7 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
     if (!isServed) return null;
     options.room.take(1);
     const socket = createSocket(backend.address.includes(":") ? "udp6" : "udp4");
-    // A refusal (ICMP) ends the flow: the client's next datagram gets another chance.
+    // A refusal (ICMP) ends the flow: the client's next datagram goes to another backend.
     const fail = () => forget(key, flow);
     const timer = setTimeout(fail, options.idleMs).unref();
     const flow: Flow = { backend, socket, timer, send: sender(socket, fail) };
@@ -125,7 +125,7 @@ function sender(socket: Socket, fail: () => void): (data: Uint8Array) => void {
 
 const mostWaiting = 16;
 
-/** What waits for a socket that cannot send; what comes on top is lost, as on any full link. */
+/** The queue of a socket that cannot send; further datagrams are dropped, as on any full link. */
 const mostQueued = { bytes: 1024 * 1024, datagrams: 1024 };
 
 /** Datagrams are counted too: one of a single byte costs about a kilobyte. */

@@ -71,7 +71,7 @@ export type Chain = { readonly table: TableName; readonly name: ChainName; reado
 /** One rule in a chain that holds other rules too. */
 export type PlacedRule = { readonly table: TableName; readonly chain: ChainName; readonly rule: Rule };
 
-/** The complete state this proxy wants in one family's tables. */
+/** The complete wanted state of one family's tables. */
 export type IptablesPlan = {
   readonly family: Family;
   readonly foundation: Foundation;

@@ -95,7 +95,7 @@ export type Operation =
   | { readonly kind: "add entry"; readonly set: SetName; readonly entry: Entry }
   | { readonly kind: "delete entry"; readonly set: SetName; readonly entry: Entry };
 
-/** With the ServicePort it is for; null: for all, or for one that is no more. */
+/** With the ServicePort it is for; null: for all, or for a deleted one. */
 export type OwnedOperation = Operation & { readonly owner: PortKey | null };
 
 /** What leads from one state to another: first everything that grows, then, once the rules are in place, what shrinks. */
@@ -105,10 +105,10 @@ export type IpvsPatch = {
   readonly shrink: readonly OwnedOperation[];
 };
 
-/** The complete state this proxy wants in one family. */
+/** The complete wanted state of one family. */
 export type IpvsPlan = {
   readonly family: Family;
-  /** In the order in which entries are added; they are taken out in the opposite one. */
+  /** In the order in which entries are added; they are deleted in the reverse order. */
   readonly sets: readonly IpSet[];
   /** Networks whose virtual servers are never deleted, no matter which program made them. */
   readonly excluded: readonly Cidr[];

@@ -5,7 +5,7 @@ import { emptyPlan, withFragments } from "./plan.ts";
 import type { Element, Fragment, NftPlan } from "./types.ts";
 
 export type BatchLimits = {
-  /** Changes up to this many elements are made in one go. */
+  /** Changes up to this many elements are made in one batch. */
   readonly whole: number;
   /** The approximate number of elements in a batch. */
   readonly batch: number;
