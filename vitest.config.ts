@@ -5,7 +5,7 @@ import { defineConfig } from "vitest/config";
 const expect = { poll: { timeout: 30_000 } };
 
 /** In namespaces of their own; they wait for time-outs most of the time, so three share two cores. */
-const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 3 };
+const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 2 };
 
 /** In user-mode kernels, two at a time, since each uses one core. */
 const uml = {

@@ -35,7 +35,7 @@ function nameOf(test) {
   return `${test.module.relativeModuleId} > ${test.fullName}`;
 }
 
-/** A test in `describe.skipIf` has no reason; its file tells the condition. */
+/** A test in `describe.skipIf` has no reason; its file reports the condition. */
 function skipOf(test) {
   return { reason: test.result().note ?? `see the condition in ${test.module.relativeModuleId}` };
 }
