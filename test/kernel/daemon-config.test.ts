@@ -17,7 +17,7 @@ describe("a changed configuration file", () => {
       await daemon.ready();
       place.site.configure({ clusterCIDR: "10.181.0.0/16" });
       expect(await daemon.ended()).toBe(1);
-      expect(daemon.log()).toContain("to be started again with the new configuration");
+      expect(daemon.log()).toContain("exiting to restart with the new configuration");
     }
   });
 
