@@ -177,7 +177,7 @@ describe("habits", () => {
       expect.arrayContaining(modesOf("invalid-packets", /^passed/)),
     );
     expect(having(({ healthCheckPortsAccepted }) => healthCheckPortsAccepted)).toEqual(
-      modesOf("health-check", /accept the port/),
+      modesOf("health-check", /ipvs mode accept the port/),
     );
     expect(having(({ affinity }) => affinity === "each frontend")).toEqual(
       modesOf("affinity", /every frontend pins on its own/),

@@ -1,4 +1,5 @@
 // Every documented metric gets a value: a proxy in each mode that lives through everything shows all of them.
+
 import { get } from "node:http";
 import { connect, createServer, type Server } from "node:net";
 import { afterEach, expect, it } from "vitest";
@@ -7,6 +8,7 @@ import { openLocalhost } from "../src/daemon/localhost.ts";
 import { reportDrivers } from "../src/daemon/telemetry.ts";
 import { Cluster } from "../src/manifests/cluster.ts";
 import { keyed } from "../src/model/keyed.ts";
+import { modes } from "../src/modes/index.ts";
 import { systemClock } from "../src/observe/clock.ts";
 import { silentLog } from "../src/observe/log/log.ts";
 import { systemProcess } from "../src/observe/metrics/system-process.ts";
@@ -137,7 +139,7 @@ async function useLocalhost({ metrics }: Telemetry): Promise<void> {
   const node = {
     families: ["ipv4"],
     settings: { resolved: { settings: { ipv4: settings } } },
-    mode: { servesLoopback: true },
+    mode: modes.nftables,
   } as unknown as Parameters<typeof openLocalhost>[0];
   const localhost = openLocalhost(node, metrics, silentLog);
   closers.push(() => localhost.close!());
