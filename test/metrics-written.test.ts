@@ -127,7 +127,7 @@ function useEverything(telemetry: Telemetry): void {
   const cost = { seconds: 1, heldSeconds: 0, requestBytes: 0, responseBytes: 1 };
   telemetry.requested({ method: "GET", host: "h:1", code: 200, resent: true, cost });
   for (let i = 0; i < 2000; i++) telemetry.events.record("Starting", { kind: "Node", name: `node-${i}` }, "");
-  const driver = { cleanUpFailures: 1 } as never;
+  const driver = { report: () => ({ cleanupFailures: 1 }) } as never;
   reportDrivers(telemetry.metrics, { families: ["ipv4"], drivers: new Map([["ipv4", driver]]), owned: true });
 }
 
