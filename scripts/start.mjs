@@ -10,7 +10,7 @@ const child = spawn(join(root, "bin/turnout"), ["playground", ...process.argv.sl
 });
 // A signal is for the playground, which then removes everything; we end when it has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-// So it does when whoever started us is gone without a word: a shell in between does not pass signals on.
+// So it does when the process that started us is gone without a signal: a shell in between does not pass signals on.
 const parent = process.ppid;
 setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 500).unref();
 child.on("exit", (code) => process.exit(code ?? 1));

@@ -323,7 +323,7 @@ describe("diff", () => {
 
   it("prints one line when nothing changes", async () => {
     const { code, out } = await outputOf(diff, ...shop, `--against=${shop[1]}`);
-    expect({ code, out }).toEqual({ code: 0, out: "No packet meets another fate.\n" });
+    expect({ code, out }).toEqual({ code: 0, out: "No packet is handled differently.\n" });
   });
 
   it("does not compare with a file that cannot be read", async () => {

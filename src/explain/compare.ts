@@ -24,7 +24,7 @@ export type PortChange = {
   readonly frontends: readonly FrontendChange[];
 };
 
-/** Sorted by family and ServicePort; nothing for those whose packets all meet the same fate. */
+/** Sorted by family and ServicePort; nothing for those whose packets are all handled as before. */
 export function compareRoutes(before: BothRoutes, after: BothRoutes): PortChange[] {
   return families.flatMap((family) => {
     const [old, now] = [before[family].ports, after[family].ports];
@@ -64,7 +64,7 @@ function compareFrontends(before: readonly Route[], after: readonly Route[]): Fr
   });
 }
 
-/** Senders whose fate changes alike share an entry. */
+/** Senders for which the change is the same share an entry. */
 function compareFates(before: Route | undefined, after: Route | undefined): FateChange[] {
   const changes = new Map<string, { senders: Sender[]; before: string | null; after: string | null }>();
   for (const sender of ["pod", "node", "outside"] as const) {
@@ -84,7 +84,7 @@ function fateOf(route: Route | undefined, sender: Sender): string | null {
 }
 
 export function printComparison(changes: readonly PortChange[]): string {
-  if (changes.length === 0) return "No packet meets another fate.\n";
+  if (changes.length === 0) return "No packet is handled differently.\n";
   return changes.map(printChange).join("\n");
 }
 

@@ -1,19 +1,19 @@
-// A ServicePort in few words, for a daemon that tells thousands: what most have in common is left out.
+// A ServicePort as compact JSON, for a daemon that sends thousands: common values are left out.
 import type { Family } from "../model/address.ts";
 import { type Endpoint, portKey, type ServicePort } from "../model/snapshot.ts";
 
-export type PortJson = Pick<ServicePort, Always> & Unusual & { readonly endpoints: readonly ToldEndpoint[] };
+export type PortJson = Pick<ServicePort, Always> & Unusual & { readonly endpoints: readonly EndpointJson[] };
 
 type Always = "namespace" | "name" | "portName" | "protocol" | "clusterIP" | "port";
 
-/** Follows from the rest, or is told in another way. */
+/** Follows from the rest, or has another form. */
 type Other = "key" | "family" | "service" | "endpoints";
 
 /** Absent where it is as usual. */
 type Unusual = { readonly [F in Exclude<keyof ServicePort, Always | Other>]: ServicePort[F] | undefined };
 
 /** Of one that is ready and has no hints, like most, only this. */
-type ToldEndpoint = readonly [Endpoint["address"], Endpoint["port"], Endpoint["nodeName"]] | Endpoint;
+type EndpointJson = readonly [Endpoint["address"], Endpoint["port"], Endpoint["nodeName"]] | Endpoint;
 
 export function tellPort(port: ServicePort): PortJson {
   return {
@@ -35,8 +35,8 @@ export function tellPort(port: ServicePort): PortJson {
   };
 }
 
-export function portTold(told: PortJson, family: Family): ServicePort {
-  const { namespace, name, portName, protocol } = told;
+export function portFromJson(json: PortJson, family: Family): ServicePort {
+  const { namespace, name, portName, protocol } = json;
   const service = `${namespace}/${name}`;
   return {
     key: portKey(service, protocol, portName),
@@ -46,34 +46,34 @@ export function portTold(told: PortJson, family: Family): ServicePort {
     name,
     portName,
     protocol,
-    clusterIP: told.clusterIP,
-    port: told.port,
-    nodePort: told.nodePort ?? 0,
-    externalIPs: told.externalIPs ?? none,
-    loadBalancerIPs: told.loadBalancerIPs ?? none,
-    sourceRanges: told.sourceRanges ?? none,
-    affinity: told.affinity ?? null,
-    internalPolicy: told.internalPolicy ?? "cluster",
-    externalPolicy: told.externalPolicy ?? "cluster",
-    healthCheckNodePort: told.healthCheckNodePort ?? 0,
-    endpoints: told.endpoints.map(endpointTold),
+    clusterIP: json.clusterIP,
+    port: json.port,
+    nodePort: json.nodePort ?? 0,
+    externalIPs: json.externalIPs ?? none,
+    loadBalancerIPs: json.loadBalancerIPs ?? none,
+    sourceRanges: json.sourceRanges ?? none,
+    affinity: json.affinity ?? null,
+    internalPolicy: json.internalPolicy ?? "cluster",
+    externalPolicy: json.externalPolicy ?? "cluster",
+    healthCheckNodePort: json.healthCheckNodePort ?? 0,
+    endpoints: json.endpoints.map(endpointFromJson),
   };
 }
 
-function tellEndpoint(endpoint: Endpoint): ToldEndpoint {
+function tellEndpoint(endpoint: Endpoint): EndpointJson {
   const { address, port, state, serving, nodeName, zoneHints, nodeHints } = endpoint;
   const isUsual = state === "ready" && serving && zoneHints.length === 0 && nodeHints.length === 0;
   return isUsual ? [address, port, nodeName] : endpoint;
 }
 
-function endpointTold(told: ToldEndpoint): Endpoint {
-  if (!isShort(told)) return told;
-  const [address, port, nodeName] = told;
+function endpointFromJson(json: EndpointJson): Endpoint {
+  if (!isShort(json)) return json;
+  const [address, port, nodeName] = json;
   return { address, port, state: "ready", serving: true, nodeName, zoneHints: none, nodeHints: none };
 }
 
-function isShort(told: ToldEndpoint): told is Exclude<ToldEndpoint, Endpoint> {
-  return Array.isArray(told);
+function isShort(json: EndpointJson): json is Exclude<EndpointJson, Endpoint> {
+  return Array.isArray(json);
 }
 
 const none: readonly never[] = [];

@@ -4,7 +4,7 @@ import type { Candidate, Trace } from "./trace.ts";
 
 export function printTrace(trace: Trace): string {
   const { packet, node } = trace;
-  // Somebody from elsewhere may have an address that only pods of this node have.
+  // A sender from elsewhere may have an address that only pods of this node have.
   const sender = packet.from.origin === "elsewhere" ? trace.sender : packet.from.origin;
   const from = `${sender} ${packet.from.address}`;
   const to = `${joinHostPort(packet.to.address, packet.to.port)}/${packet.to.protocol}`;

@@ -3,7 +3,7 @@ import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
 import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
 import type { Protocol } from "../model/snapshot.ts";
 
-/** Who sends. `named`: a pod or a node by its name, which somebody has to look up. */
+/** Who sends. `named`: a pod or a node by its name, which must be resolved. */
 export type From =
   | { readonly kind: "pod"; readonly address: Address }
   | { readonly kind: "node" }
@@ -40,7 +40,7 @@ export const somebodyOutside: Readonly<Record<Family, Address>> = {
   ipv6: "2001:db8:9::9",
 };
 
-/** The family of what was said, where it tells. */
+/** The family, where the text determines it. */
 export function familyOfTo(to: To): Family | null {
   return to.kind === "address" ? familyOf(to.address) : null;
 }

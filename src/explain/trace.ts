@@ -136,7 +136,7 @@ function someHinted(
   return [...chosen].some((endpoint) => hints(endpoint).includes(here));
 }
 
-/** Who is no pod and no node gets here only where somebody routes cluster IPs. */
+/** Other senders get here only where cluster IPs are routed to the node. */
 function ifRouted({ outcome, hit, sender }: RelayedDecision): string {
   const isFar = sender === "outside" && hit?.route.frontend.kind === "clusterIP";
   return isFar && outcome.kind === "forward" ? ", if cluster IPs are routed to this node" : "";

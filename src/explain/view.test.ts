@@ -1,4 +1,4 @@
-// What a daemon tells for one question answers it as all it knows would, and all it knows can be told in pieces.
+// What a daemon sends for one question answers it as its whole state would, and its whole state can be sent in chunks.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../../test/clusters.ts";
@@ -51,7 +51,7 @@ it.each(["node", "pod:10.0.1.5", "outside:203.0.113.9", "pod:fd00::1"])(
   },
 );
 
-it("tells all it knows in pieces, none of them large", () => {
+it("sends its whole state in chunks, none of them large", () => {
   fc.assert(
     fc.property(
       twoFamilies((family) => fc.array(checked(servicePort(family)), { maxLength: 9 })),
@@ -92,7 +92,7 @@ function plain({ ipv4, ipv6, node, problems }: Snapshot): unknown {
   return { ipv4: family(ipv4), ipv6: family(ipv6), node, problems };
 }
 
-it("tells of one Service among thousands only that", () => {
+it("sends only the one Service that is asked for among thousands", () => {
   const ports = Array.from({ length: 3000 }, (_, i) => ({
     ...fc.sample(servicePort("ipv4"), { numRuns: 1, seed: 7 })[0]!,
     key: `shop/web-${i}/tcp/`,

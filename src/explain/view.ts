@@ -1,4 +1,4 @@
-// What a daemon tells of the cluster: for one question the ServicePorts that can matter to it, or all it knows, in pieces.
+// What a daemon reports of the cluster: the ServicePorts that can matter to one question, or all of them, in chunks.
 import { type Address, type Family, families } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import type { Problem } from "../model/problem.ts";
@@ -10,7 +10,7 @@ import {
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
-import { type PortJson, portTold, tellPort } from "./port-json.ts";
+import { type PortJson, portFromJson, tellPort } from "./port-json.ts";
 import type { To } from "./question.ts";
 import type { Sender } from "./resolve.ts";
 
@@ -68,8 +68,8 @@ export function snapshotOf(views: readonly View[]): Snapshot {
   const familyOf = (family: Family): FamilySnapshot => {
     const ports = new Map<string, ServicePort>();
     for (const view of views) {
-      for (const told of view[family].ports) {
-        const port = portTold(told, family);
+      for (const json of view[family].ports) {
+        const port = portFromJson(json, family);
         ports.set(port.key, port);
       }
     }
@@ -97,7 +97,7 @@ function placesOf(all: readonly ServicePort[], nodeIPs: readonly Address[], to: 
   }
 }
 
-/** In any namespace: who names a wrong one is told of the others. */
+/** In any namespace: for a wrong one, the others are suggested. */
 function isNamed(port: ServicePort, to: To): boolean {
   return to.kind === "service" && port.name === to.name;
 }

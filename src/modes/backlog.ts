@@ -39,7 +39,7 @@ export class Backlog {
   /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
   async reach<Plan>(
     whole: Plan,
-    { isKnown, without, attempt, refusedKeys: culprits }: Attempts<Plan>,
+    { isKnown, without, attempt, refusedKeys }: Attempts<Plan>,
   ): Promise<Applied> {
     for (let retries = 0; ; retries++) {
       const want = this.#refused.size === 0 ? whole : without(whole, this.refused);
@@ -51,7 +51,7 @@ export class Backlog {
         const refused = [...this.#refused].map(([key, reason]) => refusal(key, reason));
         return { ...applied, retries: retries, refused, ...(left.length > 0 ? { unfinished: true } : {}) };
       } catch (error) {
-        const found = culprits(error, want);
+        const found = refusedKeys(error, want);
         if (found === null) throw error;
         if (!wasKnown && !this.#refuse(found)) throw error;
       }
@@ -59,9 +59,9 @@ export class Backlog {
   }
 
   /** Whether anybody is set aside who was not yet. */
-  #refuse(culprits: Iterable<readonly [PortKey, string]>): boolean {
+  #refuse(keys: Iterable<readonly [PortKey, string]>): boolean {
     const before = this.#refused.size;
-    for (const [key, reason] of culprits) this.#refused.set(key, reason);
+    for (const [key, reason] of keys) this.#refused.set(key, reason);
     return this.#refused.size > before;
   }
 }

@@ -1,4 +1,4 @@
-// Which Problems are known, whoever told of them.
+// Which Problems are known, from every source.
 import { expect, it } from "vitest";
 import type { Problem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -13,28 +13,28 @@ const taken: Problem = {
 };
 
 it("those of objects and of each family are reported together, each once, whenever they changed", () => {
-  const { told, arrive, conflicts } = setUp();
+  const { reported, arrive, conflicts } = setUp();
   const first = [odd];
   arrive(first);
   arrive(first);
   conflicts("ipv4", [taken]);
   conflicts("ipv6", [{ ...taken }]);
-  expect(told).toEqual([[odd], [odd, taken], [odd, taken]]);
+  expect(reported).toEqual([[odd], [odd, taken], [odd, taken]]);
 });
 
 it("one that a family is rid of stays as long as the other has it", () => {
-  const { told, conflicts, all } = setUp();
+  const { reported, conflicts, all } = setUp();
   conflicts("ipv4", [taken]);
   conflicts("ipv6", [taken]);
   conflicts("ipv4", []);
   expect(all()).toEqual([taken]);
   conflicts("ipv6", []);
-  expect(told.at(-1)).toEqual([]);
+  expect(reported.at(-1)).toEqual([]);
 });
 
 function setUp() {
-  const told: (readonly Problem[])[] = [];
-  const { arrived, conflicts, all } = keepProblems((problems) => told.push(problems));
+  const reported: (readonly Problem[])[] = [];
+  const { arrived, conflicts, all } = keepProblems((problems) => reported.push(problems));
   const arrive = (problems: readonly Problem[]) => arrived({ problems } as unknown as Snapshot);
-  return { told, arrive, conflicts, all };
+  return { reported, arrive, conflicts, all };
 }

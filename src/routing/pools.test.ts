@@ -56,7 +56,7 @@ describe("pools", () => {
     expect(gone).toMatchObject({ cluster: { endpoints: [] }, anyUsable: false });
   });
 
-  it("04/31 internal policy Local with remote endpoints only: nobody here, but somebody elsewhere", () => {
+  it("04/31 internal policy Local with remote endpoints only: no endpoint here, but some elsewhere", () => {
     const pools = choosePools({ ...port([endpoint("10.0.2.1")]), internalPolicy: "local" }, here);
     expect(pools.local.endpoints).toEqual([]);
     expect(pools.cluster.endpoints).toEqual([]);

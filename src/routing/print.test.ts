@@ -1,10 +1,10 @@
-// Senders that meet the same fate share a line, whoever they are.
+// Senders that are handled alike share a line.
 import { expect, it } from "vitest";
 import { routed, servicePort } from "../../test/support/routed.ts";
 import { printRoutes } from "./print.ts";
 import type { Routes, Target } from "./routes.ts";
 
-const fates: Readonly<Record<string, Target>> = {
+const targets: Readonly<Record<string, Target>> = {
   reject: { kind: "reject" },
   drop: { kind: "drop" },
   plain: { kind: "forward", pool: { endpoints: [] }, masquerade: false } as unknown as Target,
@@ -17,7 +17,7 @@ it.each([
   ["drop", "reject", "reject", ["pod           drop", "node, outside reject"]],
   ["drop", "reject", "plain", ["pod           drop", "node          reject", "outside       forward "]],
 ])("%s, %s, %s", (pod, node, outside, lines) => {
-  const from = { pod: fates[pod], node: fates[node], outside: fates[outside] };
+  const from = { pod: targets[pod], node: targets[node], outside: targets[outside] };
   const frontend = { kind: "clusterIP", address: "172.30.0.1", protocol: "tcp", port: 80 };
   const port = { service: "shop/web", portName: "", protocol: "tcp", affinity: null };
   const portRoutes = { port, routes: [{ frontend, from, allowed: null }], lost: [] };

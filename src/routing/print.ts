@@ -6,21 +6,21 @@ import type { Pool } from "./pools.ts";
 import { printFrontend } from "./print-frontend.ts";
 import type { PortRoutes, Route, Routes, Target } from "./routes.ts";
 
-/** `told`: what the other family said already; a NodePort is the same in both. */
-export function printRoutes(routes: Routes, told = new Set<string>()): string {
+/** `alreadyPrinted`: lines of the other family; a NodePort is the same in both. */
+export function printRoutes(routes: Routes, alreadyPrinted = new Set<string>()): string {
   const keys = [...routes.ports.keys()].sort();
   const printed = printedOnce();
-  return keys.map((key) => printPort(routes, routes.ports.get(key)!, printed, told)).join("\n");
+  return keys.map((key) => printPort(routes, routes.ports.get(key)!, printed, alreadyPrinted)).join("\n");
 }
 
-function printPort(routes: Routes, routed: PortRoutes, printed: PrintPool, told: Set<string>): string {
+function printPort(routes: Routes, routed: PortRoutes, printed: PrintPool, alreadyPrinted: Set<string>): string {
   const { port } = routed;
   let text = `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}\n`;
   for (const route of routed.routes) text += printRoute(route, printed);
   for (const { message } of conflicts(routes, routed)) {
     const line = `  ! ${message}\n`;
-    if (!told.has(line)) text += line;
-    told.add(line);
+    if (!alreadyPrinted.has(line)) text += line;
+    alreadyPrinted.add(line);
   }
   return text;
 }
@@ -34,23 +34,23 @@ function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRo
 
 function printRoute({ frontend, from, allowed }: Route, printed: PrintPool): string {
   const only = allowed === null ? "" : `  only from ${printSources(allowed)}`;
-  return `  ${printFrontend(frontend)}${only}\n${printFates(from, printed)}`;
+  return `  ${printFrontend(frontend)}${only}\n${printTargets(from, printed)}`;
 }
 
-/** Senders that meet the same fate share a line. */
-function printFates({ pod, node, outside }: Route["from"], printed: PrintPool): string {
+/** Senders that are handled alike share a line. */
+function printTargets({ pod, node, outside }: Route["from"], printed: PrintPool): string {
   const line = (who: string, target: Target) => `    ${who} ${printTarget(target, printed)}\n`;
-  const isNodeLikePod = isSameFate(pod, node, printed);
-  if (isSameFate(pod, outside, printed))
+  const isNodeLikePod = isSameTarget(pod, node, printed);
+  if (isSameTarget(pod, outside, printed))
     return isNodeLikePod
       ? line("everybody    ", pod)
       : line("pod, outside ", pod) + line("node         ", node);
   if (isNodeLikePod) return line("pod, node    ", pod) + line("outside      ", outside);
-  if (isSameFate(node, outside, printed)) return line("pod          ", pod) + line("node, outside", node);
+  if (isSameTarget(node, outside, printed)) return line("pod          ", pod) + line("node, outside", node);
   return line("pod          ", pod) + line("node         ", node) + line("outside      ", outside);
 }
 
-function isSameFate(a: Target, b: Target, printed: PrintPool): boolean {
+function isSameTarget(a: Target, b: Target, printed: PrintPool): boolean {
   if (a.kind !== "forward" || b.kind !== "forward") return a.kind === b.kind;
   return a.masquerade === b.masquerade && printed(a.pool) === printed(b.pool);
 }
@@ -70,7 +70,7 @@ export function printTarget(target: Target, printed = printPool): string {
 
 type PrintPool = (pool: Pool) => string;
 
-/** Most fates of a ServicePort share their endpoints, of which there may be many. */
+/** Most targets of a ServicePort share their endpoints, of which there may be many. */
 function printedOnce(): PrintPool {
   let last: Pool | null = null;
   let text = "";

@@ -16,7 +16,7 @@ describe("claims", () => {
   const web = port("web", { clusterIP: "172.30.0.1" });
   const thief = port("a-thief", { clusterIP: "172.30.0.2", externalIPs: ["172.30.0.1"] });
 
-  it("a cluster IP cannot be taken over by somebody's external IP, whoever comes first", () => {
+  it("a cluster IP cannot be taken over by another Service's external IP, in any order of arrival", () => {
     for (const ports of [
       [web, thief],
       [thief, web],
@@ -34,7 +34,7 @@ describe("claims", () => {
     }
   });
 
-  it("a Frontend that its holder gives up goes to the next one, who is routed anew", () => {
+  it("a Frontend that its holder gives up goes to the next one, which is routed again", () => {
     const before = route(null, snapshotOf([web, thief], "ipv4"), allowing);
     const after = route(before, snapshotOf([thief], "ipv4", [web.key]), allowing);
     expect([...after.changed].sort()).toEqual([thief.key, web.key]);

@@ -157,7 +157,7 @@ function routeFrontend(frontend: Frontend, port: ServicePort, pools: Pools, sett
   }
 }
 
-/** Cluster IP: the internal policy picks the pool; whoever is not a known pod is masqueraded. */
+/** Cluster IP: the internal policy picks the pool; every sender that is not a known pod is masqueraded. */
 function internalTargets(port: ServicePort, pools: Pools, settings: FamilySettings): Route["from"] {
   const pool = port.internalPolicy === "local" ? pools.local : pools.cluster;
   const detects = settings.detector.kind !== "none";
@@ -257,7 +257,7 @@ function inOrder(
 const noFrontends: readonly Frontend[] = [];
 const noClaims: readonly Claim[] = [];
 
-/** A ServicePort whose Frontend changes hands must be routed anew as well. Contested: all that may have lost one. */
+/** A ServicePort whose Frontend changes hands must be routed again as well. Contested: all that may have lost one. */
 function settleClaims(
   before: Routes | null,
   touched: ReadonlyMap<FrontendId, readonly Claim[] | undefined>,
@@ -276,7 +276,7 @@ function settleClaims(
   return { dirty: affected.size === 0 ? visited : new Set([...visited, ...affected]), contested };
 }
 
-/** A cluster IP cannot be taken over by somebody's external IP; among equals the key decides, not the arrival. */
+/** A cluster IP cannot be taken over by another Service's external IP; among equals the key decides, not the arrival. */
 function byRightToHold(a: Claim, b: Claim): number {
   return rank[a.kind] - rank[b.kind] || (a.key < b.key ? -1 : 1);
 }

@@ -1,4 +1,4 @@
-// The loop's pacing, on a clock that only moves when told.
+// The loop's pacing, on a manual clock.
 import { describe, expect, it } from "vitest";
 import type { ValidConfig } from "../config/config.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
@@ -331,7 +331,7 @@ function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_0
     bug: () => {
       isBuggy = true;
     },
-    drift: () => onDrift("somebody"),
+    drift: () => onDrift("another process"),
   };
 }
 

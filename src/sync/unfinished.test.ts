@@ -32,7 +32,7 @@ it("security/3: a change of another Service does not wait for a large one", asyn
   expect(records.map(({ trigger }) => trigger)).toEqual(["first", "change"]);
   const written = host.applied.slice(1).reduce((sum, patch) => sum + countOperations(patch), 0);
   expect(records[1]).toMatchObject({ operations: written, changedPorts: 2, outcome: { kind: "ok" } });
-  // What follows a Sync hears of the changes of all its turns.
+  // What runs after a Sync receives the changes of all its turns.
   expect([...finished.at(-1)!.snapshot.udpEndpointsChanged.ipv4]).toEqual(["shop/dns", "shop/web"]);
 });
 

@@ -69,7 +69,7 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
       scope === "shared"
         ? "a sticky client has one endpoint, wherever it comes in"
         : "a sticky client has an endpoint of its own at each address and port",
-    advice: () => "sticky clients are assigned anew once, when the mode changes",
+    advice: () => "sticky clients are assigned again once, when the mode changes",
   },
   clientsRemembered: {
     concerns: isSticky,

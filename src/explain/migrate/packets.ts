@@ -1,4 +1,4 @@
-// Which packets would meet another fate in another mode, and of which Services; alike ones are told once.
+// Which packets another mode would handle differently, and of which Services; equal ones are reported once.
 
 import { families, joinHostPort } from "../../model/address.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
@@ -86,7 +86,7 @@ function signature(outcome: RelayedOutcome): string {
   return choices.sort().join();
 }
 
-/** What must be told of endpoints that are reached, for the difference to show. */
+/** What must be printed about the endpoints for the difference to show. */
 type Detail = "none" | "seen" | "place";
 
 function detailOf(before: RelayedOutcome, after: RelayedOutcome): Detail {
@@ -117,7 +117,7 @@ function fate(outcome: RelayedOutcome, { settings }: Routes, detail: Detail): st
     case "drop":
       return "is dropped without a word";
     case "pass":
-      return "is left to whoever else is there";
+      return "is not handled by the proxy";
     case "close":
       return "is taken by a relay and given to nobody";
     case "forward": {
@@ -157,7 +157,7 @@ function together(found: readonly Found[]): Change[] {
   }));
 }
 
-/** Senders whose fate changes alike, at the same places, share a change. */
+/** Senders for which the change is the same, at the same places, share a change. */
 function withSendersTogether(changes: readonly Change[]): Change[] {
   const merged = new Map<string, Change>();
   for (const change of changes) {

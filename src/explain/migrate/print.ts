@@ -18,10 +18,10 @@ export function printReport(report: Report, remarks: readonly NodeRemark[] | nul
       (remarks ?? []).map(({ kind, message }) => block(kind === "blocks" ? `!! ${message}` : message, [])),
     ],
   ];
-  const told = sections.filter(([, blocks]) => blocks.length > 0);
+  const shown = sections.filter(([, blocks]) => blocks.length > 0);
   return [
     `From ${from} to ${to} mode, as ${node} sees it: ${count(services, "Service")}\n`,
-    ...told.map(([title, blocks]) => `${title}\n\n${blocks.join("\n")}`),
+    ...shown.map(([title, blocks]) => `${title}\n\n${blocks.join("\n")}`),
     `${summary(report, remarks ?? [])}\n`,
   ].join("\n");
 }
@@ -90,7 +90,7 @@ function summary({ packets, habits, settings }: Report, remarks: readonly NodeRe
   const lost = packets.filter(({ kind }) => kind === "lost").length;
   const changes = packets.length + habits.length + settings.length + remarks.length;
   if (changes === 0) return "Nothing changes.";
-  return `${count(changes, "change")}; ${lost === 0 ? "nobody who is answered now is cut off." : `${lost} of them ${lost === 1 ? "cuts" : "cut"} somebody off (-).`}`;
+  return `${count(changes, "change")}; ${lost === 0 ? "no client that is served now loses access." : `${lost} of them ${lost === 1 ? "removes" : "remove"} access for some clients (-).`}`;
 }
 
 function count(number: number, what: string): string {

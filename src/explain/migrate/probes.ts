@@ -13,7 +13,7 @@ import type { Packet } from "../../routing/decide.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Frontend, PortRoutes, Routes } from "../../routing/routes.ts";
 
-/** What is looked at; findings are told by these. */
+/** What is compared; findings refer to these. */
 export type Subject =
   | Frontend["kind"]
   | "loopback"

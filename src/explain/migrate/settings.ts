@@ -8,11 +8,11 @@ export type SettingChange = { readonly field: string; readonly value: string; re
 
 /** Only fields that say something other than their default; and what the default itself means, where that changes. */
 export function settingChanges(from: ModeName, to: ModeName, file: FileConfig): SettingChange[] {
-  const told = paths
+  const changed = paths
     .filter((path) => belongsTo(path, from) && !belongsTo(path, to) && !isDefault(path, file))
     .map((field) => ({ field, value: shown(field, file), message: messageFor(field, to, file) }))
     .filter(({ message }) => message !== "");
-  return [...told, ...defaultChanges(from, to, file)];
+  return [...changed, ...defaultChanges(from, to, file)];
 }
 
 function belongsTo(path: Path, mode: ModeName): boolean {
@@ -34,7 +34,7 @@ const remarks: Partial<Record<Path, string>> = {
   "ipvs.excludeCIDRs":
     "is no longer needed: Turnout leaves foreign virtual servers alone, also when it leaves ipvs mode (kube-proxy then removes all)",
   "ipvs.strictARP":
-    "is no longer needed; arp_ignore and arp_announce stay as they are until somebody sets them or the node restarts",
+    "is no longer needed; arp_ignore and arp_announce stay as they are until they are set by hand or the node restarts",
   "ipvs.tcpTimeout":
     "has no effect: conntrack.tcpEstablishedTimeout says how long idle connections are tracked",
   "ipvs.tcpFinTimeout": "has no effect: the kernel's nf_conntrack_tcp_timeout_fin_wait counts",

@@ -13,14 +13,14 @@ const toBeMasqueraded = jump(markMasquerade);
 /** Each chain with all its rules; a chain that nothing needs is not there. */
 export function ownChains(subject: Subject): Chain[] {
   const { names, pools, usesExternal, usesFirewall } = subject;
-  const doors = doorsOf(subject);
+  const jumps = jumpsOf(subject);
   const whose = subject.comments ? [comment(subject.label)] : [];
   return [
     ...(usesExternal ? [nat(names.external, external(subject))] : []),
     ...(usesFirewall ? [nat(names.firewall, firewall(subject))] : []),
-    ...choosing(subject, names.cluster, pools.cluster, doors),
-    ...choosing(subject, names.local, pools.local, doors),
-    ...[...doors].map(([endpoint, { chain }]) => nat(chain, delivery(subject, whose, endpoint, chain))),
+    ...choosing(subject, names.cluster, pools.cluster, jumps),
+    ...choosing(subject, names.local, pools.local, jumps),
+    ...[...jumps].map(([endpoint, { chain }]) => nat(chain, delivery(subject, whose, endpoint, chain))),
   ];
 }
 
@@ -28,10 +28,10 @@ function nat(name: ChainName, rules: readonly Rule[]): Chain {
   return { table: "nat", name, rules };
 }
 
-type Door = Extract<Target, { kind: "jump" }>;
+type EndpointJump = Extract<Target, { kind: "jump" }>;
 
 /** The way into the chain of every Endpoint that some frontend can reach. */
-function doorsOf({ port, pools }: Subject): ReadonlyMap<Endpoint, Door> {
+function jumpsOf({ port, pools }: Subject): ReadonlyMap<Endpoint, EndpointJump> {
   const reachable = new Set([...pools.cluster.endpoints, ...pools.local.endpoints]);
   return new Map(
     [...reachable].map((endpoint) => [endpoint, { kind: "jump", chain: endpointChain(port, endpoint) }]),
@@ -71,7 +71,7 @@ function choosing(
   subject: Subject,
   name: ChainName,
   pool: Pool,
-  doors: ReadonlyMap<Endpoint, Door>,
+  jumps: ReadonlyMap<Endpoint, EndpointJump>,
 ): Chain[] {
   const { endpoints } = pool;
   if (endpoints.length === 0) return [];
@@ -80,14 +80,14 @@ function choosing(
     affinity === null
       ? []
       : endpoints.map((endpoint) => {
-          const door = doors.get(endpoint)!;
-          const seen: Match = { kind: "recentlySeen", list: door.chain, seconds: affinity.seconds };
-          return rule(...choice(subject, endpoint), seen, door);
+          const jump = jumps.get(endpoint)!;
+          const seen: Match = { kind: "recentlySeen", list: jump.chain, seconds: affinity.seconds };
+          return rule(...choice(subject, endpoint), seen, jump);
         });
   const fresh = endpoints.map((endpoint, i) => {
     const left = endpoints.length - i;
     const chance: Match[] = left === 1 ? [] : [{ kind: "random", oneIn: left }];
-    return rule(...choice(subject, endpoint), ...chance, doors.get(endpoint)!);
+    return rule(...choice(subject, endpoint), ...chance, jumps.get(endpoint)!);
   });
   return [nat(name, [...internalMasquerade(subject, name), ...remembered, ...fresh])];
 }
@@ -96,7 +96,7 @@ function choice({ comments, label }: Subject, endpoint: Endpoint): Match[] {
   return comments ? [comment(`${label} -> ${endpointKey(endpoint)}`)] : [];
 }
 
-/** At the cluster IP, whoever is not a known pod would get no answer it can place, so it is masqueraded. */
+/** At the cluster IP, a sender that is not a known pod would get no answer that it can match, so it is masqueraded. */
 function internalMasquerade({ port, label, settings, internal }: Subject, chain: ChainName): Rule[] {
   if (!internal.served || internal.chain !== chain) return [];
   const others = podTraffic(settings.detector, true);

@@ -50,7 +50,7 @@ describe("the choice of an endpoint", () => {
     expect(withComment(1001, "KUBE-SERVICES")).toHaveLength(2);
   });
 
-  it("10/45 keeps the comments of older Services when a cluster becomes large, until all is compiled anew", () => {
+  it("10/45 keeps the comments of older Services when a cluster becomes large, until all is compiled again", () => {
     const many = servicePort("shop/many", {
       clusterIP: "172.30.0.99",
       endpoints: Array.from({ length: 1001 }, (_, i) => endpoint(`10.180.${i >> 8}.${i & 255}:80`)),
@@ -72,7 +72,7 @@ describe("the external entrance", () => {
     ]);
   });
 
-  it("10/25 tells pods and this node apart from others under policy Local", () => {
+  it("10/25 distinguishes pods and this node from other senders under policy Local", () => {
     const shortcuts = [
       '-A KUBE-EXT -m comment --comment "pod traffic for shop/x external destinations" -s 10.0.0.0/8 -j KUBE-SVC',
       '-A KUBE-EXT -m comment --comment "masquerade LOCAL traffic for shop/x external destinations" -m addrtype --src-type LOCAL -j KUBE-MARK-MASQ',

@@ -15,7 +15,7 @@ const largeCluster = 1000;
 /**
  * `before` must be the Plan of the Routes before: then only changed keys are visited; without it everything is.
  * Rules written before a cluster became large keep their comments until their ServicePort changes or everything is
- * compiled anew, as kube-proxy has it.
+ * compiled again, as in kube-proxy.
  */
 export function compile(before: IptablesPlan | null, routes: Routes, counters: Counters): IptablesPlan {
   const known = before !== null && sources.get(before.foundation)?.counters === counters ? before : null;

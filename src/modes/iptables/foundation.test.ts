@@ -34,7 +34,7 @@ describe("without Services", () => {
     ]);
   });
 
-  it("10/13 keeps NodePorts off loopback when told so", () => {
+  it("10/13 keeps NodePorts off loopback when configured so", () => {
     expect(rules("nat", "KUBE-SERVICES", [], { ...ipv4Settings, localhostNodePorts: false })).toEqual([
       `-A KUBE-SERVICES ${last} -m addrtype --dst-type LOCAL ! -d 127.0.0.0/8 -j KUBE-NODEPORTS`,
     ]);

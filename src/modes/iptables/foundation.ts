@@ -48,7 +48,7 @@ const forward = "KUBE-FORWARD";
 const postrouting = "KUBE-POSTROUTING";
 /** Shared with the kubelet: never deleted. */
 export const kubeletFirewall = "KUBE-FIREWALL";
-/** Empty, in every table: when it is gone, somebody flushed the tables. */
+/** Empty, in every table: when it is gone, another process flushed the tables. */
 export const canaryChain = "KUBE-PROXY-CANARY";
 
 /** Chains that are ours alone, besides those of Services. */

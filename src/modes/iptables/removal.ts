@@ -58,7 +58,7 @@ function leadsTo({ target }: (typeof jumps)[number]["rule"]): ChainName | null {
 function chainsToTakeOut(held: Held, table: TableName, spared: RuleSelection | null): ChainName[] {
   return [...held.keys()].filter(
     (name) =>
-      // It also tells which back end is in use, which a mode without a canary of its own wants to know.
+      // It also shows which back end is in use, for a mode without a canary of its own.
       (name === canaryChain && spared === null) ||
       (ownChainNames[table].includes(name) && !spared?.chains[table].includes(name)) ||
       (table === "nat" && isServiceChain(name)),

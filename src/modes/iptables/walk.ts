@@ -118,7 +118,7 @@ export type State = {
   readonly steps: IptablesStep[];
 };
 
-/** How a chain ends: its caller goes on, or the packet has its fate in this table. */
+/** How a chain ends: its caller goes on, or the table is done with the packet. */
 type End = "continue" | "accept" | "drop" | "reject";
 
 export function startOf(

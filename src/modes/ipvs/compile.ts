@@ -12,7 +12,7 @@ import { foundationOf, type InUse } from "./foundation.ts";
 import { type Compiled, compilePort } from "./port.ts";
 import { type Role, roles, setName, setsOf } from "./sets.ts";
 
-/** Same options, same Plan; another object means that everything is compiled anew. */
+/** Same options, same Plan; another object means that everything is compiled again. */
 export type IpvsOptions = {
   /** Empty: `rr`. */
   readonly scheduler: string;

@@ -142,7 +142,7 @@ function setWords(family: Family) {
   return { plain, noted };
 }
 
-/** Without a detector only processes of the node are told apart: their packets leave from the address they go to. */
+/** Without a detector only processes of the node are distinguished: their packets leave from the address they go to. */
 function clusterIPMasquerade({ family, masqueradeAll, detector }: FamilySettings): Match[] {
   const { noted } = setWords(family);
   if (masqueradeAll) return noted("clusterIP", "dst,dst");

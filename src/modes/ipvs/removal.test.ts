@@ -46,7 +46,7 @@ describe.each(["ipv4", "ipv6"] as const)("clean-up of ipvs mode, %s", (family) =
     expect([...cleaned.tables.get("filter")!.keys()]).toContain("KUBE-FIREWALL");
   });
 
-  it("leaves a chain that somebody else's rule leads to, and what that chain leads to", () => {
+  it("leaves a chain that a foreign rule leads to, and what that chain leads to", () => {
     const foreign: IptablesPatch = {
       family,
       steps: [

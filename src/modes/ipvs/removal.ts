@@ -1,4 +1,4 @@
-// Everything ipvs mode ever made, taken away again, whoever made it; what belongs to others stays.
+// Everything ipvs mode ever made, removed again, also what another program made; what belongs to other programs stays.
 import type { Address } from "../../model/address.ts";
 import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
 import { type Held, heldJumps, unreferenced } from "../../plan/iptables/removal.ts";
@@ -35,7 +35,7 @@ export function ipvsRemoval(have: IpvsState): Operation[] {
   ];
 }
 
-/** On somebody else's link only those that our set speaks of. */
+/** On a foreign link only those that our set contains. */
 function ownAddresses({ family, link, addresses, sets }: IpvsState): Address[] {
   const ours = link === "dummy" ? addresses : sets.get(setName("ipvsIPs", family))?.entries;
   return [...addresses].filter((address) => ours?.has(address) === true);

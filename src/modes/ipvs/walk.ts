@@ -73,10 +73,10 @@ export function walkIpvs(view: IpvsView, packet: Packet, around: Surroundings): 
   return walks;
 }
 
-type Fate = "drop" | "reject" | null;
+type Verdict = "drop" | "reject" | null;
 
 /** IPVS takes packets where they would be delivered: behind filter INPUT, or before filter OUTPUT. */
-function passHooks(state: State, serve: (() => Fate) | null): Fate {
+function passHooks(state: State, serve: (() => Verdict) | null): Verdict {
   if (state.packet.from.origin === "node") {
     const out = run(state, "nat", "OUTPUT");
     if (out !== null) return out;
@@ -93,7 +93,7 @@ function passHooks(state: State, serve: (() => Fate) | null): Fate {
 }
 
 /** null: nobody is there, and the kernel refuses. */
-function throughServer(state: State, destination: DestinationId | null): Fate {
+function throughServer(state: State, destination: DestinationId | null): Verdict {
   if (destination === null) return "reject";
   state.server = state.destination;
   state.destination = destination;

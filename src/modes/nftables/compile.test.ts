@@ -268,7 +268,7 @@ describe("a ServicePort", () => {
 
 describe("the way of a packet", () => {
   const around = { localAddresses: ["192.168.0.2"], podInterface: "veth0" };
-  const fate = (table: NftTable, from: string, protocol: "tcp" | "icmp" = "tcp") => {
+  const outcome = (table: NftTable, from: string, protocol: "tcp" | "icmp" = "tcp") => {
     const origin = from.startsWith("10.") ? "pod" : "elsewhere";
     const to = { address: "172.30.0.10", protocol, port: 80 };
     return walkNftables(table, { from: { origin, address: from }, to }, around).map(({ outcome }) => outcome);
@@ -276,8 +276,8 @@ describe("the way of a packet", () => {
 
   it("11/20 is masqueraded when an endpoint on this node reaches itself, and not for other pods", () => {
     const table = tableOf([web({ endpoints: [near] })]);
-    expect(fate(table, "10.180.0.1")).toMatchObject([{ kind: "forward", masquerade: true }]);
-    expect(fate(table, "10.180.0.2")).toMatchObject([{ kind: "forward", masquerade: false }]);
+    expect(outcome(table, "10.180.0.1")).toMatchObject([{ kind: "forward", masquerade: true }]);
+    expect(outcome(table, "10.180.0.2")).toMatchObject([{ kind: "forward", masquerade: false }]);
   });
 
   it("11/26 ends at once for sources out of range, and with a reject for the others, without endpoints", () => {
@@ -292,7 +292,7 @@ describe("the way of a packet", () => {
   });
 
   it("11/41 of an ICMP echo to an active cluster IP ends with port-unreachable", () => {
-    expect(fate(tableOf([web({ endpoints: [near] })]), "10.180.0.2", "icmp")).toEqual([{ kind: "reject" }]);
+    expect(outcome(tableOf([web({ endpoints: [near] })]), "10.180.0.2", "icmp")).toEqual([{ kind: "reject" }]);
   });
 
   it("11/54 11/55 11/57 is not cut short: nothing is said of invalid packets, and nothing is accepted for others", () => {
@@ -334,7 +334,7 @@ describe("session affinity", () => {
     );
   });
 
-  it("11/16 remembers each client anew with every connection, for as long as the Service says", () => {
+  it("11/16 renews the entry of a client with every connection, for as long as the Service says", () => {
     const table = tableOf([sticky()]);
     const set = [...table.sets.values()].find(({ name }) => name.startsWith("affinity-"))!;
     expect(set).toMatchObject({ key: ["address"], data: null, timeout: 600 });

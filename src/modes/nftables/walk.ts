@@ -34,7 +34,7 @@ export type Surroundings = {
   readonly remembered?: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-/** Every way a new packet can go through the table; `asked` hears which elements the answer depends on. */
+/** Every way a new packet can go through the table; `asked` receives the elements that the answer depends on. */
 export function walkNftables(
   table: NftTable,
   packet: Packet,

@@ -1,4 +1,4 @@
-// Routes to the Plan of userspace mode: rules that lead every Frontend to the relay behind its door, and nothing else.
+// Routes to the Plan of userspace mode: rules that lead every Frontend to its relay, and nothing else.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, isLoopback } from "../../model/address.ts";
 import { type PortKey, portLabel, type ServicePort } from "../../model/snapshot.ts";
@@ -57,7 +57,7 @@ function fragmentOf(routed: PortRoutes, settings: FamilySettings, relaying: Rela
   return { key: port.key, placed, chains: [], totals };
 }
 
-/** Relays listen on every address: whoever sends to their ports would evade nodePortAddresses and network policies. */
+/** Relays listen on every address: packets sent to their ports would evade nodePortAddresses and network policies. */
 function closedTo(port: ServicePort, relayPort: number | undefined): PlacedRule[] {
   if (relayPort === undefined) return [];
   const match = [comment(portLabel(port)), proto(port.protocol), dport(relayPort)];

@@ -27,10 +27,10 @@ export function policyOf(port: ServicePort, { frontend, allowed }: Route): Relay
   return port.externalPolicy === "local" ? "external" : "cluster";
 }
 
-/** What tells the clients of a ServicePort apart. */
+/** What distinguishes the clients of a ServicePort. */
 export type Guard = {
   readonly externalPolicy: ServicePort["externalPolicy"];
-  /** Sources that may use its guarded door. */
+  /** Sources that may use its guarded relay. */
   readonly allowed: readonly Cidr[];
 };
 

@@ -1,4 +1,4 @@
-// Everything userspace mode ever wrote, taken out again, whoever wrote it; what belongs to others stays.
+// Everything userspace mode ever wrote, removed again, also what another program wrote; what belongs to other programs stays.
 import { emptyStep, isEmpty } from "../../plan/iptables/diff.ts";
 import { type Held, heldJumps } from "../../plan/iptables/removal.ts";
 import { savedRule } from "../../plan/iptables/text.ts";

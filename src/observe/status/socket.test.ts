@@ -71,25 +71,25 @@ it("streams the cluster in pieces, and yields to the event loop between any two"
     turn++;
     counting = setImmediate(count);
   });
-  const told: number[] = [];
+  const sent: number[] = [];
   await tellingAt(path, function* () {
-    for (; told.length < 40; told.push(turn))
-      yield piece(told.length, told.length % 2 === 0 ? 10 : 1_000_000);
+    for (; sent.length < 40; sent.push(turn))
+      yield piece(sent.length, sent.length % 2 === 0 ? 10 : 1_000_000);
   });
-  const heard: string[] = [];
-  for await (const view of listen(path, "/cluster")) heard.push(view!.node!.name);
+  const received: string[] = [];
+  for await (const view of listen(path, "/cluster")) received.push(view!.node!.name);
   clearImmediate(counting);
-  expect(heard).toEqual(Array.from({ length: 40 }, (_, i) => `node-${i}`));
-  expect(new Set(told).size).toBe(40);
+  expect(received).toEqual(Array.from({ length: 40 }, (_, i) => `node-${i}`));
+  expect(new Set(sent).size).toBe(40);
 });
 
 it("waits for a client that does not read, and stops when the client is gone", async () => {
   const path = join(folder, "sock");
-  let told = 0;
+  let sent = 0;
   let isOver = false;
   await tellingAt(path, function* () {
     try {
-      for (; told < 100_000; told++) yield piece(told, 100_000);
+      for (; sent < 100_000; sent++) yield piece(sent, 100_000);
     } finally {
       isOver = true;
     }
@@ -97,10 +97,10 @@ it("waits for a client that does not read, and stops when the client is gone", a
   const silent = connect(path).pause();
   silent.write("GET /cluster HTTP/1.1\r\nHost: turnout\r\n\r\n");
   await setTimeout(100);
-  const soFar = told;
+  const soFar = sent;
   expect(soFar).toBeGreaterThan(0);
   await setTimeout(100);
-  expect([told, isOver]).toEqual([soFar, false]);
+  expect([sent, isOver]).toEqual([soFar, false]);
   silent.destroy();
   await vi.waitFor(() => expect(isOver).toBe(true));
 });

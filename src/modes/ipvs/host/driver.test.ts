@@ -114,15 +114,15 @@ describe("ipvs mode at work", () => {
     expect([...(await host.read()).servers.keys()]).toEqual(["172.30.0.10:80/TCP"]);
   });
 
-  it("somebody else's removal of an address, or of the whole link, is noticed; our own is not", async () => {
-    const told: string[] = [];
-    await driver.watch((what) => told.push(what), life.signal);
+  it("another program's removal of an address, or of the whole link, is noticed; our own is not", async () => {
+    const reported: string[] = [];
+    await driver.watch((what) => reported.push(what), life.signal);
     const dns = servicePort("shop/dns", { clusterIP: "172.30.0.20" });
     await sync([web(one), dns]);
     await sync([web(one)]);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     await host.apply([{ kind: "delete address", address: "172.30.0.99" }, { kind: "delete link" }]);
-    expect(told).toEqual(["address 172.30.0.10 was removed from kube-ipvs0"]);
+    expect(reported).toEqual(["address 172.30.0.10 was removed from kube-ipvs0"]);
     expect((await driver.verify(life.signal)).differences).toBe(2);
     expect([...(await host.read()).addresses]).toEqual(["172.30.0.10"]);
   });
@@ -203,7 +203,7 @@ describe("ipvs mode at work", () => {
     "delete address",
     "delete server",
     "set destination",
-  ] as const)("where every %s is refused it is told, and made good as soon as it is taken", async (kind) => {
+  ] as const)("where every %s is refused it is reported, and repaired as soon as it is accepted", async (kind) => {
     const clusterIP = kind === "set destination" ? server.address : "172.30.0.11";
     const [web1, web2] = [web(one), { ...web(two), clusterIP }];
     if (!kind.startsWith("add")) await sync([web1]);
@@ -259,7 +259,7 @@ describe("ipvs mode at work", () => {
     expect(await driver.verify(life.signal)).toEqual({ differences: 0 });
   });
 
-  it("20/47 a set takes 65536 entries; the next is told as refused, and everything else is in place", async () => {
+  it("20/47 a set takes 65536 entries; the next is reported as refused, and everything else is in place", async () => {
     const crowded = Array.from({ length: 65_537 }, (_, i) =>
       endpoint(`10.180.0.${1 + Math.floor(i / 65_000)}:${1 + (i % 65_000)}`),
     );
@@ -272,7 +272,7 @@ describe("ipvs mode at work", () => {
     expect(state.sets.get("KUBE-LOOP-BACK")!.entries.size).toBe(65_536);
     expect(state.servers.get("172.30.0.10:80/TCP")!.destinations.size).toBe(65_537);
     expect([...state.addresses]).toEqual(["172.30.0.10"]);
-    // It is told again until it fits, and does not stop the others.
+    // It is reported again until it fits, and does not stop the others.
     const other = servicePort("shop/web", { clusterIP: "172.30.0.11", endpoints: [two] });
     expect((await sync([crowd, other])).refused).toHaveLength(1);
     expect((await host.read()).servers.has("172.30.0.11:80/TCP")).toBe(true);

@@ -98,12 +98,12 @@ describe("time-outs", () => {
     },
   );
 
-  it("20/4 that the kernel refuses are told, and do not end the start", async () => {
+  it("20/4 that the kernel refuses are reported, and do not end the start", async () => {
     const host = new MemoryIpvsHost("ipv4");
     host.breakDown("Cannot set time-outs: EINVAL");
-    const told: string[] = [];
-    await setTimeouts(host, ipvsOf({ tcpTimeout: 100_000n * ms }), (what) => told.push(what));
-    expect(told).toEqual(["IPVS time-outs stay as they are: Cannot set time-outs: EINVAL"]);
+    const reported: string[] = [];
+    await setTimeouts(host, ipvsOf({ tcpTimeout: 100_000n * ms }), (what) => reported.push(what));
+    expect(reported).toEqual(["IPVS time-outs stay as they are: Cannot set time-outs: EINVAL"]);
   });
 });
 

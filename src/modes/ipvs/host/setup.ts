@@ -76,7 +76,7 @@ export async function requireScheduler(host: IpvsHost, scheduler: string): Promi
   const { servers } = await host.read();
   if ([...servers.values()].some((server) => server.scheduler === scheduler)) return;
   const server: VirtualServer = { ...probe, scheduler };
-  // One after the other: a server that an earlier probe left is set before it is deleted, and tells as much.
+  // One after the other: a server that an earlier probe left is set before it is deleted, and the error says so.
   const added = await host.apply([{ kind: "add server", server }]);
   const deleted = await host.apply([{ kind: "delete server", server }]);
   const [failure] = [...added.failures, ...deleted.failures];

@@ -127,7 +127,7 @@ function placeOf(wanted: Wanted | undefined): string {
   return wanted === undefined ? "" : `${wanted.protocol}/${wanted.port}`;
 }
 
-/** The NodePort it holds, if somebody can answer; policy Local means the endpoints of this node. */
+/** The NodePort it holds, if an endpoint can answer; policy Local means the endpoints of this node. */
 function wantedOf({ port, pools, routes }: PortRoutes): Wanted | null {
   if (port.protocol === "sctp" || !routes.some(({ frontend }) => frontend.kind === "nodePort")) return null;
   const { endpoints } = port.externalPolicy === "local" ? pools.local : pools.cluster;

@@ -6,14 +6,14 @@ import type { Fragment, NftPlan } from "../../../plan/nftables/types.ts";
 /** With the reason; none when the refusal concerns the foundation. Each Fragment is looked at once. */
 export function refusedKeysOf(parts: readonly RefusedPart[], want: NftPlan): ReadonlyMap<PortKey, string> {
   const reasons = new Map(parts.flatMap((part) => namesOf(part).map((name) => [name, part.reason] as const)));
-  const culprits = new Map<PortKey, string>();
+  const refused = new Map<PortKey, string>();
   for (const [key, fragment] of want.fragments.entries()) {
     for (const name of namesIn(fragment)) {
       const reason = reasons.get(name);
-      if (reason !== undefined) culprits.set(key, reason);
+      if (reason !== undefined) refused.set(key, reason);
     }
   }
-  return culprits;
+  return refused;
 }
 
 /** What was refused: an element, or all that touch a set or chain when the kernel did not say more. */

@@ -12,18 +12,18 @@ describe("watching the table", () => {
     expect(listeners()).toBe(1);
   });
 
-  it("stops during a pause, and asks afterwards whether somebody else changed anything", async () => {
-    const { watch, listeners, told, others } = setUp();
+  it("stops during a pause, and asks afterwards whether another process changed anything", async () => {
+    const { watch, listeners, reported, others } = setUp();
     await watch.resume();
     await watch.pause();
     await watch.pause();
     expect(listeners()).toBe(0);
     await watch.resume();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     await watch.pause();
     others();
     await watch.resume();
-    await expect.poll(() => told).toEqual(["nf_tables changed while we did not watch"]);
+    await expect.poll(() => reported).toEqual(["nf_tables changed while we did not watch"]);
     expect(listeners()).toBe(1);
   });
 
@@ -37,7 +37,7 @@ describe("watching the table", () => {
 
 function setUp() {
   const stop = new AbortController();
-  const told: string[] = [];
+  const reported: string[] = [];
   const signals = new Set<AbortSignal>();
   let generation = 0;
   const watch = new TableWatch({
@@ -48,10 +48,10 @@ function setUp() {
     mark: () => Promise.resolve({ generation, own: 0 }),
     changedByOthersSince: (mark) => Promise.resolve(mark?.generation !== generation),
   });
-  watch.want((what) => told.push(what), stop.signal);
+  watch.want((what) => reported.push(what), stop.signal);
   return {
     watch,
-    told,
+    reported,
     listeners: () => [...signals].filter(({ aborted }) => !aborted).length,
     others: () => {
       generation++;

@@ -27,7 +27,7 @@ export class TableWatch {
     this.#listening = null;
   }
 
-  /** Resolves when changes are heard of again; what happened meanwhile is looked up behind that. */
+  /** Resolves when changes are received again; what happened meanwhile is read after that. */
   async resume(): Promise<void> {
     if (this.#wanted === null || this.#listening !== null) return;
     const { tell, signal } = this.#wanted;

@@ -85,7 +85,7 @@ describe("userspace mode at work", () => {
     expect(String(await answer(ledTo()[0]!))).toBe("here");
   });
 
-  it("leads to another relay after somebody had one aborted, and says so once", async () => {
+  it("leads to another relay after another process aborted one, and reports it once", async () => {
     const service = await web();
     await sync(service);
     const [before] = ledTo();

@@ -81,7 +81,7 @@ export class UserspaceDriver implements Driver {
 
   /** The next Sync reopens relays whose sockets another process made the kernel abort. */
   async verify(signal: AbortSignal): Promise<Verified> {
-    const { keys, closed } = await this.#relays.dropDeaf();
+    const { keys, closed } = await this.#relays.closeLostRelays();
     for (const key of keys) this.#pending.add(key);
     this.#note(closed);
     const verified = await this.#tables.verify(signal);

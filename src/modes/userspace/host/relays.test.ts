@@ -60,7 +60,7 @@ class Bench {
   async sync(...ports: readonly ServicePort[]): Promise<void> {
     const routes = routed(ports, ipv4Settings, this.#routes);
     this.#routes = routes;
-    const { keys: deaf } = await this.relays.dropDeaf();
+    const { keys: deaf } = await this.relays.closeLostRelays();
     const keys = new Set([...routes.changed, ...this.relays.unfinished, ...deaf]);
     await this.relays.grow(routes, keys);
     await this.relays.shrink(routes, keys);
@@ -195,7 +195,7 @@ describe("relays", () => {
     expect([client.destroyed, vi.getTimerCount()]).toEqual([true, 0]);
   });
 
-  it("21/10 two Services that claim one place: the first keeps it, the other is told, and takes over when it is free", async () => {
+  it("21/10 two Services that claim one place: the first keeps it, the other is reported, and takes over when it is free", async () => {
     const nodePort = await freeRange(1);
     const [first, second] = [
       servicePort("shop/a", { nodePort, endpoints: [at(await backend("a"))] }),
@@ -248,7 +248,7 @@ describe("relays", () => {
     expect(String(await datagram(client, bench.portOf(dns), "?"))).toBe("b");
   });
 
-  it("are opened anew, and places held anew, where the kernel no longer lists them; connections run on", async () => {
+  it("are opened again, and places reserved again, where the kernel no longer lists them; connections run on", async () => {
     const nodePort = await freeRange(1);
     const bench = new Bench();
     const web = servicePort("shop/web", { nodePort, endpoints: [at(await tcpEcho())] });

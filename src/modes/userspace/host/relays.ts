@@ -39,7 +39,7 @@ export type RelaysOptions = {
   /** Milliseconds that never go back. */
   readonly now: () => number;
   readonly random: () => number;
-  /** TCP ports that are listened on here, null where nobody tells; asks the kernel unless told. */
+  /** TCP ports that are listened on here, null where that is unknown; read from the kernel by default. */
   readonly listening?: () => ReadonlySet<number> | null;
 };
 
@@ -89,7 +89,7 @@ export class Relays {
     return { doors: new Map([...doors].map(([door, { port }]) => [door, port])), taken: this.#taken };
   };
 
-  /** What there is now, for whoever asks. */
+  /** The relays that are open now. */
   state(): OpenRelays {
     const ports = [...this.#served].map(([key, { routed, guard, doors, balancers }]): RelayedPort => {
       const poolOf = ({ backends }: Balancer) => backends.map(({ address, port }) => ({ address, port }));
@@ -135,8 +135,8 @@ export class Relays {
     return closed;
   }
 
-  /** Gives up what somebody had the kernel abort, so that it is opened anew when the ServicePorts named here grow. */
-  async dropDeaf(): Promise<{
+  /** Closes relays whose listener another process aborted, so that they are opened again with the next Sync of these ServicePorts. */
+  async closeLostRelays(): Promise<{
     readonly keys: ReadonlySet<PortKey>;
     readonly closed: readonly RelayChange[];
   }> {
