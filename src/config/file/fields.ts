@@ -110,7 +110,7 @@ export const fields = {
     "Show metrics that were hidden since this release; only the previous minor is allowed.",
   ),
 
-  mode: text("How Services are made real on this node.", "", {
+  mode: text("The proxy mode: how Services are implemented on this node.", "", {
     defaultText: "empty, which means `iptables`",
     values: ["", "iptables", "ipvs", "nftables", "userspace"],
   }),
