@@ -29,6 +29,8 @@ export const cannotRun: Readonly<Record<string, string>> = {
   "kubectl -n kube-system set image": "needs a cluster with kube-proxy",
   "kubectl -n kube-system get pods": "needs a cluster",
   "kubectl -n kube-system exec": "needs a cluster",
+  "turnout playground": "test/kernel/playground-end.test.ts runs it, on a port of its own",
+  "turnout status": "needs a daemon or a playground; test/kernel/inspect.test.ts runs it",
   "turnout explain web-1 svc/shop/stock --source=playground": "test/kernel/tutorial.test.ts runs it",
   "turnout diff --live --source=playground": "test/kernel/tutorial.test.ts runs it",
   "turnout doctor migrate --config=": "needs a cluster; test/kernel/doctor.test.ts runs it with a file",
