@@ -13,7 +13,12 @@ export function printRoutes(routes: Routes, alreadyPrinted = new Set<string>()):
   return keys.map((key) => printPort(routes, routes.ports.get(key)!, printed, alreadyPrinted)).join("\n");
 }
 
-function printPort(routes: Routes, routed: PortRoutes, printed: PrintPool, alreadyPrinted: Set<string>): string {
+function printPort(
+  routes: Routes,
+  routed: PortRoutes,
+  printed: PrintPool,
+  alreadyPrinted: Set<string>,
+): string {
   const { port } = routed;
   let text = `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}\n`;
   for (const route of routed.routes) text += printRoute(route, printed);

@@ -292,7 +292,9 @@ describe("the way of a packet", () => {
   });
 
   it("11/41 of an ICMP echo to an active cluster IP ends with port-unreachable", () => {
-    expect(outcome(tableOf([web({ endpoints: [near] })]), "10.180.0.2", "icmp")).toEqual([{ kind: "reject" }]);
+    expect(outcome(tableOf([web({ endpoints: [near] })]), "10.180.0.2", "icmp")).toEqual([
+      { kind: "reject" },
+    ]);
   });
 
   it("11/54 11/55 11/57 is not cut short: nothing is said of invalid packets, and nothing is accepted for others", () => {

@@ -203,23 +203,26 @@ describe("ipvs mode at work", () => {
     "delete address",
     "delete server",
     "set destination",
-  ] as const)("where every %s is refused it is reported, and repaired as soon as it is accepted", async (kind) => {
-    const clusterIP = kind === "set destination" ? server.address : "172.30.0.11";
-    const [web1, web2] = [web(one), { ...web(two), clusterIP }];
-    if (!kind.startsWith("add")) await sync([web1]);
-    host.refuse(kind);
-    expect((await sync([web2])).refused.map(({ object }) => object)).toEqual(["Service shop/web"]);
-    host.refuse(null);
-    expect((await sync([web2], true)).refused).toEqual([]);
-    const { servers, addresses, sets } = await host.read();
-    expect([...servers.keys()]).toEqual([`${clusterIP}:80/TCP`]);
-    expect([...servers.values()].flatMap(({ destinations }) => [...destinations.keys()])).toEqual([
-      "10.180.1.2:8080",
-    ]);
-    expect([...addresses]).toEqual([clusterIP]);
-    expect([...sets.get("KUBE-CLUSTER-IP")!.entries]).toEqual([`${clusterIP},tcp:80`]);
-    expect(await driver.verify(life.signal)).toEqual({ differences: 0 });
-  });
+  ] as const)(
+    "where every %s is refused it is reported, and repaired as soon as it is accepted",
+    async (kind) => {
+      const clusterIP = kind === "set destination" ? server.address : "172.30.0.11";
+      const [web1, web2] = [web(one), { ...web(two), clusterIP }];
+      if (!kind.startsWith("add")) await sync([web1]);
+      host.refuse(kind);
+      expect((await sync([web2])).refused.map(({ object }) => object)).toEqual(["Service shop/web"]);
+      host.refuse(null);
+      expect((await sync([web2], true)).refused).toEqual([]);
+      const { servers, addresses, sets } = await host.read();
+      expect([...servers.keys()]).toEqual([`${clusterIP}:80/TCP`]);
+      expect([...servers.values()].flatMap(({ destinations }) => [...destinations.keys()])).toEqual([
+        "10.180.1.2:8080",
+      ]);
+      expect([...addresses]).toEqual([clusterIP]);
+      expect([...sets.get("KUBE-CLUSTER-IP")!.entries]).toEqual([`${clusterIP},tcp:80`]);
+      expect(await driver.verify(life.signal)).toEqual({ differences: 0 });
+    },
+  );
 
   it("20/22 an endpoint that returns while it drains keeps its connections", async () => {
     await sync([web(one, two)]);
