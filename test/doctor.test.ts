@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { doctor } from "../src/cli/commands/doctor.ts";
-import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { packetChanges, type Side } from "../src/explain/migrate/packets.ts";
 import { remarksOn } from "../src/inspect/readiness.ts";
 import { families, familyOf, isLoopback } from "../src/model/address.ts";
@@ -22,26 +21,14 @@ import {
   scenarioNames,
 } from "./scenarios.ts";
 import { readStories } from "./stories.ts";
+import { outputOf } from "./support/command-output.ts";
 
 const root = join(import.meta.dirname, "..");
 const shop = ["--source", `files:${join(root, "test/support/shop")}`, "--node=node-a"];
 const scratch = mkdtempSync(join(tmpdir(), "turnout-doctor-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-async function outputOf(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const printed = { out: "", err: "" };
-  const world = {
-    version: "0.0.0",
-    stdout: (text: string) => {
-      printed.out += text;
-    },
-    stderr: (text: string) => {
-      printed.err += text;
-    },
-  } as unknown as CommandWorld;
-  const code = await doctor(["migrate", ...argv], world, new AbortController().signal);
-  return { code, ...printed };
-}
+const reportOf = (...argv: string[]) => outputOf(doctor, "migrate", ...argv);
 
 const golden = (name: string) => join(root, "test/golden/commands", `doctor-${name}.txt`);
 
@@ -58,13 +45,13 @@ describe("doctor migrate", () => {
     ["userspace", "nftables"],
     ["nftables", "iptables"],
   ])("from %s to %s", async (from, to) => {
-    const text = await outputOf(`--from=${from}`, `--to=${to}`, ...shop);
+    const text = await reportOf(`--from=${from}`, `--to=${to}`, ...shop);
     expect({ code: text.code, err: text.err }).toEqual({ code: 3, err: "" });
     await expect(text.out).toMatchFileSnapshot(golden(`${from}-${to}`));
   });
 
   it("prints the same as JSON", async () => {
-    const { out } = await outputOf("--from=ipvs", "--to=nftables", "-o", "json", ...shop);
+    const { out } = await reportOf("--from=ipvs", "--to=nftables", "-o", "json", ...shop);
     await expect(out).toMatchFileSnapshot(golden("ipvs-nftables.json"));
   });
 
@@ -79,7 +66,7 @@ iptables: { masqueradeAll: true }
 nftables: { syncPeriod: 60s }
 `,
     );
-    const { out, code } = await outputOf(`--config=${file}`, ...shop);
+    const { out, code } = await reportOf(`--config=${file}`, ...shop);
     expect(code).toBe(3);
     await expect(out).toMatchFileSnapshot(golden("config"));
   });
@@ -90,7 +77,7 @@ nftables: { syncPeriod: 60s }
       empty,
       "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {addresses: [{type: InternalIP, address: 192.168.0.2}]}\n",
     );
-    const { out } = await outputOf("--from=iptables", "--to=ipvs", `--source=files:${empty}`, "--node=a");
+    const { out } = await reportOf("--from=iptables", "--to=ipvs", `--source=files:${empty}`, "--node=a");
     expect(out).not.toContain("Packets");
   });
 
@@ -103,13 +90,13 @@ nftables: { syncPeriod: 60s }
     [["--from=ipvs", "-o", "yaml", ...shop], "text or json"],
     [["--config=/nonexistent", ...shop], "cannot read /nonexistent"],
   ])("reports the usage error in %j", async (argv, answer) => {
-    const { code, err, out } = await outputOf(...argv);
+    const { code, err, out } = await reportOf(...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
   });
 
   it("refuses a file that kube-proxy would refuse", async () => {
-    const { code, err } = await outputOf(`--config=${configFile("bad", "mode: ebpf\n")}`, ...shop);
+    const { code, err } = await reportOf(`--config=${configFile("bad", "mode: ebpf\n")}`, ...shop);
     expect(code).toBe(1);
     expect(err).toContain("must be iptables, ipvs, nftables, userspace or blank");
   });

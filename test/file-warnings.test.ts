@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { diff } from "../src/cli/commands/diff.ts";
 import { doctor } from "../src/cli/commands/doctor.ts";
 import { explain } from "../src/cli/commands/explain.ts";
-import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { render } from "../src/cli/commands/render.ts";
+import { outputOf } from "./support/command-output.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -22,23 +22,6 @@ const node =
   "kind: Node\napiVersion: v1\nmetadata: {name: node-a}\nstatus: {addresses: [{type: InternalIP, address: 192.168.0.2}]}\n";
 const web =
   "kind: Service\napiVersion: v1\nmetadata: {name: web, namespace: shop}\nspec:\n  clusterIP: 172.30.0.1\n  ports: [{port: 80}]\n";
-
-type Run = (argv: readonly string[], world: CommandWorld, signal: AbortSignal) => Promise<number>;
-
-async function outputOf(command: Run, ...argv: string[]) {
-  const printed = { out: "", err: "" };
-  const world = {
-    version: "0.0.0",
-    stdout: (text: string) => {
-      printed.out += text;
-    },
-    stderr: (text: string) => {
-      printed.err += text;
-    },
-  } as unknown as CommandWorld;
-  const code = await command(argv, world, new AbortController().signal);
-  return { code, ...printed };
-}
 
 describe("user/4: render", () => {
   it.each([

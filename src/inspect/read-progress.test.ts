@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { CommandWorld } from "../cli/commands/kube-proxy.ts";
+import { outputOf } from "../../test/support/command-output.ts";
 import { render } from "../cli/commands/render.ts";
 import { hastyDisk } from "../sources/files/disk.ts";
 import { withProgress } from "./read-progress.ts";
@@ -61,18 +61,7 @@ describe("user/7: progress", () => {
     const folder = mkdtempSync(join(tmpdir(), "turnout-progress-"));
     const node = "kind: Node\napiVersion: v1\nmetadata: {name: node-a}\n";
     writeFileSync(join(folder, "large.yaml"), `${node}# ${"x".repeat(8_000_000)}\n`);
-    const printed = { out: "", err: "" };
-    const world = {
-      version: "0.0.0",
-      stdout: (text: string) => {
-        printed.out += text;
-      },
-      stderr: (text: string) => {
-        printed.err += text;
-      },
-    } as unknown as CommandWorld;
-    const argv = [`--source=files:${folder}`, "--node=node-a"];
-    await render(argv, world, new AbortController().signal);
+    const printed = await outputOf(render, `--source=files:${folder}`, "--node=node-a");
     rmSync(folder, { recursive: true });
     expect(printed.err).toMatch(/^reading "large.yaml" \(8\.0 MB\)\n! no Services found/);
     expect(printed.out).not.toContain("reading");

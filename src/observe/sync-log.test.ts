@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { service } from "../../test/objects.ts";
 import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";
+import { plainRecord } from "../../test/support/sync-record.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import type { SyncRecord } from "../sync/record.ts";
 import { openSyncLog } from "./sync-log.ts";
@@ -60,23 +61,9 @@ function setUp() {
   const cluster = new Cluster("node-a");
   cluster.replace("Service", [service(), service({}, { metadata: { name: "front" } })]);
   const snapshot = cluster.take();
-  const sync = (change: Partial<SyncRecord>) => logSync({ ...plain, ...change }, snapshot);
+  const sync = (change: Partial<SyncRecord>) => logSync({ ...plainRecord, ...change }, snapshot);
   return { sync, lines };
 }
-
-const plain: SyncRecord = {
-  family: "ipv4",
-  trigger: "change",
-  startedAt: 1000,
-  finishedAt: 1012,
-  changedPorts: 1,
-  servicePorts: 3,
-  endpoints: 4,
-  operations: 5,
-  bytes: 600,
-  readBack: false,
-  outcome: { kind: "ok", refused: [] },
-};
 
 function messageOf(line: string): string {
   return `${line[0]} ${line.split('"')[1]}`;

@@ -47,7 +47,7 @@ describe.skipIf(!isRoot)("an owned table", () => {
     }
   };
 
-  it("is possible here, or this kernel is told apart", async () => {
+  it("is possible here, or this kernel is recognised as too old", async () => {
     expect((await driver(true)).report().tableOwned).toBe(true);
     expect(listing()).toBe("");
   });
