@@ -73,7 +73,7 @@ function serviceLines(state: ViewState, paint: Painter, width: number, room: num
     title: titleOf(service, several),
     cells: cellsOf(service),
   }));
-  const titles = rows.map(({ title: { name, traits } }) => name + traits);
+  const titles = rows.map(({ title: { name, properties } }) => name + properties);
   // Long names get more columns on a wide screen.
   const titleWidth = Math.min(longest(19, titles), Math.max(19, Math.floor(width / 4)));
   const widthsOf = (names: readonly (keyof Cells)[]) =>
@@ -164,25 +164,25 @@ function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? "" : "s"}`;
 }
 
-type Title = { readonly name: string; readonly traits: string };
+type Title = { readonly name: string; readonly properties: string };
 
 function titleOf(service: ApiObject, withNamespace: boolean): Title {
   const { name, namespace } = service.metadata;
-  const traits = [
+  const properties = [
     ...(dig(service, "spec.externalTrafficPolicy") === "Local" ? ["Local"] : []),
     ...(dig(service, "spec.sessionAffinity") === "ClientIP" ? ["sticky"] : []),
     ...(dig(service, "spec.trafficDistribution") === undefined ? [] : ["zone"]),
   ];
   return {
     name: withNamespace ? `${namespace}/${name}` : name,
-    traits: traits.length === 0 ? "" : ` (${traits.join(",")})`,
+    properties: properties.length === 0 ? "" : ` (${properties.join(",")})`,
   };
 }
 
-/** A long name is cut in the middle, because names often differ at the end. Traits are dropped first. */
-function titleText({ name, traits }: Title, width: number): string {
-  if (name.length + traits.length <= width) return name + traits;
-  const shown = traits.length <= width / 3 ? traits : "";
+/** A long name is cut in the middle, because names often differ at the end. Its properties are dropped first. */
+function titleText({ name, properties }: Title, width: number): string {
+  if (name.length + properties.length <= width) return name + properties;
+  const shown = properties.length <= width / 3 ? properties : "";
   const room = width - shown.length;
   if (name.length <= room) return name + shown;
   const end = Math.floor((room - 1) / 2);

@@ -7,14 +7,15 @@ import { printFrontend } from "../routing/print-frontend.ts";
 import { frontendId, type PortRoutes, type Route, type Sender } from "../routing/routes.ts";
 import type { BothRoutes } from "./resolve.ts";
 
-/** What packets of some senders met at a Frontend, and meet now; null: no such Frontend. */
-export type FateChange = {
+/** What happens to packets of these senders at a Frontend, before and after; null: no such Frontend. */
+export type ResultChange = {
   readonly senders: readonly Sender[];
   readonly before: string | null;
   readonly after: string | null;
 };
 
-export type FrontendChange = { readonly frontend: string; readonly fates: readonly FateChange[] };
+/** `fates` is a key of `diff -o json`. */
+export type FrontendChange = { readonly frontend: string; readonly fates: readonly ResultChange[] };
 
 export type PortChange = {
   readonly family: Family;
@@ -58,17 +59,17 @@ function compareFrontends(before: readonly Route[], after: readonly Route[]): Fr
     new Map(routes.map((route) => [frontendId(route.frontend), route]));
   const [old, now] = [byId(before), byId(after)];
   return [...new Set([...old.keys(), ...now.keys()])].flatMap((id) => {
-    const fates = compareFates(old.get(id), now.get(id));
+    const results = compareResults(old.get(id), now.get(id));
     const { frontend } = (now.get(id) ?? old.get(id))!;
-    return fates.length === 0 ? [] : [{ frontend: printFrontend(frontend), fates }];
+    return results.length === 0 ? [] : [{ frontend: printFrontend(frontend), fates: results }];
   });
 }
 
 /** Senders for which the change is the same share an entry. */
-function compareFates(before: Route | undefined, after: Route | undefined): FateChange[] {
+function compareResults(before: Route | undefined, after: Route | undefined): ResultChange[] {
   const changes = new Map<string, { senders: Sender[]; before: string | null; after: string | null }>();
   for (const sender of ["pod", "node", "outside"] as const) {
-    const [old, now] = [fateOf(before, sender), fateOf(after, sender)];
+    const [old, now] = [resultOf(before, sender), resultOf(after, sender)];
     if (old === now) continue;
     const change = changes.get(`${old}|${now}`);
     if (change === undefined) changes.set(`${old}|${now}`, { senders: [sender], before: old, after: now });
@@ -77,7 +78,7 @@ function compareFates(before: Route | undefined, after: Route | undefined): Fate
   return [...changes.values()];
 }
 
-function fateOf(route: Route | undefined, sender: Sender): string | null {
+function resultOf(route: Route | undefined, sender: Sender): string | null {
   if (route === undefined) return null;
   const only = route.allowed === null ? "" : `, only from ${route.allowed.join(", ")}`;
   return `${printTarget(route.from[sender])}${only}`;
@@ -92,9 +93,9 @@ const signs = { added: "+", removed: "-", changed: "~" } as const;
 
 function printChange({ kind, service, protocol, family, frontends }: PortChange): string {
   const lines = [`${signs[kind]} ${service}  ${protocol}, ${family}`];
-  for (const { frontend, fates } of frontends) {
+  for (const { frontend, fates: results } of frontends) {
     lines.push(`    ${frontend}`);
-    for (const { senders, before, after } of fates) {
+    for (const { senders, before, after } of results) {
       lines.push(`      ${senders.length === 3 ? "everybody" : senders.join(", ")}`);
       if (before !== null) lines.push(`      - ${before}`);
       if (after !== null) lines.push(`      + ${after}`);

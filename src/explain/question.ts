@@ -35,7 +35,7 @@ export const toExamples =
   "10.96.0.10:53/udp, [fd30::10]:80, svc/shop/web:80, svc/shop/web:http, nodeport:30080";
 
 /** Addresses of the networks that are set aside for examples. */
-export const somebodyOutside: Readonly<Record<Family, Address>> = {
+export const outsideExample: Readonly<Record<Family, Address>> = {
   ipv4: "203.0.113.9",
   ipv6: "2001:db8:9::9",
 };
@@ -49,7 +49,7 @@ export function parseFrom(text: string): Parsed<From> {
   const [, word, rest] = /^(pod|outside):(.*)$/.exec(text) ?? [];
   const address = parseAddress((rest ?? text).replace(/^\[(.*)\]$/, "$1"));
   if (text === "node") return parsed({ kind: "node" });
-  if (text === "outside") return parsed({ kind: "outside", address: somebodyOutside.ipv4, anybody: true });
+  if (text === "outside") return parsed({ kind: "outside", address: outsideExample.ipv4, anybody: true });
   if (address !== null) return parsed({ kind: word === "pod" ? "pod" : "outside", address });
   if (/^[\d.]+$/.test(rest ?? text))
     return refused(`who sends ${JSON.stringify(text)}? That is no address. Say for example ${fromExamples}`);

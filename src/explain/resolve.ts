@@ -5,7 +5,7 @@ import { type Address, contains, type Family, families, familyOf, isLoopback } f
 import type { ServicePort } from "../model/snapshot.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { type From, somebodyOutside, type To } from "./question.ts";
+import { type From, outsideExample, type To } from "./question.ts";
 
 export type BothRoutes = Readonly<Record<Family, Routes>>;
 
@@ -100,7 +100,7 @@ function similar(service: string, routes: BothRoutes): string {
 
 /** The node sends to itself from the very address it sends to. */
 function sourceAddress(from: Sender, family: Family, { settings }: Routes, to: Address): Address {
-  if (from.kind === "outside" && from.anybody) return somebodyOutside[family];
+  if (from.kind === "outside" && from.anybody) return outsideExample[family];
   if (from.kind !== "node") return from.address;
   const isOwn = isLoopback(to) || (settings.family === family && settings.localAddresses.includes(to));
   return isOwn ? to : settings.nodeIP;

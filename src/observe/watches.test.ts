@@ -1,4 +1,4 @@
-// The age of watches, from what a Source says of itself.
+// The age of watches, from the status of a Source.
 import { expect, it } from "vitest";
 import { initialStatus, type ResourceStatus } from "../sources/source.ts";
 import { watchAges } from "./watches.ts";

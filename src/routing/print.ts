@@ -20,7 +20,7 @@ function printPort(
   alreadyPrinted: Set<string>,
 ): string {
   const { port } = routed;
-  let text = `${portLabel(port)}  ${port.protocol}${traitsOf(routed)}\n`;
+  let text = `${portLabel(port)}  ${port.protocol}${propertiesOf(routed)}\n`;
   for (const route of routed.routes) text += printRoute(route, printed);
   for (const { message } of conflicts(routes, routed)) {
     const line = `  ! ${message}\n`;
@@ -30,11 +30,11 @@ function printPort(
   return text;
 }
 
-function traitsOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRoutes): string {
-  let traits = internalPolicy === "local" ? ", internalTrafficPolicy Local" : "";
-  if (externalPolicy === "local") traits += ", externalTrafficPolicy Local";
-  if (affinity !== null) traits += `, sticky for ${affinity.seconds} s`;
-  return traits === "" ? "" : `  (${traits.slice(2)})`;
+function propertiesOf({ port: { internalPolicy, externalPolicy, affinity } }: PortRoutes): string {
+  let properties = internalPolicy === "local" ? ", internalTrafficPolicy Local" : "";
+  if (externalPolicy === "local") properties += ", externalTrafficPolicy Local";
+  if (affinity !== null) properties += `, sticky for ${affinity.seconds} s`;
+  return properties === "" ? "" : `  (${properties.slice(2)})`;
 }
 
 function printRoute({ frontend, from, allowed }: Route, printed: PrintPool): string {

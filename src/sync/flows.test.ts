@@ -56,10 +56,10 @@ describe("stale flows", () => {
     for (let i = 0; i < 3; i++) await sync(snapshot("kube-system/dns"));
     expect(passes).toHaveLength(1);
     const flow = { destination: "172.30.0.10", destinationPort: 53, replySourcePort: 53, protocol: 17 };
-    const judge = (replySource: string) => passes[0]!.select({ ...flow, replySource });
-    expect([judge("10.180.0.1"), judge("10.180.0.2")]).toEqual([false, true]);
+    const isDeleted = (replySource: string) => passes[0]!.select({ ...flow, replySource });
+    expect([isDeleted("10.180.0.1"), isDeleted("10.180.0.2")]).toEqual([false, true]);
     wanted("10.180.0.2:53");
-    expect([judge("10.180.0.1"), judge("10.180.0.2")]).toEqual([true, false]);
+    expect([isDeleted("10.180.0.1"), isDeleted("10.180.0.2")]).toEqual([true, false]);
     await release();
     expect(passes).toHaveLength(2);
   });

@@ -29,10 +29,10 @@ it("makes the tour, and leaves nothing behind", async ({ skip }) => {
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Printed);
-  const fates = printed.flatMap(
+  const results = printed.flatMap(
     ({ outcome }) => / (answered by \w+|no answer|rejected|refused)/.exec(outcome ?? "")?.[1] ?? [],
   );
-  expect(fates).toEqual(met);
+  expect(results).toEqual(met);
   expect(stdout).toContain("ipvs mode on node-a and node-b");
   expect(stdout).toContain("100.0 %  10.0.1.3:8080 on node-a  sees 10.0.1.4");
   expect(stdout).toContain("Everything is removed");

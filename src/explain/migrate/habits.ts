@@ -78,8 +78,8 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   invalidPackets: {
     concerns: null,
-    tell: (fate) =>
-      fate === "drop"
+    tell: (treatment) =>
+      treatment === "drop"
         ? "forwarded packets that connection tracking calls INVALID are dropped"
         : "packets that connection tracking calls INVALID pass",
     advice: (_, to) =>

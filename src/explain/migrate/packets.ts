@@ -71,8 +71,8 @@ function compared(probe: Probe, service: string, [old, next]: readonly [FamilySi
       subject,
       who,
       kind: kindOf(before.outcome, after.outcome),
-      before: fate(before.outcome, old.routes, detail),
-      after: fate(after.outcome, next.routes, detail),
+      before: resultText(before.outcome, old.routes, detail),
+      after: resultText(after.outcome, next.routes, detail),
       because: reasonOf(after, probe),
       service,
       at,
@@ -110,7 +110,7 @@ function kindOf(before: RelayedOutcome, after: RelayedOutcome): PacketChange["ki
   return before.kind !== "forward" && after.kind === "forward" ? "gained" : "otherwise";
 }
 
-function fate(outcome: RelayedOutcome, { settings }: Routes, detail: Detail): string {
+function resultText(outcome: RelayedOutcome, { settings }: Routes, detail: Detail): string {
   switch (outcome.kind) {
     case "reject":
       return "is refused at once";

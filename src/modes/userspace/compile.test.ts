@@ -159,7 +159,9 @@ describe("the tables", () => {
 
   it("21/6 have jumps to ClusterIPs first and to NodePorts last, once, whatever stands between", () => {
     const foreign = freshTables("ipv4");
-    const nat = new Map(foreign.tables.get("nat")).set("PREROUTING", ["-j SOMEBODY"]).set("SOMEBODY", []);
+    const nat = new Map(foreign.tables.get("nat"))
+      .set("PREROUTING", ["-j OTHER-PROGRAM"])
+      .set("OTHER-PROGRAM", []);
     const have = { ...foreign, tables: new Map(foreign.tables).set("nat", nat) };
     const tables = held(plan([web]), have);
     expect(
@@ -167,7 +169,7 @@ describe("the tables", () => {
         .get("nat")!
         .get("PREROUTING")!
         .map((line) => /-j (\S+)$/.exec(line)![1]),
-    ).toEqual(["KUBE-PORTALS-CONTAINER", "SOMEBODY", "KUBE-NODEPORT-CONTAINER"]);
+    ).toEqual(["KUBE-PORTALS-CONTAINER", "OTHER-PROGRAM", "KUBE-NODEPORT-CONTAINER"]);
     expect(tables.tables.get("filter")!.get("INPUT")).toEqual(
       [3, 2].map((i) => savedRule(foundation.jumps[i]!.rule, "ipv4")),
     );

@@ -68,7 +68,7 @@ export function createRequest(event: ProxyEvent, reporter: Reporter): EventReque
   };
 }
 
-/** Tells how often an Event that exists has happened by now. */
+/** The update of an existing Event: how often it has occurred. */
 export function seriesRequest(event: ProxyEvent): EventRequest {
   return {
     method: "PATCH",

@@ -1,4 +1,4 @@
-// Watches for foreign changes of the table, except while much is loaded: the kernel would tell us all of it once more.
+// Watches for changes of the table by other programs, except during large writes: the kernel would send every change back.
 import { HostError } from "../../../host/error.ts";
 import type { Mark } from "../../../host/nftables/commits.ts";
 import type { TableHost } from "../../../host/nftables/host.ts";
