@@ -1,7 +1,6 @@
 // Finds words that the style of this project replaces by plain ones, and identifiers that were renamed.
-// scripts/words.json allows each folder so many of them; the numbers may only shrink.
-// usage: words.mjs [--lower] [root]   --lower: writes lower allowances where fewer are found
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+// usage: words.mjs [root]
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** Found in any case, also as a part of an identifier: `toldTwice`. */
@@ -23,6 +22,7 @@ const words = {
   "stands behind": "follows",
   "meets a fate": "is forwarded, rejected or dropped",
   fate: "result",
+  fates: "results",
   mend: "fix",
   mends: "fixes",
   mended: "fixed",
@@ -92,10 +92,17 @@ const searched = [
   "CHANGELOG.md",
 ];
 const skipped =
-  /^docs\/spec\/|^scripts\/words\.(mjs|json)$|^test\/words\.test\.ts$|(^|\/)node_modules\/|\.(png|gz|wasm|cast)$/;
+  /^docs\/spec\/|^scripts\/words\.mjs$|^test\/words\.test\.ts$|(^|\/)node_modules\/|\.(png|gz|wasm|cast)$/;
 
-/** Lines that may have a word: `--anew` is a hidden alias of `--fresh`, and `heardAt` a key of `turnout status -o json`. */
-const kept = { anew: /--anew\b|"anew"|^\s*anew:/, heard: /\bheardAt\b/ };
+/** Lines that may have a word, because users depend on it. */
+const kept = {
+  // A hidden alias of `--fresh`, its earlier name.
+  anew: /--anew\b|"anew"|^\s*anew:/,
+  // A key of `turnout status -o json`.
+  heard: /\bheardAt\b/,
+  // A key of `turnout diff -o json`.
+  fates: /\bfates: |"fates": |`fates`/,
+};
 
 const pattern = new RegExp(
   [
@@ -137,70 +144,15 @@ function* filesUnder(root, path) {
   else for (const name of readdirSync(join(root, path)).sort()) yield* filesUnder(root, `${path}/${name}`);
 }
 
-/** The longest prefix of a path that has allowances. */
-function folderOf(path, allowances) {
-  const holding = Object.keys(allowances).filter(
-    (prefix) => path === prefix || path.startsWith(`${prefix}/`),
-  );
-  return holding.sort((a, b) => b.length - a.length)[0] ?? path;
-}
-
-function main(args) {
-  const root = args.find((arg) => !arg.startsWith("--")) ?? join(import.meta.dirname, "..");
-  const list = join(root, "scripts/words.json");
-  const allowances = existsSync(list) ? JSON.parse(readFileSync(list, "utf8")) : {};
-
-  const found = new Map();
-  for (const path of searched.flatMap((top) => [...filesUnder(root, top)])) {
-    for (const finding of findings(path, readFileSync(join(root, path), "utf8"))) {
-      const key = `${folderOf(path, allowances)}\n${finding.word}`;
-      found.set(key, [...(found.get(key) ?? []), finding]);
-    }
+function main(root) {
+  const found = searched
+    .flatMap((top) => [...filesUnder(root, top)])
+    .flatMap((path) => findings(path, readFileSync(join(root, path), "utf8")));
+  for (const { path, number, word } of found) {
+    const place = number > 0 ? `${path}:${number}` : `${path} (its name)`;
+    console.error(`${place}: "${word}": use ${identifiers[word] ?? words[word]}`);
   }
-
-  const tooMany = [...found].filter(([key, places]) => places.length > allowed(allowances, key));
-  for (const [key, places] of tooMany) {
-    const [folder, word] = key.split("\n");
-    const instead = identifiers[word] ?? words[word];
-    console.error(
-      `${folder}: "${word}" ${places.length} times, allowed ${allowed(allowances, key)}: use ${instead}`,
-    );
-    for (const { path, number } of places)
-      console.error(`  ${path}${number > 0 ? `:${number}` : " (its name)"}`);
-  }
-
-  const lowered = lower(allowances, found);
-  if (args.includes("--lower")) writeFileSync(list, `${JSON.stringify(lowered, null, 2)}\n`);
-  else if (sum(lowered) < sum(allowances)) {
-    console.log(
-      `words: ${sum(allowances) - sum(lowered)} fewer than scripts/words.json allows: run scripts/words.mjs --lower`,
-    );
-  }
-  return tooMany.length > 0 ? 1 : 0;
+  return found.length > 0 ? 1 : 0;
 }
 
-function allowed(allowances, key) {
-  const [folder, word] = key.split("\n");
-  return allowances[folder]?.[word] ?? 0;
-}
-
-/** What is found of what is allowed; nothing that is at zero. */
-function lower(allowances, found) {
-  const folders = Object.entries(allowances).map(([folder, counts]) => [
-    folder,
-    Object.fromEntries(
-      Object.entries(counts)
-        .map(([word, count]) => [word, Math.min(count, found.get(`${folder}\n${word}`)?.length ?? 0)])
-        .filter(([, count]) => count > 0),
-    ),
-  ]);
-  return Object.fromEntries(folders.filter(([, counts]) => Object.keys(counts).length > 0));
-}
-
-function sum(allowances) {
-  return Object.values(allowances)
-    .flatMap((counts) => Object.values(counts))
-    .reduce((total, count) => total + count, 0);
-}
-
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = main(process.argv[2] ?? join(import.meta.dirname, ".."));
