@@ -1,6 +1,6 @@
 // Reads nf_tables back: each kind of object by itself, or whole tables at one generation.
 import { setTimeout as sleep } from "node:timers/promises";
-import { atOnce } from "../../model/at-once.ts";
+import { mapConcurrently } from "../../model/map-concurrently.ts";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, type Codec, nextAttribute } from "./attributes.ts";
 import { collect } from "./dump.ts";
@@ -197,7 +197,7 @@ async function contentsOf(
   if (table === undefined) return null;
   const sets = await readSets(family, name, place, signal);
   // Side by side: a large set keeps the kernel busy for as long as all the rest takes. There may be thousands of sets, and each read is an open file.
-  const elements = atOnce(sets.filter(isRead), async (set): Promise<[string, Elements]> => {
+  const elements = mapConcurrently(sets.filter(isRead), async (set): Promise<[string, Elements]> => {
     return [set.name, await readSetElements(family, name, set.name, place, signal)];
   });
   const [chains, rules, counters, read] = await Promise.all([

@@ -1,6 +1,6 @@
 // Watches files for changes: new, replaced, switched by a symbolic link, broken, removed.
 import { dirname } from "node:path";
-import { atOnce } from "../../model/at-once.ts";
+import { mapConcurrently } from "../../model/map-concurrently.ts";
 import { Notifier } from "../../model/notifier.ts";
 import type { Problem } from "../../model/problem.ts";
 import { type Clock, sleep } from "../world.ts";
@@ -73,7 +73,7 @@ export class FileFollower {
   async #verification({ files, missing }: Scan): Promise<{ changed: boolean; settled: boolean }> {
     const fresh = files.filter(({ path, stamp }) => this.#read.get(path) !== stamp);
     const resting = fresh.filter((file) => this.#rests(file));
-    const parsed = await atOnce(resting, (file) => parseFile(file, this.#disk));
+    const parsed = await mapConcurrently(resting, (file) => parseFile(file, this.#disk));
     for (const [i, { path, stamp }] of resting.entries()) {
       this.#collection.load(path, parsed[i]!);
       this.#read.set(path, stamp);

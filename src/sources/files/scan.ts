@@ -1,7 +1,7 @@
 // Finds the manifest files below the given paths, and detects changes without reading them.
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { atOnce } from "../../model/at-once.ts";
+import { mapConcurrently } from "../../model/map-concurrently.ts";
 import { type Disk, patientDisk } from "./disk.ts";
 
 export type FoundFile = {
@@ -52,7 +52,7 @@ async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
   const names = (await readdir(folder).catch(() => []))
     .filter((name) => /^[^.].*\.(ya?ml|json)$/i.test(name))
     .sort();
-  const found = await atOnce(names, async (name) => {
+  const found = await mapConcurrently(names, async (name) => {
     const path = join(folder, name);
     const entry = await look(path, disk);
     return entry === null || entry.isFolder ? [] : [fileAt(path, entry)];
@@ -62,7 +62,7 @@ async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
 
 /** Paths that do not exist. */
 export async function missingAmong(paths: readonly string[]): Promise<string[]> {
-  const found = await atOnce(paths, (path) => look(path, patientDisk));
+  const found = await mapConcurrently(paths, (path) => look(path, patientDisk));
   return paths.filter((_, i) => found[i] === null);
 }
 
