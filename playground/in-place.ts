@@ -8,7 +8,7 @@ import { namespaceName, namespacePath } from "../src/inspect/playgrounds.ts";
 import type { Family } from "../src/model/address.ts";
 import type { Snapshot } from "../src/model/snapshot.ts";
 import { modes } from "../src/modes/index.ts";
-import { ask } from "../src/observe/status/client.ts";
+import { queryDaemon } from "../src/observe/status/client.ts";
 
 export async function isSynced(
   node: string,
@@ -25,7 +25,7 @@ export async function isSynced(
       .sort();
   const localAddresses = { ipv4: local("ipv4"), ipv6: local("ipv6") };
   // A daemon that is not running has no relays.
-  const relays = () => ask(statusSocket, "/relays").catch(() => ({}));
+  const relays = () => queryDaemon(statusSocket, "/relays").catch(() => ({}));
   const config = defaultConfig(mode);
   const routes = nodeRoutes(snapshot, node, config, { localAddresses });
   const routesOf = (family: Family) => Promise.resolve(routes[family]);

@@ -6,7 +6,7 @@ import { modes } from "../modes/index.ts";
 import type { Walk } from "../modes/mode.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { askRelays, placeOf, type Target } from "./target.ts";
+import { placeOf, relaysOf, type Target } from "./target.ts";
 
 export type KernelView = {
   /** Whether the rules of the kernel and of the Plan allow the same outcomes. */
@@ -22,28 +22,28 @@ export type KernelView = {
 
 const mostFlows = 8;
 
-export async function lookAtKernel(
-  look: Target,
+export async function readKernelView(
+  target: Target,
   routes: Routes,
   packet: Packet,
   signal: AbortSignal,
 ): Promise<KernelView> {
   const query = {
-    at: placeOf(look),
+    at: placeOf(target),
     family: routes.settings.family,
     routes: () => Promise.resolve(routes),
-    config: look.config,
-    relays: () => askRelays(look),
+    config: target.config,
+    relays: () => relaysOf(target),
     signal,
   };
-  const walks = await modes[look.config.mode].walkHost(query, packet);
+  const walks = await modes[target.config.mode].walkHost(query, packet);
   const [wanted, found] = [outcomeTexts(walks.wanted), outcomeTexts(walks.found)];
   return {
     agrees: JSON.stringify(wanted) === JSON.stringify(outcomesOf(found)),
     wanted,
     found,
     steps: walks.found[0]?.steps ?? [],
-    flows: await flowsTo(look, packet, signal),
+    flows: await flowsTo(target, packet, signal),
   };
 }
 
@@ -78,12 +78,12 @@ function outcomeText(outcome: Walk["outcome"]): string {
   return `forward ${joinHostPort(address, port)}${outcome.masquerade ? " masquerade" : ""}`;
 }
 
-async function flowsTo(look: Target, { to }: Packet, signal: AbortSignal): Promise<string[]> {
+async function flowsTo(target: Target, { to }: Packet, signal: AbortSignal): Promise<string[]> {
   const family = familyOf(to.address);
   const select = (flow: { destination: string; destinationPort: number }) =>
     flow.destinationPort === to.port && flow.destination === to.address;
   const found: string[] = [];
-  for await (const flows of readFlows({ family, select }, placeOf(look), signal)) {
+  for await (const flows of readFlows({ family, select }, placeOf(target), signal)) {
     for (const { original, reply } of flows) {
       const answered = joinHostPort(reply.source, reply.sourcePort);
       found.push(`${joinHostPort(original.source, original.sourcePort)} → ${answered}`);

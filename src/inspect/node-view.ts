@@ -12,7 +12,7 @@ import { kinds } from "../manifests/objects.ts";
 import { printProblem } from "../model/problem.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
-import { ask, listen } from "../observe/status/client.ts";
+import { queryDaemon, streamFromDaemon } from "../observe/status/client.ts";
 import { firstSnapshot, firstSnapshots } from "../sources/first.ts";
 import { sourceText } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
@@ -39,7 +39,7 @@ async function loadSnapshot(target: Target, signal: AbortSignal): Promise<Snapsh
   if (!target.fromDaemon) return readSource(target, signal);
   const views: View[] = [];
   try {
-    for await (const view of listen(target.socket, "/cluster")) views.push(view ?? notSynced());
+    for await (const view of streamFromDaemon(target.socket, "/cluster")) views.push(view ?? notSynced());
   } catch (error) {
     throw daemonFailure(error, target);
   }
@@ -114,7 +114,7 @@ export async function loadPart(
   const facts = await factsOf(target, live);
   const routesOf = (snapshot: Snapshot) => nodeRoutes(snapshot, target.node, target.config, facts);
   if (target.fromDaemon) {
-    const answer = await ask(target.socket, "/view", { from: senderText(from), to: toText }).catch(
+    const answer = await queryDaemon(target.socket, "/view", { from: senderText(from), to: toText }).catch(
       (error) => {
         throw daemonFailure(error, target);
       },

@@ -8,7 +8,7 @@ import type { ModeName } from "../config/modes.ts";
 import { gitVersion } from "../config/version.ts";
 import { type Family, families } from "../model/address.ts";
 import { systemClock } from "../observe/clock.ts";
-import { ask } from "../observe/status/client.ts";
+import { queryDaemon } from "../observe/status/client.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status/status.ts";
 import { hastyDisk } from "../sources/files/disk.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
@@ -84,7 +84,7 @@ async function playgroundTarget(
   const netns = namespacePath(namespaceName(node, pid));
   const socket = playgroundSocket(pid, node);
   // The daemon of a node may be restarting.
-  const status = await ask(socket, "/").catch(() => null);
+  const status = await queryDaemon(socket, "/").catch(() => null);
   const config = targetConfig(flags, status?.configuration ?? null);
   const served = status === null ? families : servedFamilies(status);
   return { spec, node, socket, netns, disk, config, families: served, fromDaemon: false };
@@ -97,7 +97,7 @@ async function daemonTarget(
   { version }: TargetWorld,
 ): Promise<Target> {
   const socket = source.slice("daemon:".length) || defaultStatusSocket;
-  const status = await askDaemon(socket);
+  const status = await daemonStatus(socket);
   const node = flags.node ?? status.node;
   // A daemon of another version may use another format.
   const isSameVersion = status.version === gitVersion(version);
@@ -146,7 +146,7 @@ export function placeOf({ netns }: Target): { readonly netns?: string } {
 }
 
 /** The API server's response to a GET; null when the Source is not an API. Throws SourceError. */
-export async function askApi(
+export async function getFromApi(
   { spec }: Pick<Target, "spec">,
   path: string,
   signal: AbortSignal,
@@ -161,12 +161,12 @@ export async function askApi(
 }
 
 /** Throws UsageError with `advice` when no daemon responds. */
-export async function askDaemon(
+export async function daemonStatus(
   socket: string,
   advice = "specify the cluster, for example --source=files:examples/shop --node=node-a or --source=playground",
 ): Promise<Status> {
   try {
-    return await ask(socket, "/");
+    return await queryDaemon(socket, "/");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EACCES")
@@ -177,9 +177,9 @@ export async function askDaemon(
 }
 
 /** The relays of the node, which only its daemon has. */
-export async function askRelays({ socket }: Pick<Target, "socket">): Promise<Answers["/relays"]> {
+export async function relaysOf({ socket }: Pick<Target, "socket">): Promise<Answers["/relays"]> {
   try {
-    return await ask(socket, "/relays");
+    return await queryDaemon(socket, "/relays");
   } catch {
     throw new UsageError(
       `cannot read the relays: the daemon at ${socket} does not respond; in userspace mode --live requires it`,

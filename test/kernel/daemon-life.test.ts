@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ask } from "../../src/observe/status/client.ts";
+import { queryDaemon } from "../../src/observe/status/client.ts";
 import { nodeName, places, twin } from "../places.ts";
 import { httpGet } from "./http.ts";
 import { shop, shopSlice } from "./shop.ts";
@@ -85,7 +85,7 @@ describe("the daemon", () => {
   it("turnout status works from the start: what the daemon waits for, and why", async () => {
     const socket = join(site.folder, "status.sock");
     const daemon = site.start({ program: "turnout run", args: [`--status-socket=${socket}`] });
-    const status = () => ask(socket, "/").catch(() => null);
+    const status = () => queryDaemon(socket, "/").catch(() => null);
     const waitsFor = (what: string) => async () => (await status())?.waits?.for === what;
     const node = `Node "${nodeName}"`;
     const error = async () => (await status())?.watches.Node?.lastError?.message ?? "";

@@ -1,7 +1,7 @@
 // The playground end to end: real packets agree with explain, and changes take effect.
 import { describe, expect, it, vi } from "vitest";
 import { runLine } from "../../playground/commands.ts";
-import { ask } from "../../src/observe/status/client.ts";
+import { queryDaemon } from "../../src/observe/status/client.ts";
 import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
 
 const reason = reasonToSkipPlayground();
@@ -122,7 +122,7 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
   });
 
   it("restarts a proxy that was killed", async () => {
-    const status = () => ask(place.playground.statusSocketOf("node-b"), "/").catch(() => null);
+    const status = () => queryDaemon(place.playground.statusSocketOf("node-b"), "/").catch(() => null);
     const before = (await status())?.pid;
     expect(before).toBeGreaterThan(1);
     process.kill(before!, "SIGKILL");

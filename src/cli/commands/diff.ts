@@ -11,7 +11,7 @@ import {
   unknownNode,
   unreadable,
 } from "../../inspect/node-view.ts";
-import { askRelays, placeOf, resolveTarget, type Target } from "../../inspect/target.ts";
+import { placeOf, relaysOf, resolveTarget, type Target } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import type { Family } from "../../model/address.ts";
 import { modes } from "../../modes/index.ts";
@@ -78,7 +78,7 @@ async function diffKernel(
   let loading: Promise<NodeView> | undefined;
   const load = () => (loading ??= loadNode(target, signal, true));
   const routes = async (family: Family) => (await load()).routes[family];
-  const query = { at: placeOf(target), routes, config, relays: () => askRelays(target), signal };
+  const query = { at: placeOf(target), routes, config, relays: () => relaysOf(target), signal };
   const lines = await differences(modes[config.mode], query, families);
   world.stderr(await unknownNode(await load()));
   if (output === "json")

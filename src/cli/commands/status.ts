@@ -1,6 +1,6 @@
 // `turnout status`: prints the state that the daemon on this machine reports.
 
-import { askDaemon, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
+import { daemonStatus, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
@@ -45,7 +45,7 @@ export const statusSpec = {
 export const status = command(statusSpec, async ({ flags }, world) => {
   const { source = "daemon", node = "node-a", output = "text", heap } = flags;
   const socket = socketOf(source, node);
-  const reported = await askDaemon(
+  const reported = await daemonStatus(
     socket,
     "start one with turnout run, or select another, for example --source=daemon:SOCKET or --source=playground",
   );

@@ -1,10 +1,10 @@
-// Asks a daemon through its socket.
+// The client of the daemon's status socket.
 import { open, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { type Answers, heapPath, type StreamedAnswers } from "./status.ts";
 
-export async function ask<Path extends keyof Answers>(
+export async function queryDaemon<Path extends keyof Answers>(
   socketPath: string,
   path: Path,
   query: Readonly<Record<string, string>> = {},
@@ -15,8 +15,8 @@ export async function ask<Path extends keyof Answers>(
   return JSON.parse(text) as Answers[Path];
 }
 
-/** The streamed answer; each piece is parsed while the next one arrives. */
-export async function* listen<Path extends keyof StreamedAnswers>(
+/** Each line of the response is parsed while the next one arrives. */
+export async function* streamFromDaemon<Path extends keyof StreamedAnswers>(
   socketPath: string,
   path: Path,
 ): AsyncGenerator<StreamedAnswers[Path]> {
@@ -43,7 +43,7 @@ export async function saveHeap(socketPath: string, file: string): Promise<void> 
   }
 }
 
-/** The text of the answer, as it comes. Throws when it breaks off. */
+/** The text of the response, as it arrives. Throws when it is cut off. */
 async function answerTo(socketPath: string, path: string): Promise<AsyncIterable<string>> {
   return (await responseTo(socketPath, path, 5_000)).setEncoding("utf8");
 }
@@ -53,7 +53,7 @@ function responseTo(socketPath: string, path: string, timeout: number): Promise<
     // No connection is kept: the next daemon at the same path is another one.
     const call = request({ socketPath, path, timeout, agent: false }, resolve);
     call.on("error", reject);
-    call.on("timeout", () => call.destroy(new Error(`no answer in ${timeout / 1000} s`)));
+    call.on("timeout", () => call.destroy(new Error(`no response in ${timeout / 1000} s`)));
     call.end();
   });
 }

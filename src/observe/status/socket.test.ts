@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { logLines } from "../../../test/support/log-lines.ts";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import type { View } from "../../explain/view.ts";
-import { ask, listen, saveHeap } from "./client.ts";
+import { queryDaemon, saveHeap, streamFromDaemon } from "./client.ts";
 import { type Answering, StatusSocket } from "./socket.ts";
 import type { Status } from "./status.ts";
 
@@ -43,11 +43,11 @@ it("is for root only, answers every path, and uses new answers after they are ha
   await socket.open();
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(statSync(join(folder, "new")).mode & 0o777).toBe(0o700);
-  expect(await ask(path, "/")).toEqual({ node: "starting" });
+  expect(await queryDaemon(path, "/")).toEqual({ node: "starting" });
   expect(await statusOf(path, "//")).toBe(200);
   await socket.handTo(answersOf("working"));
-  expect(await ask(path, "/")).toEqual({ node: "working" });
-  expect(await ask(path, "/view")).toBeNull();
+  expect(await queryDaemon(path, "/")).toEqual({ node: "working" });
+  expect(await queryDaemon(path, "/view")).toBeNull();
   socket.close();
   expect(existsSync(path)).toBe(false);
 });
@@ -77,7 +77,7 @@ it("streams the cluster in pieces, and yields to the event loop between any two"
       yield piece(sent.length, sent.length % 2 === 0 ? 10 : 1_000_000);
   });
   const received: string[] = [];
-  for await (const view of listen(path, "/cluster")) received.push(view!.node!.name);
+  for await (const view of streamFromDaemon(path, "/cluster")) received.push(view!.node!.name);
   clearImmediate(counting);
   expect(received).toEqual(Array.from({ length: 40 }, (_, i) => `node-${i}`));
   expect(new Set(sent).size).toBe(40);
@@ -111,7 +111,7 @@ it("a tale that breaks off is no tale", async () => {
     for (let i = 0; ; i++) yield piece(i, 100_000);
   });
   const listening = async () => {
-    for await (const _ of listen(path, "/cluster")) socket.close();
+    for await (const _ of streamFromDaemon(path, "/cluster")) socket.close();
   };
   await expect(listening()).rejects.toThrow(/aborted/);
 });
@@ -135,10 +135,10 @@ it("leaves the socket to another daemon, and takes it when that one has ended", 
   const [old, young] = [socketAt(path, "old"), socketAt(path, "young")];
   await old.open();
   await young.open();
-  expect(await ask(path, "/")).toEqual({ node: "old" });
+  expect(await queryDaemon(path, "/")).toEqual({ node: "old" });
   old.close();
   await young.handTo(answersOf("working"));
-  expect(await ask(path, "/")).toEqual({ node: "working" });
+  expect(await queryDaemon(path, "/")).toEqual({ node: "working" });
 });
 
 it("continues where nothing can be served", async () => {
