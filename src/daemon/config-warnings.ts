@@ -1,5 +1,5 @@
 // Warnings about a valid configuration that does not fit this node.
-import { type ConfigWarning, doubtFamilies, doubtNodePorts } from "../config/resolve/sanity.ts";
+import { type ConfigWarning, familyWarnings, nodePortWarning } from "../config/resolve/warnings.ts";
 import type { ClusterNode } from "../model/snapshot.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { NodeSettings } from "./node-settings.ts";
@@ -11,10 +11,10 @@ export function warningsOf(
   isDualStack: boolean,
 ): readonly ConfigWarning[] {
   const podCIDRs = node?.podCIDRs ?? [];
-  const nodePorts = doubtNodePorts(config, podCIDRs, resolved);
+  const nodePorts = nodePortWarning(config, podCIDRs, resolved);
   return [
     ...(nodePorts === null ? [] : [{ message: nodePorts, fatal: false }]),
-    ...doubtFamilies(config, podCIDRs, resolved.nodeIPs.primary, isDualStack),
+    ...familyWarnings(config, podCIDRs, resolved.nodeIPs.primary, isDualStack),
   ];
 }
 

@@ -12,7 +12,7 @@ import {
   nodePortAddressesOf,
 } from "./node-port-addresses.ts";
 import { type NodeFacts, resolve } from "./resolve.ts";
-import { doubtFamilies, doubtNodePorts } from "./sanity.ts";
+import { familyWarnings, nodePortWarning } from "./warnings.ts";
 
 const facts: NodeFacts = {
   nodeName: "node-1",
@@ -165,19 +165,20 @@ describe("settings of a family", () => {
   });
 });
 
-describe("doubts", () => {
-  const doubt = (...argv: string[]) => doubtNodePorts(config(...argv), [], resolve(config(...argv), facts));
+describe("warnings", () => {
+  const nodePorts = (...argv: string[]) =>
+    nodePortWarning(config(...argv), [], resolve(config(...argv), facts));
   const families = (dualStack: boolean, podCIDRs: string[], ...argv: string[]) =>
-    doubtFamilies(config(...argv), podCIDRs, "ipv4", dualStack);
+    familyWarnings(config(...argv), podCIDRs, "ipv4", dualStack);
 
-  it("wonders about NodePorts that are open by accident", () => {
-    expect(doubt()).toContain("nodePortAddresses is unset");
-    expect(doubt("--nodeport-addresses=192.168.0.0/24")).toBeNull();
-    expect(doubt("--nodeport-addresses=192.168.0.0/24", "--cluster-cidr=10.0.0.0/8,fd00::/64")).toContain(
+  it("concern NodePorts that are open by accident", () => {
+    expect(nodePorts()).toContain("nodePortAddresses is unset");
+    expect(nodePorts("--nodeport-addresses=192.168.0.0/24")).toBeNull();
+    expect(nodePorts("--nodeport-addresses=192.168.0.0/24", "--cluster-cidr=10.0.0.0/8,fd00::/64")).toContain(
       "all local IPv6 addresses",
     );
-    expect(doubt("--nodeport-addresses=fd00::/64")).toContain("all local IPv4 addresses");
-    expect(doubt("--nodeport-addresses=primary")).toBeNull();
+    expect(nodePorts("--nodeport-addresses=fd00::/64")).toContain("all local IPv4 addresses");
+    expect(nodePorts("--nodeport-addresses=primary")).toBeNull();
   });
 
   it("02/13 a cluster CIDR of the wrong family is fatal only where nothing else would work", () => {
@@ -193,7 +194,7 @@ describe("doubts", () => {
     expect(families(true, ["10.0.0.0/24", "fd00::/64"], "--detect-local-mode=NodeCIDR")).toEqual([]);
   });
 
-  it("checks server addresses and excluded networks when single-stack", () => {
+  it("concern server addresses and excluded networks when single-stack", () => {
     const argv = [
       "--healthz-bind-address=[fd00::1]:1",
       "--metrics-bind-address=[::]:2",

@@ -1,4 +1,4 @@
-// Doubts about a configuration that is allowed but does not fit this node: wrong family, NodePorts wide open.
+// Warnings about a configuration that is allowed but does not fit this node: wrong family, NodePorts wide open.
 import { type Cidr, type Family, familyOf, parseAddress, parseCidr } from "../../model/address.ts";
 import type { ValidConfig } from "../config.ts";
 import { splitHostPort } from "../units/host-port.ts";
@@ -9,7 +9,7 @@ export type ConfigWarning = { readonly message: string; readonly fatal: boolean 
 const names: Readonly<Record<Family, string>> = { ipv4: "IPv4", ipv6: "IPv6" };
 
 /** A warning when NodePorts answer on unintended addresses; null: none. */
-export function doubtNodePorts(
+export function nodePortWarning(
   config: ValidConfig,
   podCIDRs: readonly Cidr[],
   resolved: Resolved,
@@ -32,7 +32,7 @@ export function doubtNodePorts(
 }
 
 /** What is configured for the other family only, though this node's primary family needs it. */
-export function doubtFamilies(
+export function familyWarnings(
   config: ValidConfig,
   podCIDRs: readonly Cidr[],
   primary: Family,
@@ -40,22 +40,22 @@ export function doubtFamilies(
 ): readonly ConfigWarning[] {
   const wrong = (items: readonly string[]) =>
     items.length > 0 && items.every((item) => isOf(item, otherOf(primary)));
-  const doubt = (what: string, fatal: boolean): ConfigWarning => ({
+  const warning = (what: string, fatal: boolean): ConfigWarning => ({
     message: `${what} has only ${names[otherOf(primary)]} entries, but the primary family of this node is ${names[primary]}`,
     fatal,
   });
   const server = (address: string) => wrong([specificHost(address)].filter((host) => host !== null));
   return [
     ...(wrong(config.clusterCIDRs)
-      ? [doubt("clusterCIDR", config.detectLocalMode === "ClusterCIDR" && !dualStack)]
+      ? [warning("clusterCIDR", config.detectLocalMode === "ClusterCIDR" && !dualStack)]
       : []),
-    ...(wrong(podCIDRs) ? [doubt("podCIDRs of the Node", config.detectLocalMode === "NodeCIDR")] : []),
+    ...(wrong(podCIDRs) ? [warning("podCIDRs of the Node", config.detectLocalMode === "NodeCIDR")] : []),
     ...(wrong([config.winkernel.sourceVip].filter((vip) => vip !== ""))
-      ? [doubt("winkernel.sourceVip", false)]
+      ? [warning("winkernel.sourceVip", false)]
       : []),
-    ...(!dualStack && wrong(config.ipvs.excludeCIDRs ?? []) ? [doubt("ipvs.excludeCIDRs", false)] : []),
-    ...(!dualStack && server(config.healthzBindAddress) ? [doubt("healthzBindAddress", false)] : []),
-    ...(!dualStack && server(config.metricsBindAddress) ? [doubt("metricsBindAddress", false)] : []),
+    ...(!dualStack && wrong(config.ipvs.excludeCIDRs ?? []) ? [warning("ipvs.excludeCIDRs", false)] : []),
+    ...(!dualStack && server(config.healthzBindAddress) ? [warning("healthzBindAddress", false)] : []),
+    ...(!dualStack && server(config.metricsBindAddress) ? [warning("metricsBindAddress", false)] : []),
   ];
 }
 
