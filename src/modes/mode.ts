@@ -106,7 +106,7 @@ export type ModeOptions = Netns & {
   /** nftables: the kernel rejects changes of the table by other processes. */
   readonly owned?: boolean;
   /** Receives failures that do not stop the mode. */
-  readonly tell?: (what: string) => void;
+  readonly warn?: (what: string) => void;
   /** Called for every kernel setting that was written. */
   readonly sysctlChanged?: (change: SysctlChange) => void;
 };

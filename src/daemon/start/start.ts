@@ -149,7 +149,7 @@ function modeOptionsOf(
     settings: settings.resolved.settings,
     clock: systemClock,
     owned,
-    tell: (what: string) => log.error(new Error(what), "Continuing without it"),
+    warn: (what: string) => log.error(new Error(what), "Continuing without it"),
     sysctlChanged: (change: SysctlChange) => logSysctl(change, log),
   };
 }

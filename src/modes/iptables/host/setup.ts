@@ -40,21 +40,21 @@ export async function requireIptables(place: Place): Promise<void> {
 export type IptablesPreparation = Place & {
   /** Families that are served. */
   readonly families: readonly Family[];
-  /** Receives what went wrong and does not stop us. */
-  readonly tell?: (what: string) => void;
+  /** Receives failures that do not stop the mode. */
+  readonly warn?: (what: string) => void;
   readonly sysctlChanged?: (change: SysctlChange) => void;
 };
 
 /** Opens loopback addresses for NodePorts where they are to answer there; not without the guard that keeps neighbours out. */
 export async function prepareIptables(settings: FamilySettings, options: IptablesPreparation): Promise<void> {
-  const { netns, families, tell, sysctlChanged } = options;
+  const { netns, families, warn, sysctlChanged } = options;
   const targets = families.includes("ipv4") ? iptablesSysctls(settings) : [];
   if (targets.length === 0) return;
   try {
     await guardLoopback(netns === undefined ? {} : { netns });
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
-    tell?.(`NodePorts do not answer on loopback addresses until the next start: ${error.message}`);
+    warn?.(`NodePorts do not answer on loopback addresses until the next start: ${error.message}`);
     return;
   }
   await setSysctls(targets, netns, sysctlChanged);

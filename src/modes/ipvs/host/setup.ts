@@ -20,14 +20,14 @@ import { ipvsSysctls } from "../sysctls.ts";
 type Place = { readonly netns?: string };
 
 type PrepareReports = {
-  readonly tell?: (what: string) => void;
+  readonly warn?: (what: string) => void;
   readonly sysctlChanged?: (change: SysctlChange) => void;
 };
 
-/** Checks the tools and the scheduler, then sets what the kernel needs. `tell`: what went wrong and does not matter much. */
+/** Checks the tools and the scheduler, then sets what the kernel needs. `warn` receives failures that do not stop the mode. */
 export async function prepareIpvs(
   { ipvs }: Pick<ValidConfig, "ipvs">,
-  { netns, tell, sysctlChanged }: Place & PrepareReports,
+  { netns, warn, sysctlChanged }: Place & PrepareReports,
 ): Promise<void> {
   const place = netns === undefined ? {} : { netns };
   try {
@@ -37,7 +37,7 @@ export async function prepareIpvs(
     try {
       await requireScheduler(host, ipvs.scheduler || "rr");
       await setSysctls(ipvsSysctls(ipvs.strictARP, release()), netns, sysctlChanged);
-      await setTimeouts(host, ipvs, tell);
+      await setTimeouts(host, ipvs, warn);
     } finally {
       await host.close();
     }
@@ -92,7 +92,7 @@ export async function requireScheduler(host: IpvsHost, scheduler: string): Promi
 export async function setTimeouts(
   host: Pick<IpvsHost, "setTimeouts">,
   ipvs: ValidConfig["ipvs"],
-  tell: (what: string) => void = () => {},
+  warn: (what: string) => void = () => {},
 ): Promise<void> {
   const seconds = (nanoseconds: bigint) => Math.floor(milliseconds(nanoseconds) / 1000);
   const { tcpTimeout, tcpFinTimeout, udpTimeout } = ipvs;
@@ -102,7 +102,7 @@ export async function setTimeouts(
     await host.setTimeouts(timeouts);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
-    tell(`IPVS time-outs stay as they are: ${error.message}`);
+    warn(`IPVS time-outs stay as they are: ${error.message}`);
   }
 }
 
@@ -110,7 +110,7 @@ export async function setTimeouts(
 export async function cleanUpIpvs(place: Place): Promise<Removed> {
   let removed: readonly Removed[] = [];
   const rules = await withHosts(place, async (hosts) => {
-    // The link carries addresses of both families, which tell whose servers are ours.
+    // The link carries addresses of both families, which show which servers are ours.
     const states = await Promise.all(hosts.map((host) => host.read()));
     const removals = states.map(ipvsRemoval);
     await removeAll(hosts, removals);

@@ -5,7 +5,7 @@ import type { TableHost } from "../../../host/nftables/host.ts";
 
 export class TableWatch {
   readonly #host: Pick<TableHost, "watch" | "mark" | "changedByOthersSince">;
-  #wanted: { readonly tell: (what: string) => void; readonly signal: AbortSignal } | null = null;
+  #wanted: { readonly onChange: (what: string) => void; readonly signal: AbortSignal } | null = null;
   #listening: AbortController | null = null;
   /** Since when nobody listens. */
   #since: { readonly mark: Mark | null } | null = null;
@@ -15,8 +15,8 @@ export class TableWatch {
   }
 
   /** From the next `resume` on, until the signal aborts. */
-  want(tell: (what: string) => void, signal: AbortSignal): void {
-    this.#wanted = { tell, signal };
+  want(onChange: (what: string) => void, signal: AbortSignal): void {
+    this.#wanted = { onChange, signal };
   }
 
   /** What happens from here on is found out by `resume`. */
@@ -30,22 +30,22 @@ export class TableWatch {
   /** Resolves when changes are received again; what happened meanwhile is read after that. */
   async resume(): Promise<void> {
     if (this.#wanted === null || this.#listening !== null) return;
-    const { tell, signal } = this.#wanted;
+    const { onChange, signal } = this.#wanted;
     const listening = new AbortController();
-    await this.#host.watch(tell, AbortSignal.any([signal, listening.signal]));
+    await this.#host.watch(onChange, AbortSignal.any([signal, listening.signal]));
     this.#listening = listening;
     const since = this.#since;
     this.#since = null;
-    if (since !== null) void this.#lookBack(since.mark, tell);
+    if (since !== null) void this.#checkSince(since.mark, onChange);
   }
 
   /** Not waited for: the other family may be in the middle of its own load. */
-  async #lookBack(mark: Mark | null, tell: (what: string) => void): Promise<void> {
+  async #checkSince(mark: Mark | null, onChange: (what: string) => void): Promise<void> {
     try {
-      if (await this.#host.changedByOthersSince(mark)) tell("nf_tables changed while we did not watch");
+      if (await this.#host.changedByOthersSince(mark)) onChange("nf_tables changed while we did not watch");
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      tell(`nf_tables may have changed while we did not watch: ${error.message}`);
+      onChange(`nf_tables may have changed while we did not watch: ${error.message}`);
     }
   }
 }
