@@ -7,7 +7,7 @@ export type Attempts<Plan> = {
   /** Whether it is known what the host holds. */
   readonly isKnown: () => boolean;
   readonly without: (plan: Plan, keys: readonly PortKey[]) => Plan;
-  /** `left`: keys that it did not get to, because there was news. */
+  /** `left`: keys that it did not write, because a newer Snapshot waits. */
   readonly attempt: (
     want: Plan,
     keys: readonly PortKey[],

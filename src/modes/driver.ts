@@ -8,13 +8,13 @@ export type Driver = {
   /**
    * Applies the Routes, which must derive from the previous ones. Refused objects are left out, and retried when they
    * change or when `retryRefused` is true; throws HostError if nothing could be applied. A change that takes several
-   * transactions may be left `unfinished` once `hasNews` returns true.
+   * transactions may be left `unfinished` once `isSuperseded` returns true: a newer Snapshot waits.
    */
   sync(
     routes: Routes,
     signal: AbortSignal,
     retryRefused?: boolean,
-    hasNews?: () => boolean,
+    isSuperseded?: () => boolean,
   ): Promise<Applied>;
   /** Compares the host with the state applied last and repairs differences. */
   verify(signal: AbortSignal): Promise<Verified>;

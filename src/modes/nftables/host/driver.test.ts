@@ -147,7 +147,7 @@ describe("a large ServicePort", () => {
     expect([...host.table!.sets.keys()].filter((name) => name.includes("wide"))).toEqual([]);
   });
 
-  it("security/3: its slots are written step by step before anything leads to them, and news goes in between", async () => {
+  it("security/3: its slots are written step by step before anything leads to them, and newer changes go in between", async () => {
     const { sync, host, driver } = setUp();
     const before = await sync([web(1)]);
     const transactions = host.applied.length;
@@ -157,13 +157,13 @@ describe("a large ServicePort", () => {
     expect(first).toMatchObject({ unfinished: true, refused: [] });
     expect(host.table!.elements.get("service-ips")!.size).toBe(1);
 
-    const news = routed([web(2), wide(1, 100_000)], ipv4Settings, large);
-    const second = await driver.sync({ ...news, changed: new Set([web(2).key]) }, signal, false, () => true);
+    const newer = routed([web(2), wide(1, 100_000)], ipv4Settings, large);
+    const second = await driver.sync({ ...newer, changed: new Set([web(2).key]) }, signal, false, () => true);
     expect(second).toMatchObject({ unfinished: true });
     expect(host.table!.spreads.get("endpoints")!.get("172.30.0.10 . tcp . 80")!.backends).toHaveLength(2);
 
-    expect(await driver.sync({ ...news, changed: new Set() }, signal)).not.toHaveProperty("unfinished");
-    expect(diff(host.table, unfold(compile(null, news)))).toEqual([]);
+    expect(await driver.sync({ ...newer, changed: new Set() }, signal)).not.toHaveProperty("unfinished");
+    expect(diff(host.table, unfold(compile(null, newer)))).toEqual([]);
     for (const patch of host.applied.slice(transactions)) expect(countOperations(patch)).toBeLessThan(40_000);
     const elements = host.applied.slice(transactions).reduce((sum, patch) => sum + countOperations(patch), 0);
     expect(elements).toBeLessThan(100_050);

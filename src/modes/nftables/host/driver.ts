@@ -66,13 +66,13 @@ export class NftablesDriver implements Driver {
     routes: Routes,
     signal: AbortSignal,
     retryRefused = false,
-    hasNews: () => boolean = () => false,
+    isSuperseded: () => boolean = () => false,
   ): Promise<Applied> {
     await prepared(routes);
     this.#want = compile(this.#want, routes);
     this.#backlog.add(this.#want.changed, retryRefused);
     if (this.#applied === null) await this.#watch.pause();
-    const applied = await this.#reach(this.#want, signal, hasNews);
+    const applied = await this.#reach(this.#want, signal, isSuperseded);
     await this.#watch.resume();
     return applied;
   }
@@ -117,11 +117,11 @@ export class NftablesDriver implements Driver {
     await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
   }
 
-  #reach(whole: NftPlan, signal: AbortSignal, hasNews: () => boolean): Promise<Applied> {
+  #reach(whole: NftPlan, signal: AbortSignal, isSuperseded: () => boolean): Promise<Applied> {
     return this.#backlog.reach(whole, {
       isKnown: () => this.#applied !== null,
       without,
-      attempt: (want, keys) => this.#attempt(want, keys, signal, hasNews),
+      attempt: (want, keys) => this.#attempt(want, keys, signal, isSuperseded),
       refusedKeys: (error, want) => (error instanceof PatchRefused ? refusedKeysOf(error.parts, want) : null),
     });
   }
@@ -130,10 +130,10 @@ export class NftablesDriver implements Driver {
     want: NftPlan,
     keys: readonly PortKey[],
     signal: AbortSignal,
-    hasNews: () => boolean,
+    isSuperseded: () => boolean,
   ): Promise<Omit<Applied, "refused"> & { readonly left?: readonly PortKey[] }> {
     if (this.#applied !== null)
-      return { readBack: false, ...(await this.#advance(want, keys, signal, hasNews)) };
+      return { readBack: false, ...(await this.#advance(want, keys, signal, isSuperseded)) };
     const table = unfold(want);
     const found = await this.#host.find(table, signal);
     if (found === null)
@@ -149,7 +149,7 @@ export class NftablesDriver implements Driver {
     want: NftPlan,
     keys: Iterable<PortKey>,
     signal: AbortSignal,
-    hasNews: () => boolean = () => false,
+    isSuperseded: () => boolean = () => false,
   ): Promise<Written & { readonly left: readonly PortKey[] }> {
     let [operations, bytes, size] = [0, 0, 0];
     const parts = batches(this.#applied, want, keys);
@@ -160,7 +160,7 @@ export class NftablesDriver implements Driver {
       bytes += written.bytes;
       size += part.size;
       // Called after every transaction, because the call is what creates a newer Snapshot. Stops after a full batch only.
-      if (hasNews() && size >= batchSize && i < parts.length - 1) {
+      if (isSuperseded() && size >= batchSize && i < parts.length - 1) {
         const left = new Set(parts.slice(i + 1).flatMap((rest) => rest.keys));
         return { operations, bytes, left: [...left] };
       }
