@@ -15,7 +15,7 @@ type Unusual = { readonly [F in Exclude<keyof ServicePort, Always | Other>]: Ser
 /** Of one that is ready and has no hints, like most, only this. */
 type EndpointJson = readonly [Endpoint["address"], Endpoint["port"], Endpoint["nodeName"]] | Endpoint;
 
-export function tellPort(port: ServicePort): PortJson {
+export function portToJson(port: ServicePort): PortJson {
   return {
     namespace: port.namespace,
     name: port.name,
@@ -31,7 +31,7 @@ export function tellPort(port: ServicePort): PortJson {
     internalPolicy: port.internalPolicy === "cluster" ? undefined : port.internalPolicy,
     externalPolicy: port.externalPolicy === "cluster" ? undefined : port.externalPolicy,
     healthCheckNodePort: port.healthCheckNodePort || undefined,
-    endpoints: port.endpoints.map(tellEndpoint),
+    endpoints: port.endpoints.map(endpointToJson),
   };
 }
 
@@ -60,7 +60,7 @@ export function portFromJson(json: PortJson, family: Family): ServicePort {
   };
 }
 
-function tellEndpoint(endpoint: Endpoint): EndpointJson {
+function endpointToJson(endpoint: Endpoint): EndpointJson {
   const { address, port, state, serving, nodeName, zoneHints, nodeHints } = endpoint;
   const isUsual = state === "ready" && serving && zoneHints.length === 0 && nodeHints.length === 0;
   return isUsual ? [address, port, nodeName] : endpoint;

@@ -10,7 +10,7 @@ import {
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
-import { type PortJson, portFromJson, tellPort } from "./port-json.ts";
+import { type PortJson, portFromJson, portToJson } from "./port-json.ts";
 import type { To } from "./question.ts";
 import type { Sender } from "./resolve.ts";
 
@@ -34,7 +34,7 @@ export function viewFor(snapshot: Snapshot, nodeIPs: readonly Address[], from: S
     addressesOf(port).some((address) => places.has(address)) ||
     (from.kind === "pod" && port.endpoints.some(({ address }) => address === from.address));
   const view = ({ ports, serviceCIDRs }: FamilySnapshot) => ({
-    ports: [...ports.values()].filter(matters).map(tellPort),
+    ports: [...ports.values()].filter(matters).map(portToJson),
     serviceCIDRs,
   });
   const problems = snapshot.problems.filter(({ kind }) => kind === "unreadable");
@@ -54,7 +54,7 @@ export function* viewsOf(snapshot: Snapshot, most: number): Generator<View> {
   for (const family of families) {
     let ports: PortJson[] = [];
     for (const port of snapshot[family].ports.values()) {
-      if (ports.push(tellPort(port)) < most) continue;
+      if (ports.push(portToJson(port)) < most) continue;
       yield { ...nothing, [family]: { ...nothing[family], ports } };
       ports = [];
     }

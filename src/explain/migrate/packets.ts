@@ -8,14 +8,14 @@ import type { Behavior } from "../../routing/behavior.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Routes } from "../../routing/routes.ts";
 import type { BothRoutes } from "../resolve.ts";
-import { type Probe, probesOf, type Subject, unallocatedProbe, type Who } from "./probes.ts";
+import { type Probe, type ProbeSender, probesOf, type Subject, unallocatedProbe } from "./probes.ts";
 
 /** One mode with the Routes of the node under its settings. */
 export type Side = { readonly mode: Mode; readonly routes: BothRoutes };
 
 export type PacketChange = {
   readonly subject: Subject;
-  readonly who: readonly Who[];
+  readonly who: readonly ProbeSender[];
   /** lost: it was answered. gained: it is answered. otherwise: answered differently, or refused differently. */
   readonly kind: "lost" | "gained" | "otherwise";
   readonly before: string;
@@ -54,7 +54,7 @@ type Change = Omit<PacketChange, "advice">;
 type FamilySide = { readonly mode: Mode; readonly routes: Routes };
 
 type Found = Omit<Change, "who" | "concerns"> & {
-  readonly who: Who;
+  readonly who: ProbeSender;
   readonly service: string;
   readonly at: string;
 };

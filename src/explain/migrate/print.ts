@@ -1,7 +1,7 @@
 // A report on a change of mode, in words: what changes, for whom, why, and what to do about it.
-import type { HabitChange } from "./habits.ts";
+import type { BehaviorChange } from "./behavior-changes.ts";
 import type { PacketChange } from "./packets.ts";
-import type { Subject, Who } from "./probes.ts";
+import type { ProbeSender, Subject } from "./probes.ts";
 import type { Report } from "./report.ts";
 
 /** What is wrong with the node itself, or left behind on it. */
@@ -40,7 +40,7 @@ function printPackets(change: PacketChange): string {
   ]);
 }
 
-function printHabit({ before, after, advice, services }: HabitChange): string {
+function printHabit({ before, after, advice, services }: BehaviorChange): string {
   return block(`~ ${after}`, [
     ["before", before],
     ["do", advice],
@@ -63,7 +63,7 @@ const names: Readonly<Record<Subject, string>> = {
   unallocated: "addresses of the Services' network that no Service has",
 };
 
-const senders: Readonly<Record<Who, string>> = {
+const senders: Readonly<Record<ProbeSender, string>> = {
   pod: "pods of this node",
   node: "the node itself",
   outside: "outside",

@@ -24,9 +24,9 @@ export type Subject =
   | "unallocated";
 
 /** pod: of this node. allowed: an outside client that source ranges let in. */
-export type Who = "pod" | "node" | "outside" | "allowed" | "endpoint elsewhere";
+export type ProbeSender = "pod" | "node" | "outside" | "allowed" | "endpoint elsewhere";
 
-export type Probe = { readonly subject: Subject; readonly who: Who; readonly packet: Packet };
+export type Probe = { readonly subject: Subject; readonly who: ProbeSender; readonly packet: Packet };
 
 export function probesOf(routed: PortRoutes, { settings }: Routes): Probe[] {
   return [
@@ -56,7 +56,7 @@ function atFrontend(frontend: Frontend, { port }: PortRoutes, settings: FamilySe
   if (frontend.kind === "nodePort" && isLoopback(address)) return [];
   const to = { address, protocol: frontend.protocol, port: frontend.port };
   const guarded = frontend.kind === "loadBalancerIP" && port.sourceRanges.length > 0;
-  const senders: (readonly [Who, From])[] = [
+  const senders: (readonly [ProbeSender, From])[] = [
     ["pod", podOf(settings)],
     ["node", nodeOf(settings, address)],
     ["outside", outsideOf(settings)],

@@ -7,7 +7,7 @@ import { families } from "../../model/address.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Mode } from "../../modes/mode.ts";
 import { type HostFacts, nodeRoutes } from "../node-routes.ts";
-import { type HabitChange, habitChanges } from "./habits.ts";
+import { type BehaviorChange, behaviorChanges } from "./behavior-changes.ts";
 import { type PacketChange, packetChanges } from "./packets.ts";
 import { type SettingChange, settingChanges } from "./settings.ts";
 
@@ -19,7 +19,7 @@ export type Report = {
   readonly node: string;
   readonly services: number;
   readonly packets: readonly PacketChange[];
-  readonly habits: readonly HabitChange[];
+  readonly habits: readonly BehaviorChange[];
   readonly settings: readonly SettingChange[];
 };
 
@@ -41,7 +41,7 @@ export function reportOf(
     node,
     services: new Set(ports.map(({ service }) => service)).size,
     packets: packetChanges(before, after),
-    habits: habitChanges(from, to, configIn(from.name, file), ports),
+    habits: behaviorChanges(from, to, configIn(from.name, file), ports),
     settings: settingChanges(from.name, to.name, file),
   };
 }

@@ -16,7 +16,7 @@ type Habit =
   | "holdsAddresses"
   | "connectionsOutlive";
 
-export type HabitChange = {
+export type BehaviorChange = {
   readonly habit: Habit;
   readonly before: string;
   readonly after: string;
@@ -26,15 +26,15 @@ export type HabitChange = {
 };
 
 /** Only what concerns a Service that is there, or the node itself. */
-export function habitChanges(
+export function behaviorChanges(
   { behavior: from }: Mode,
   { behavior: to }: Mode,
   config: ValidConfig,
   ports: readonly ServicePort[],
-): HabitChange[] {
-  return (Object.keys(tellers) as Habit[]).flatMap((habit) => {
-    const { concerns, tell, advice } = tellers[habit] as Teller<Habit>;
-    const [before, after] = [tell(from[habit], config), tell(to[habit], config)];
+): BehaviorChange[] {
+  return (Object.keys(descriptions) as Habit[]).flatMap((habit) => {
+    const { concerns, describe, advice } = descriptions[habit] as Description<Habit>;
+    const [before, after] = [describe(from[habit], config), describe(to[habit], config)];
     if (before === after) return [];
     const services = concerns === null ? null : namesOf(ports.filter(concerns));
     if (services?.length === 0) return [];
@@ -42,19 +42,19 @@ export function habitChanges(
   });
 }
 
-type Teller<H extends Habit> = {
+type Description<H extends Habit> = {
   /** Which Services it is about; null: the node as a whole. */
   readonly concerns: ((port: ServicePort) => boolean) | null;
-  readonly tell: (value: Behavior[H], config: ValidConfig) => string;
+  readonly describe: (value: Behavior[H], config: ValidConfig) => string;
   readonly advice?: (from: Behavior, to: Behavior, config: ValidConfig) => string | null;
 };
 
 const isSticky = ({ affinity }: ServicePort) => affinity !== null;
 
-const tellers: { readonly [H in Habit]: Teller<H> } = {
+const descriptions: { readonly [H in Habit]: Description<H> } = {
   choice: {
     concerns: ({ endpoints }) => endpoints.length > 1,
-    tell: (choice, { ipvs }) =>
+    describe: (choice, { ipvs }) =>
       choice === "scheduler"
         ? `the scheduler ${ipvs.scheduler || "rr"} of IPVS chooses endpoints`
         : choice === "turn"
@@ -65,7 +65,7 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   affinity: {
     concerns: (port) => isSticky(port) && isExternallyReachable(port),
-    tell: (scope) =>
+    describe: (scope) =>
       scope === "shared"
         ? "a sticky client has one endpoint, wherever it comes in"
         : "a sticky client has an endpoint of its own at each address and port",
@@ -73,12 +73,12 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   clientsRemembered: {
     concerns: isSticky,
-    tell: (most) =>
+    describe: (most) =>
       `${most === null ? "any number of" : `up to ${most.toLocaleString("en")}`} clients of each sticky endpoint are remembered`,
   },
   invalidPackets: {
     concerns: null,
-    tell: (treatment) =>
+    describe: (treatment) =>
       treatment === "drop"
         ? "forwarded packets that connection tracking calls INVALID are dropped"
         : "packets that connection tracking calls INVALID pass",
@@ -89,7 +89,7 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   pastForwardPolicy: {
     concerns: null,
-    tell: (flows) =>
+    describe: (flows) =>
       ({
         none: "a firewall that drops what is forwarded drops traffic of Services too",
         masqueraded:
@@ -103,7 +103,7 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   healthCheckPortsAccepted: {
     concerns: ({ healthCheckNodePort }) => healthCheckNodePort !== 0,
-    tell: (isAccepted) =>
+    describe: (isAccepted) =>
       isAccepted
         ? "health-check ports are opened in a firewall that drops what comes in"
         : "health-check ports answer only where a firewall lets them",
@@ -112,7 +112,7 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   holdsAddresses: {
     concerns: null,
-    tell: (holds) =>
+    describe: (holds) =>
       holds
         ? "addresses of Services are addresses of the node, on the interface kube-ipvs0"
         : "addresses of Services are on no interface",
@@ -123,7 +123,7 @@ const tellers: { readonly [H in Habit]: Teller<H> } = {
   },
   connectionsOutlive: {
     concerns: null,
-    tell: (outlive) =>
+    describe: (outlive) =>
       outlive
         ? "connections live on when the proxy ends"
         : "connections go through the process, and end with it",
