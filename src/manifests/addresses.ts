@@ -1,7 +1,7 @@
 // Lists of addresses and networks from manifests: parsed, without duplicates, split by family in their order.
 import { type Address, type Cidr, type Family, familyOf, parseAddress, parseCidr } from "../model/address.ts";
 import { quoted } from "../model/problem.ts";
-import { complain, type Report } from "./read.ts";
+import { addProblem, type Report } from "./read.ts";
 
 export type ByFamily<T> = Readonly<Record<Family, T>>;
 
@@ -14,7 +14,7 @@ export function addressesOf(
   return split(items, (item, i) => {
     const address = parseAddress(item);
     if (address === null && item.trim() !== "") {
-      complain(report, "invalid-address", `${field}[${i}]`, `is ${quoted(item)}, not an IP address`);
+      addProblem(report, "invalid-address", `${field}[${i}]`, `is ${quoted(item)}, not an IP address`);
     }
     return address;
   });
@@ -28,20 +28,20 @@ export function cidrsOf(report: Report, items: readonly string[], field: string)
 export function cidrOf(report: Report, item: string, field: string): Cidr | null {
   const cidr = parseCidr(item.trim());
   if (cidr === null && item.trim() !== "") {
-    complain(report, "invalid-range", field, `is ${quoted(item)}, not a network such as 10.0.0.0/8`);
+    addProblem(report, "invalid-range", field, `is ${quoted(item)}, not a network such as 10.0.0.0/8`);
   }
   return cidr;
 }
 
 /** One empty list for everybody: most Services have no external addresses. */
 const none: readonly string[] = [];
-export const noneOfBoth: ByFamily<readonly string[]> = { ipv4: none, ipv6: none };
+export const emptyByFamily: ByFamily<readonly string[]> = { ipv4: none, ipv6: none };
 
 function split(
   items: readonly string[],
   parse: (item: string, index: number) => string | null,
 ): ByFamily<readonly string[]> {
-  if (items.length === 0) return noneOfBoth;
+  if (items.length === 0) return emptyByFamily;
   const found = [...new Set(items.map(parse))].filter((item) => item !== null);
   const of = (family: Family) => {
     const own = found.filter((item) => familyOf(item) === family);

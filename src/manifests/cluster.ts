@@ -12,9 +12,9 @@ import {
   type Snapshot,
 } from "../model/snapshot.ts";
 import type { ByFamily } from "./addresses.ts";
+import { ClusterObjects } from "./cluster-objects.ts";
 import { type Identity, identify, identity } from "./identity.ts";
 import { joinEndpoints } from "./join.ts";
-import { Known } from "./known.ts";
 import type { Kind } from "./objects.ts";
 import { type Reading, readObject } from "./reading.ts";
 import type { Service } from "./service.ts";
@@ -31,7 +31,7 @@ export type ClusterEvents = {
 
 export class Cluster {
   readonly #nodeName: string;
-  readonly #known = new Known();
+  readonly #known = new ClusterObjects();
   #last: Snapshot = emptySnapshot;
   #visits = 0;
 

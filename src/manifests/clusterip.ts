@@ -3,7 +3,7 @@ import { type Address, type Family, familyOf, parseAddress } from "../model/addr
 import { quoted } from "../model/problem.ts";
 import type { ByFamily } from "./addresses.ts";
 import type { Raw } from "./objects.ts";
-import { complain, type Report, texts } from "./read.ts";
+import { addProblem, type Report, texts } from "./read.ts";
 
 /** Without `ipFamilies` the singular field counts in its own family; otherwise the index of the family selects. */
 export function clusterIPsOf(report: Report, spec: Raw, single: string): ByFamily<Address | null> {
@@ -33,7 +33,7 @@ function selected(
   if (candidate === undefined) return null;
   const address = clusterIPOf(report, candidate, index);
   if (address !== null && familyOf(address) !== family) {
-    complain(report, "invalid-address", fieldOf(index), `is ${address}, which is not ${names[family]}`);
+    addProblem(report, "invalid-address", fieldOf(index), `is ${address}, which is not ${names[family]}`);
   }
   return ofFamily(address, family);
 }
@@ -42,7 +42,7 @@ function selected(
 function clusterIPOf(report: Report, written: string, index: number | null): Address | null {
   const address = parseAddress(written);
   if (address === null)
-    complain(report, "invalid-address", fieldOf(index), `is ${quoted(written)}, not an IP address`);
+    addProblem(report, "invalid-address", fieldOf(index), `is ${quoted(written)}, not an IP address`);
   return address;
 }
 

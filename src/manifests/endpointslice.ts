@@ -6,7 +6,7 @@ import { type Identity, isName } from "./identity.ts";
 import { labels, type Raw, triggerAnnotation } from "./objects.ts";
 import { type SlicePort, slicePortsOf } from "./ports.ts";
 import {
-  complain,
+  addProblem,
   fields,
   flag,
   hasLegalNames,
@@ -65,9 +65,9 @@ function ownerOf(report: Report, who: Identity, label: Raw): ServiceName | null 
   const name = text(report, label[labels.serviceName], "", ownerField);
   if (isName(name)) return `${who.namespace}/${name}`;
   if (name === "")
-    complain(report, "missing-field", ownerField, "is missing; the slice belongs to no Service");
+    addProblem(report, "missing-field", ownerField, "is missing; the slice belongs to no Service");
   else
-    complain(
+    addProblem(
       report,
       "invalid-name",
       ownerField,
@@ -126,7 +126,7 @@ function addEndpoint(
 function addressOf(report: Report, value: unknown, at: string, family: Family): Address | null {
   const first = list(report, value, at, "addresses")[0];
   if (first === undefined) {
-    complain(report, "missing-field", `${at}.addresses`, "is empty; the endpoint is ignored");
+    addProblem(report, "missing-field", `${at}.addresses`, "is empty; the endpoint is ignored");
     return null;
   }
   const written = text(report, first, at, "addresses[0]");
@@ -134,7 +134,7 @@ function addressOf(report: Report, value: unknown, at: string, family: Family): 
   if (address !== null && familyOf(address) === family) return address;
   const wrong = address === null ? "an IP address" : `of the family the slice says`;
   const message = `is ${quoted(written)}, not ${wrong}; the endpoint is ignored`;
-  complain(report, "invalid-address", `${at}.addresses[0]`, message);
+  addProblem(report, "invalid-address", `${at}.addresses[0]`, message);
   return null;
 }
 
@@ -185,6 +185,11 @@ function triggerTime(report: Report, metadata: Raw): number | null {
     ? Date.parse(written)
     : Number.NaN;
   if (!Number.isNaN(time)) return time;
-  complain(report, "ignored", triggerField, `is ${quoted(written)}, not a time; this change is not measured`);
+  addProblem(
+    report,
+    "ignored",
+    triggerField,
+    `is ${quoted(written)}, not a time; this change is not measured`,
+  );
   return null;
 }

@@ -6,7 +6,7 @@ import { cidrOf } from "./addresses.ts";
 import type { Identity } from "./identity.ts";
 import { labels, type Raw } from "./objects.ts";
 import {
-  complain,
+  addProblem,
   fields,
   hasLegalNames,
   list,
@@ -47,7 +47,7 @@ function addressesOf(report: Report, status: Raw): Pick<ClusterNode, "addresses"
     if (!Object.hasOwn(found, type)) continue;
     const address = parseAddress(written);
     if (address !== null) found[type]!.push(address);
-    else complain(report, "invalid-address", `${at}.address`, `is ${quoted(written)}, not an IP address`);
+    else addProblem(report, "invalid-address", `${at}.address`, `is ${quoted(written)}, not an IP address`);
   }
   const all = [...found.InternalIP!, ...found.ExternalIP!];
   const first = all[0];

@@ -3,7 +3,7 @@ import { quoted } from "../model/problem.ts";
 import type { Protocol } from "../model/snapshot.ts";
 import { isName } from "./identity.ts";
 import type { Raw } from "./objects.ts";
-import { complain, fields, list, placesIn, portNumber, type Report, text } from "./read.ts";
+import { addProblem, fields, list, placesIn, portNumber, type Report, text } from "./read.ts";
 
 const servicePlace = placesIn("spec.ports");
 const slicePlace = placesIn("ports");
@@ -39,7 +39,7 @@ function lastOfEachName(report: Report, ports: readonly (Port | null)[]): readon
     const name = `${port.protocol}/${port.portName}`;
     if (byName.has(name)) {
       const message = "repeats the name and protocol of an earlier port and replaces it";
-      complain(report, "conflict", servicePlace(i), message);
+      addProblem(report, "conflict", servicePlace(i), message);
     }
     byName.set(name, port);
   }
@@ -73,7 +73,12 @@ function slicePortOf(report: Report, raw: Raw, at: string): SlicePort | null {
 function portNameOf(report: Report, value: unknown, at: string): string | null {
   const name = text(report, value, at, "name");
   if (name === "" || isName(name)) return name;
-  complain(report, "invalid-name", `${at}.name`, `is ${quoted(name)}, not a legal name; the port is ignored`);
+  addProblem(
+    report,
+    "invalid-name",
+    `${at}.name`,
+    `is ${quoted(name)}, not a legal name; the port is ignored`,
+  );
   return null;
 }
 
@@ -85,7 +90,7 @@ function protocolOf(report: Report, value: unknown, at: string): Protocol | null
   const protocol = Object.hasOwn(protocolNames, written) ? protocolNames[written]! : null;
   if (protocol === null) {
     const message = `is ${quoted(written)}, not TCP, UDP or SCTP; the port is ignored`;
-    complain(report, "invalid-protocol", `${at}.protocol`, message);
+    addProblem(report, "invalid-protocol", `${at}.protocol`, message);
   }
   return protocol;
 }

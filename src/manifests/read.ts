@@ -24,7 +24,7 @@ export function reportOn(who: Identity): Report {
 /** One empty list for everybody: hardly any object has Problems. */
 const noProblems: readonly Problem[] = [];
 
-export function complain(report: Report, kind: ProblemKind, field: string, message: string): void {
+export function addProblem(report: Report, kind: ProblemKind, field: string, message: string): void {
   // For a refused object, report only the reasons.
   if (report.refused && kind !== "wrong-type") return;
   if (report.problems.length >= listedAtMost) report.unlisted++;
@@ -93,7 +93,7 @@ function isText(item: unknown): item is string {
 export function portNumber(report: Report, value: unknown, at: string, field: string): number | null {
   const port = integer(report, value, at, field);
   if (port === null || (port >= 1 && port <= 65535)) return port;
-  complain(report, "invalid-port", path(at, field), `is ${port}, not a port between 1 and 65535`);
+  addProblem(report, "invalid-port", path(at, field), `is ${port}, not a port between 1 and 65535`);
   return null;
 }
 
@@ -106,8 +106,8 @@ export function hasLegalNames(report: Report): boolean {
 
 function isLegal(report: Report, name: string, field: string): boolean {
   if (isName(name)) return true;
-  if (name === "") complain(report, "missing-field", field, "is missing; the object is ignored");
-  else complain(report, "invalid-name", field, "is not a legal name; the object is ignored");
+  if (name === "") addProblem(report, "missing-field", field, "is missing; the object is ignored");
+  else addProblem(report, "invalid-name", field, "is not a legal name; the object is ignored");
   return false;
 }
 
@@ -115,7 +115,7 @@ function isLegal(report: Report, name: string, field: string): boolean {
 export function nameOrNothing(report: Report, value: unknown, at: string, field: string): string {
   const name = text(report, value, at, field);
   if (name === "" || isName(name)) return name;
-  complain(report, "invalid-name", path(at, field), `is ${quoted(name)}, not a legal name`);
+  addProblem(report, "invalid-name", path(at, field), `is ${quoted(name)}, not a legal name`);
   return "";
 }
 
@@ -140,7 +140,7 @@ function refuse(report: Report, wanted: string, value: unknown, at: string, fiel
     report.problems = noProblems;
     report.unlisted = 0;
   }
-  complain(
+  addProblem(
     report,
     "wrong-type",
     path(at, field),

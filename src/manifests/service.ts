@@ -1,13 +1,13 @@
 // Reads the ServicePorts of a Service in both families, still without Endpoints.
 import { type Address, type Cidr, type Family, prefixLength } from "../model/address.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
-import { addressesOf, type ByFamily, cidrsOf, noneOfBoth } from "./addresses.ts";
+import { addressesOf, type ByFamily, cidrsOf, emptyByFamily } from "./addresses.ts";
 import { clusterIPsOf } from "./clusterip.ts";
 import type { Identity } from "./identity.ts";
 import { labels, type Raw } from "./objects.ts";
 import { type Port, servicePortsOf } from "./ports.ts";
 import {
-  complain,
+  addProblem,
   fields,
   hasLegalNames,
   integer,
@@ -105,7 +105,7 @@ function isOfAnotherProxy(report: Report, raw: Raw): boolean {
 function hasAddress(report: Report, type: string, clusterIP: string): boolean {
   if (clusterIP === "None" || type === "ExternalName") return false;
   if (clusterIP === "")
-    complain(report, "ignored", "spec.clusterIP", "is empty, so there is no address to serve");
+    addProblem(report, "ignored", "spec.clusterIP", "is empty, so there is no address to serve");
   return clusterIP !== "";
 }
 
@@ -128,7 +128,7 @@ function commonOf(report: Report, type: string, clusterIP: string, spec: Raw, st
 function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Address[]> {
   const loadBalancer = fields(report, status.loadBalancer, "status", "loadBalancer");
   const ingresses = list(report, loadBalancer.ingress, "status.loadBalancer", "ingress");
-  if (ingresses.length === 0) return noneOfBoth;
+  if (ingresses.length === 0) return emptyByFamily;
   const addresses = ingresses.map((item, i) => {
     const at = `status.loadBalancer.ingress[${i}]`;
     const ingress = fields(report, item, "", at);
@@ -143,10 +143,10 @@ function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Addre
 function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
   const field = "loadBalancerSourceRanges";
   const written = texts(report, spec[field], "spec", field);
-  if (written.length === 0) return noneOfBoth;
+  if (written.length === 0) return emptyByFamily;
   if (written.length > mostSourceRanges) {
     const message = `has ${written.length} entries, more than ${mostSourceRanges}; the load-balancer addresses drop all traffic`;
-    complain(report, "invalid-range", `spec.${field}`, message);
+    addProblem(report, "invalid-range", `spec.${field}`, message);
     return noClient;
   }
   const ranges = cidrsOf(report, written, `spec.${field}`);
@@ -174,7 +174,7 @@ function affinityOf(report: Report, spec: Raw): Affinity {
   if (seconds === null) return { seconds: defaultAffinitySeconds };
   if (seconds > 0 && seconds <= 86_400) return { seconds };
   const message = `is ${seconds}, not between 1 and 86400; ${defaultAffinitySeconds} is used`;
-  complain(report, "invalid-range", `${at}.timeoutSeconds`, message);
+  addProblem(report, "invalid-range", `${at}.timeoutSeconds`, message);
   return { seconds: defaultAffinitySeconds };
 }
 
@@ -197,7 +197,7 @@ function healthCheckNodePortOf(
   if (externalPolicy !== "local" || type !== "LoadBalancer") return 0;
   if (given === 0) {
     const message = "is missing; load balancers cannot ask this node for local endpoints";
-    complain(report, "missing-field", "spec.healthCheckNodePort", message);
+    addProblem(report, "missing-field", "spec.healthCheckNodePort", message);
     return 0;
   }
   return portNumber(report, given, "spec", "healthCheckNodePort") ?? 0;

@@ -12,7 +12,7 @@ import type { ServiceCIDR } from "./servicecidr.ts";
 import { SliceIndex } from "./sliceindex.ts";
 import { Tracked } from "./tracked.ts";
 
-export class Known {
+export class ClusterObjects {
   readonly services = new Tracked<Service>();
   readonly nodes = new Tracked<ClusterNode>();
   readonly cidrs = new Tracked<ServiceCIDR>();
