@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { outputOf } from "../../test/support/command-output.ts";
 import { render } from "../cli/commands/render.ts";
-import { hastyDisk } from "../sources/files/disk.ts";
+import { syncDisk } from "../sources/files/disk.ts";
 import { withProgress } from "./read-progress.ts";
 
 /** Each file takes this long to read. */
@@ -19,7 +19,7 @@ function diskOf(bytes: number, tookMs: number, isTerminal = false) {
     text += some;
   };
   const clock = { wall: () => now, steady: () => now, after: () => () => {} };
-  const disk = withProgress({ ...hastyDisk, read }, { stderr: shown, isTerminal }, clock);
+  const disk = withProgress({ ...syncDisk, read }, { stderr: shown, isTerminal }, clock);
   return { disk, text: () => text };
 }
 

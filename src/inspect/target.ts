@@ -10,7 +10,7 @@ import { type Family, families } from "../model/address.ts";
 import { systemClock } from "../observe/clock.ts";
 import { queryDaemon } from "../observe/status/client.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status/status.ts";
-import { hastyDisk } from "../sources/files/disk.ts";
+import { syncDisk } from "../sources/files/disk.ts";
 import { openApi, parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { nodeNames } from "../sources/node-names.ts";
 import { SourceError } from "../sources/source.ts";
@@ -65,7 +65,7 @@ export async function resolveTarget(
   preferredNode?: string,
 ): Promise<Target> {
   const { source = "daemon" } = flags;
-  const disk = withProgress(hastyDisk, world, systemClock);
+  const disk = withProgress(syncDisk, world, systemClock);
   if (isPlayground(source)) return playgroundTarget(source, flags, disk, world, preferredNode);
   if (/^daemon(:|$)/.test(source)) return daemonTarget(source, flags, disk, world);
   return sourceTarget(source, flags, disk, world, preferredNode);

@@ -1,7 +1,7 @@
 // The first Snapshot of a Source: for commands that read the cluster once.
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { type Disk, hastyDisk } from "./files/disk.ts";
+import { type Disk, syncDisk } from "./files/disk.ts";
 import { filesInTurn } from "./files/source.ts";
 import { holdProcess } from "./hold.ts";
 import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
@@ -19,7 +19,7 @@ export async function firstSnapshot(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
-  disk: Disk = hastyDisk,
+  disk: Disk = syncDisk,
 ): Promise<Snapshot> {
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });

@@ -1,5 +1,5 @@
 // The names of all Nodes of a cluster, for the error when a requested Node does not exist.
-import { hastyDisk } from "./files/disk.ts";
+import { syncDisk } from "./files/disk.ts";
 import { parseManifests } from "./files/parse.ts";
 import { scan } from "./files/scan.ts";
 import { openApi, type SourceSpec } from "./index.ts";
@@ -21,10 +21,10 @@ export async function nodeNames(spec: SourceSpec, world: World): Promise<string[
 /** Files without a Node, as most are, are not parsed for it. */
 async function inFiles(paths: readonly string[]): Promise<string[]> {
   const names: string[] = [];
-  for (const { path, bytes: size } of (await scan(paths, hastyDisk)).files) {
+  for (const { path, bytes: size } of (await scan(paths, syncDisk)).files) {
     // A file without a size may be a pipe, which can be read only once.
     if (size === 0) continue;
-    const text = (await hastyDisk.read(path)).toString("utf8");
+    const text = (await syncDisk.read(path)).toString("utf8");
     if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(text)) continue;
     const parsed = parseManifests(path, text);
     if (parsed.kind !== "good") continue;

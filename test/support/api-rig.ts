@@ -7,7 +7,7 @@ import type { Snapshot } from "../../src/model/snapshot.ts";
 import { apiClient } from "../../src/sources/api/client.ts";
 import { type Connection, resolveConnection } from "../../src/sources/api/connection.ts";
 import { credentialsOf } from "../../src/sources/api/credentials.ts";
-import { nobody } from "../../src/sources/api/kubeconfig.ts";
+import { anonymousUser } from "../../src/sources/api/kubeconfig.ts";
 import type { ReflectorFigures } from "../../src/sources/api/reflector.ts";
 import { apiSource } from "../../src/sources/api/source.ts";
 import { throttle } from "../../src/sources/api/throttle.ts";
@@ -79,7 +79,7 @@ async function connectionTo({ url }: ApiServer, tokenFile: string, world: World)
   const connection = await resolveConnection({ master: url }, world);
   if (tokenFile === "") return connection;
   const cluster = { server: url, ca: null, insecure: false, tlsServerName: "", proxyUrl: "", raw: {} };
-  const credentials = credentialsOf({ ...nobody, tokenFile }, cluster, world);
+  const credentials = credentialsOf({ ...anonymousUser, tokenFile }, cluster, world);
   return { ...connection, ca: async () => caCert, tlsServerName: "api.example", credentials };
 }
 

@@ -5,9 +5,9 @@ import type { World } from "../world.ts";
 import { type Credentials, credentialsOf } from "./credentials.ts";
 import { freshFile, freshMaterial } from "./fresh-file.ts";
 import {
+  anonymousUser,
   type ClusterEntry,
   hasSecrets,
-  nobody,
   parseKubeconfig,
   type UserEntry,
   withoutSecrets,
@@ -43,7 +43,7 @@ export async function resolveConnection(options: ConnectionOptions, world: World
     const { cluster, user } = parseKubeconfig(await textOf(kubeconfig), kubeconfig);
     return connectionTo(master === "" ? cluster : { ...cluster, server: master }, user, world);
   }
-  if (master !== "") return connectionTo(clusterAt(master), nobody, world);
+  if (master !== "") return connectionTo(clusterAt(master), anonymousUser, world);
   return inCluster(options.serviceAccount ?? "/var/run/secrets/kubernetes.io/serviceaccount", world);
 }
 
@@ -60,7 +60,7 @@ async function inCluster(directory: string, world: World): Promise<Connection> {
     throw new Error(`Cannot read token file ${tokenFile}: ${error.message}`, { cause: error });
   });
   const cluster = clusterAt(`https://${host.includes(":") ? `[${host}]` : host}:${port}`);
-  const connection = connectionTo(cluster, { ...nobody, tokenFile }, world);
+  const connection = connectionTo(cluster, { ...anonymousUser, tokenFile }, world);
   const ca = freshFile(join(directory, "ca.crt"), world.clock);
   // Without the pod's CA file, use the system's authorities.
   return { ...connection, ca: () => ca.read().catch(() => "") };

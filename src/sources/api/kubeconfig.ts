@@ -45,7 +45,7 @@ export type Impersonation = {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 };
 
-export const nobody: UserEntry = {
+export const anonymousUser: UserEntry = {
   token: "",
   tokenFile: "",
   username: "",
@@ -63,7 +63,7 @@ export function hasSecrets({ token, tokenFile, username, cert, exec }: UserEntry
 
 /** Keeps impersonation: it names a user and is no credential. */
 export function withoutSecrets({ impersonate }: UserEntry): UserEntry {
-  return { ...nobody, impersonate };
+  return { ...anonymousUser, impersonate };
 }
 
 /** Throws an error that names the file and the fault. Relative paths are relative to `path`. */

@@ -6,7 +6,7 @@ import type { ApiClient } from "./client.ts";
 import { ApiFailure } from "./failure.ts";
 import { Follower, type Sink } from "./follower.ts";
 import { type ListFigures, type Listing, listAll, listFigures } from "./list.ts";
-import { afresh, type Next, nextAfter } from "./next.ts";
+import { listNewest, type Next, nextAfter } from "./next.ts";
 import type { OutageGate } from "./outage-gate.ts";
 import type { WatchedResource } from "./resources.ts";
 import { type WatchEvent, watchEvents } from "./watch.ts";
@@ -51,7 +51,7 @@ export class Reflector {
   readonly #parts: ReflectorParts;
   readonly #figures: ReflectorFigures;
   readonly #backoff: Backoff;
-  #next: Next = afresh;
+  #next: Next = listNewest;
   /** Until the server refuses or ignores streaming lists. */
   #streams = true;
   /** Whether this server has sent bookmarks for this resource; for one that never changes it may not. */
@@ -203,7 +203,7 @@ export class Reflector {
     const before = this.#next;
     this.#next = nextAfter(before, failure);
     if (failure.kind === "silent" || failure.kind === "fruitless") this.#fruitless++;
-    if (this.#fruitless >= this.#figures.fruitless) this.#next = afresh;
+    if (this.#fruitless >= this.#figures.fruitless) this.#next = listNewest;
     return this.#pause(failure, before);
   }
 
@@ -219,7 +219,7 @@ export class Reflector {
   #isExpected(failure: ApiFailure): boolean {
     if (failure instanceof LostWatch) return true;
     const isAbsent = failure.code === 404 && this.resource.optional;
-    const isOutdated = ["expired", "ahead"].includes(failure.kind) && this.#next.kind !== "afresh";
+    const isOutdated = ["expired", "ahead"].includes(failure.kind) && this.#next.kind !== "list";
     return isAbsent || isOutdated || failure.kind === "silent" || failure.kind === "rewound";
   }
 

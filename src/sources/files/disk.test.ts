@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
+import { asyncDisk, type Disk, syncDisk } from "./disk.ts";
 import { parseFile } from "./parse.ts";
 import { scan } from "./scan.ts";
 
@@ -30,7 +30,7 @@ it.each([
   "file.yaml/more.yaml",
 ])("%s", async (name) => {
   const path = join(folder, name);
-  const [hasty, patient] = [hastyDisk, patientDisk].map(async (disk) => ({
+  const [hasty, patient] = [syncDisk, asyncDisk].map(async (disk) => ({
     stat: await disk.stat(path).then(({ ino, size, mtimeNs }) => [ino, size, mtimeNs], codeOf),
     text: await disk.read(path).then(String, codeOf),
   }));
@@ -38,8 +38,8 @@ it.each([
 });
 
 it("find the same files", async () => {
-  const found = await scan([folder, join(folder, "missing")], hastyDisk);
-  expect(found).toEqual(await scan([folder, join(folder, "missing")], patientDisk));
+  const found = await scan([folder, join(folder, "missing")], syncDisk);
+  expect(found).toEqual(await scan([folder, join(folder, "missing")], asyncDisk));
   expect(found.files.map(({ path }) => path.slice(folder.length + 1))).toEqual([
     "empty.json",
     "file.yaml",
@@ -48,7 +48,7 @@ it("find the same files", async () => {
 });
 
 it("a file of size 0 may be a pipe, and is read without blocking", async () => {
-  const blocks: Disk = { ...hastyDisk, read: () => Promise.reject(new Error("blocks")) };
+  const blocks: Disk = { ...syncDisk, read: () => Promise.reject(new Error("blocks")) };
   const read = (name: string, bytes: number) =>
     parseFile({ path: join(folder, name), stamp: "", changedAt: 0, bytes }, blocks);
   expect(await read("empty.json", 0)).toMatchObject({ kind: "good", objects: [] });

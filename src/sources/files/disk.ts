@@ -11,13 +11,13 @@ export type Disk = {
 };
 
 /** With callbacks: readFile of node:fs/promises takes twice as long, which matters for thousands of files. */
-export const patientDisk: Disk = {
+export const asyncDisk: Disk = {
   stat: (path) => stat(path, { bigint: true }),
   read: promisify(readFile),
 };
 
 /** Ten times as fast; not for files that may block, such as pipes. */
-export const hastyDisk: Disk = {
+export const syncDisk: Disk = {
   stat: async (path) => statSync(path, { bigint: true }),
   read: async (path) => readFileSync(path),
 };

@@ -1,7 +1,7 @@
 // Reads one file: YAML with many documents or JSON, Lists unfolded, each object with its place.
 import type { Problem } from "../../model/problem.ts";
 import type { Finding } from "./check.ts";
-import { type Disk, patientDisk } from "./disk.ts";
+import { asyncDisk, type Disk } from "./disk.ts";
 import { type Flaw, readDocuments } from "./documents.ts";
 import type { FoundFile } from "./scan.ts";
 import { type FoundObject, placeIn, unfold } from "./unfold.ts";
@@ -14,7 +14,7 @@ export type ParsedFile =
 export async function parseFile({ path, bytes }: FoundFile, disk: Disk): Promise<ParsedFile> {
   try {
     // A file of size 0 may be a pipe, and reading that synchronously would block the process.
-    const content = await (bytes === 0 ? patientDisk : disk).read(path);
+    const content = await (bytes === 0 ? asyncDisk : disk).read(path);
     return parseManifests(path, content.toString("utf8"));
   } catch (error) {
     const message = `cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`;

@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { mapConcurrently } from "../../model/map-concurrently.ts";
-import { type Disk, patientDisk } from "./disk.ts";
+import { asyncDisk, type Disk } from "./disk.ts";
 
 export type FoundFile = {
   readonly path: string;
@@ -25,7 +25,7 @@ export type Scan = {
 export type FoundFolder = Pick<FoundFile, "path" | "stamp">;
 
 /** Of a directory, one level; hidden files are skipped, which also hides the inner folders of ConfigMap volumes. */
-export async function scan(paths: readonly string[], disk: Disk = patientDisk): Promise<Scan> {
+export async function scan(paths: readonly string[], disk: Disk = asyncDisk): Promise<Scan> {
   const files = new Map<string, FoundFile>();
   const folders: FoundFolder[] = [];
   const missing: string[] = [];
@@ -62,7 +62,7 @@ async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
 
 /** Paths that do not exist. */
 export async function missingAmong(paths: readonly string[]): Promise<string[]> {
-  const found = await mapConcurrently(paths, (path) => look(path, patientDisk));
+  const found = await mapConcurrently(paths, (path) => look(path, asyncDisk));
   return paths.filter((_, i) => found[i] === null);
 }
 

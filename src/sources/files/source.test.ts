@@ -19,7 +19,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { systemClock } from "../../observe/clock.ts";
 import type { Source } from "../source.ts";
 import type { Clock } from "../world.ts";
-import { type Disk, patientDisk } from "./disk.ts";
+import { asyncDisk, type Disk } from "./disk.ts";
 import { filesSource } from "./source.ts";
 
 let folder: string;
@@ -47,7 +47,7 @@ const replace = async (name: string, text: string) => {
   await rename(join(folder, `.${name}.new`), join(folder, name));
 };
 
-async function open(paths: readonly string[] = [folder], clock: Clock = systemClock, disk = patientDisk) {
+async function open(paths: readonly string[] = [folder], clock: Clock = systemClock, disk = asyncDisk) {
   source = await filesSource({ paths, nodeName, clock, disk }, life.signal);
   consumed = (async () => {
     for await (const snapshot of source.snapshots(life.signal)) snapshots.push(snapshot);
@@ -256,10 +256,10 @@ it.each([
   await put("a.yaml", json(service("a"), node()));
   let scans = 0;
   const disk: Disk = {
-    ...patientDisk,
+    ...asyncDisk,
     stat(path) {
       if (path === folder) scans++;
-      return patientDisk.stat(path);
+      return asyncDisk.stat(path);
     },
   };
   // Slow enough that a busy machine does not extend the pause beyond the wait.

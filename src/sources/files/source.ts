@@ -9,7 +9,7 @@ import { NodeLog } from "../node-log.ts";
 import { initialStatus, type ResourceStatus, type Source, SourceError } from "../source.ts";
 import type { Clock } from "../world.ts";
 import { type Change, Collection } from "./collection.ts";
-import { type Disk, hastyDisk, patientDisk } from "./disk.ts";
+import { asyncDisk, type Disk, syncDisk } from "./disk.ts";
 import { FileFollower } from "./follower.ts";
 import { missingAmong } from "./scan.ts";
 import type { FoundObject } from "./unfold.ts";
@@ -24,7 +24,7 @@ export type FilesSourceParts = {
 
 /** Works until `life` aborts. Rejects when a path does not exist. */
 export async function filesSource(
-  { paths, nodeName, clock, disk = patientDisk }: FilesSourceParts,
+  { paths, nodeName, clock, disk = asyncDisk }: FilesSourceParts,
   life: AbortSignal,
 ): Promise<Source> {
   await checkThere(paths);
@@ -104,7 +104,7 @@ export async function* filesInTurn(
   nodeName: string,
   clock: Clock,
   signal: AbortSignal,
-  disk: Disk = hastyDisk,
+  disk: Disk = syncDisk,
 ): AsyncGenerator<Snapshot> {
   const cluster = new Cluster(nodeName);
   const collection = new Collection();
