@@ -12,14 +12,14 @@ import { warningsOf } from "./config-warnings.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import { conntrackTargetsOf } from "./start/kernel-settings.ts";
 
-export type NodeToday = {
+export type CurrentNode = {
   readonly settings: NodeSettings;
   readonly node: ClusterNode | null;
   readonly families: readonly Family[];
 };
 
 /** null: it can start. Otherwise the daemon would only exit again and again, and the node would miss every change. */
-export async function reasonNotToRestart(next: ValidConfig, today: NodeToday): Promise<string | null> {
+export async function reasonNotToRestart(next: ValidConfig, today: CurrentNode): Promise<string | null> {
   const { settings, node, families } = today;
   const resolved = settings.resolvedWith(next);
   const fatal = warningsOf({ config: next, resolved }, node, families.length === 2).find(

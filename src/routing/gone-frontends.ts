@@ -32,7 +32,7 @@ export class GoneFrontends {
 }
 
 /** Whether a flow was translated at one of these Frontends; what was sent past them is not ours. */
-export function isLeftBehind(flow: UdpFlow, gone: ReadonlySet<FrontendId>, routes: Routes): boolean {
+export function usesGoneFrontend(flow: UdpFlow, gone: ReadonlySet<FrontendId>, routes: Routes): boolean {
   if (gone.size === 0) return false;
   const { destination, destinationPort: port, replySource, replySourcePort } = flow;
   if (replySource === destination && replySourcePort === port) return false;

@@ -58,14 +58,14 @@ function policiesInUse(port: ServicePort): { cluster: boolean; local: boolean } 
 }
 
 const unneeded: Pool = { endpoints: [], because: "not needed by any frontend" };
-const nobody: Pool = { endpoints: [], because: "the Service has no usable endpoint" };
-const nobodyHere: Pool = { endpoints: [], because: "no usable endpoint on this node" };
+const noEndpoint: Pool = { endpoints: [], because: "the Service has no usable endpoint" };
+const noLocalEndpoint: Pool = { endpoints: [], because: "no usable endpoint on this node" };
 
 function clusterPool(endpoints: readonly Endpoint[], place: Place): Pool {
   const ready = only(isReady, endpoints);
   if (ready.length > 0) return byTopology(ready, place);
   const draining = only(isDraining, endpoints);
-  if (draining.length === 0) return nobody;
+  if (draining.length === 0) return noEndpoint;
   return { endpoints: draining, because: "no endpoint is ready: all that are serving while they terminate" };
 }
 
@@ -99,7 +99,7 @@ function localPool(endpoints: readonly Endpoint[], place: Place): Pool {
   const ready = only(isReady, here);
   if (ready.length > 0) return { endpoints: ready, because: "ready endpoints on this node" };
   const draining = only(isDraining, here);
-  if (draining.length === 0) return nobodyHere;
+  if (draining.length === 0) return noLocalEndpoint;
   return {
     endpoints: draining,
     because: "no endpoint on this node is ready: those serving while they terminate",

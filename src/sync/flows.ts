@@ -4,7 +4,7 @@ import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { GoneFrontends, isLeftBehind } from "../routing/gone-frontends.ts";
+import { GoneFrontends, usesGoneFrontend } from "../routing/gone-frontends.ts";
 import type { Routes } from "../routing/routes.ts";
 import { isStale } from "../routing/staleflows.ts";
 import type { SyncRecord } from "./record.ts";
@@ -98,7 +98,7 @@ export class FlowSweeper {
     try {
       const gone = new Set(this.#gone[family].all);
       const select = (flow: Parameters<FlowQuery["select"]>[0]) =>
-        isStale(flow, routes()) || isLeftBehind(flow, gone, routes());
+        isStale(flow, routes()) || usesGoneFrontend(flow, gone, routes());
       const cleaning = await this.#options.clean({ family, protocol: udp, select }, signal);
       if (cleaning.complete) this.#gone[family].forget(gone);
       return { kind: "ok", ...cleaning };

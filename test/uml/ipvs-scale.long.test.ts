@@ -1,6 +1,6 @@
 // 5,000 Services with four endpoints each: the cost of a check when nothing has changed, and of one change.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { inUseHere } from "../../src/host/iptables/back-end.ts";
+import { detectBackEnd } from "../../src/host/iptables/back-end.ts";
 import { type Start, starter } from "../../src/host/iptables/command.ts";
 import { openIptablesHost } from "../../src/host/iptables/host.ts";
 import { openIpvsHost } from "../../src/host/ipvs/host.ts";
@@ -27,7 +27,7 @@ beforeAll(async () => {
     programs.push(program);
     return starter(place)(program, ...rest);
   };
-  const tables = await openIptablesHost("ipv4", await inUseHere(start));
+  const tables = await openIptablesHost("ipv4", await detectBackEnd(start));
   const host = await openIpvsHost({ family: "ipv4", start, ...place });
   const openTables = (compile: ConstructorParameters<typeof TablesDriver>[1]["compile"]) =>
     new TablesDriver(tables, { place, compile });

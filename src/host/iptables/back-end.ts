@@ -7,7 +7,7 @@ export type BackEnd = "nf_tables" | "legacy";
  * Starts the programs of the back end that is in use. Two proxies or a proxy and a kubelet that work on different ones
  * would both have rules in force, and neither would see the other's. Without a hint the installed default is right.
  */
-export async function inUseHere(start: Start, signal?: AbortSignal): Promise<Start> {
+export async function detectBackEnd(start: Start, signal?: AbortSignal): Promise<Start> {
   const inUse = await backEndInUse(start, signal);
   if (inUse === null || inUse === (await backEndOf(start, "iptables", signal))) return start;
   const variant = inUse === "nf_tables" ? "$1-nft" : "$1-legacy";

@@ -3,7 +3,7 @@ import { HostError } from "../error.ts";
 import { attributes, field, optional, text, u64be } from "../netlink/attributes.ts";
 import { endMessage, flag, type Message } from "../netlink/message.ts";
 import { beginNetfilter, netfilterHeaderLength } from "../netlink/netfilter.ts";
-import { ask, type Place, withSocket } from "../netlink/socket.ts";
+import { type Place, sendRequest, withSocket } from "../netlink/socket.ts";
 import { Writer } from "../netlink/writer.ts";
 
 const subsystem = 7;
@@ -16,7 +16,9 @@ const counter = attributes({ name: field(1, text), packets: optional(2, u64be) }
 export async function ensureCounter(name: string, place: Place = {}): Promise<boolean> {
   try {
     if ((await readCounter(name, place)) !== null) return true;
-    await withSocket("netfilter", place, (socket) => ask(socket, `create counter ${name}`, create(name)));
+    await withSocket("netfilter", place, (socket) =>
+      sendRequest(socket, `create counter ${name}`, create(name)),
+    );
     return true;
   } catch (error) {
     // Another process created it first.
@@ -34,7 +36,7 @@ export async function readCounter(name: string, place: Place = {}): Promise<bigi
   };
   try {
     await withSocket("netfilter", place, (socket) =>
-      ask(socket, `read counter ${name}`, message(GET, 0, name), undefined, visit),
+      sendRequest(socket, `read counter ${name}`, message(GET, 0, name), undefined, visit),
     );
     return packets;
   } catch (error) {

@@ -14,9 +14,9 @@ export type Applied = {
   readonly failures: readonly Failure[];
 };
 
-export const nothing: Applied = { messages: 0, bytes: 0, failures: [] };
+export const nothingApplied: Applied = { messages: 0, bytes: 0, failures: [] };
 
-export function together(first: Applied, second: Applied): Applied {
+export function sumApplied(first: Applied, second: Applied): Applied {
   return {
     messages: first.messages + second.messages,
     bytes: first.bytes + second.bytes,

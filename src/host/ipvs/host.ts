@@ -4,11 +4,11 @@ import type { HeldServer, IpvsState, Operation, ServerId, ServerKey } from "../.
 import { type Start, starter } from "../iptables/command.ts";
 import { type AddressListener, watchAddresses } from "../netlink/route.ts";
 import type { Place } from "../netlink/socket.ts";
-import { type Applied, type Numbered, nothing, together } from "./applied.ts";
+import { type Applied, type Numbered, nothingApplied, sumApplied } from "./applied.ts";
 import { type Kernel, openKernel } from "./kernel.ts";
 import { applyToLink, type LinkOperation, readLinkState } from "./link.ts";
-import type { ServerOperation } from "./objections.ts";
 import { changeTimeouts, readDestinations, readServers, type Timeouts } from "./read.ts";
+import type { ServerOperation } from "./refusals.ts";
 import { applyToServers } from "./servers.ts";
 import { applyToSets, readSets, type SetOperation } from "./sets.ts";
 
@@ -60,10 +60,10 @@ function hostOf(family: Family, kernel: Kernel, start: Start): IpvsHost {
       return { family, servers, sets, ...(await readLinkState(kernel, family, signal)) };
     },
     async apply(operations, signal) {
-      let total = nothing;
+      let total = nothingApplied;
       for (const run of runsOf(operations)) {
         signal?.throwIfAborted();
-        total = together(total, await carryOut(run));
+        total = sumApplied(total, await carryOut(run));
       }
       return total;
     },

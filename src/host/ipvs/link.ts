@@ -10,7 +10,7 @@ import {
   readAddresses,
   writeAddress,
 } from "../netlink/route.ts";
-import { type Applied, type Numbered, nothing, together } from "./applied.ts";
+import { type Applied, type Numbered, nothingApplied, sumApplied } from "./applied.ts";
 import { failed, type Kernel, sendAll } from "./kernel.ts";
 
 export type LinkOperation = Extract<Operation, { readonly kind: `${string} link` | `${string} address` }>;
@@ -43,10 +43,10 @@ export async function applyToLink(
   kernel: Kernel,
   operations: readonly Numbered<LinkOperation>[],
 ): Promise<Applied> {
-  let total = nothing;
+  let total = nothingApplied;
   for (const part of partsOf(operations)) {
     const change = part.of === "link" ? changeLink(kernel, part.one) : changeAddresses(kernel, part.many);
-    total = together(total, await change);
+    total = sumApplied(total, await change);
   }
   return total;
 }
@@ -70,7 +70,7 @@ function partsOf(operations: readonly Numbered<LinkOperation>[]): Part[] {
 }
 
 async function changeLink({ route }: Kernel, numbered: Numbered<OnLink>): Promise<Applied> {
-  const asked = { ...nothing, messages: 1 };
+  const asked = { ...nothingApplied, messages: 1 };
   const link = await findLink(route, linkName);
   const isThere = link !== null;
   if (isThere === (numbered.operation.kind === "add link")) return asked;
@@ -80,12 +80,12 @@ async function changeLink({ route }: Kernel, numbered: Numbered<OnLink>): Promis
   }
   try {
     await (isThere ? deleteLink(route, linkName) : addLink(route, linkName, kind, undefined, "down"));
-    return together(asked, asked);
+    return sumApplied(asked, asked);
   } catch (error) {
     if (!(error instanceof HostError) || error.kind !== "refused") throw error;
     // The host of the other family was quicker.
-    if (error.errno === (isThere ? "ENODEV" : "EEXIST")) return together(asked, asked);
-    return { ...together(asked, asked), failures: [failed(numbered, error.errno, error.text)] };
+    if (error.errno === (isThere ? "ENODEV" : "EEXIST")) return sumApplied(asked, asked);
+    return { ...sumApplied(asked, asked), failures: [failed(numbered, error.errno, error.text)] };
   }
 }
 
@@ -115,7 +115,7 @@ const tolerated: Readonly<Record<OnAddress["kind"], readonly string[]>> = {
 function withoutLink(operations: readonly Numbered<OnAddress>[]): Applied {
   const added = operations.filter(({ operation }) => operation.kind === "add address");
   const failures = added.map((numbered) => failed(numbered, "ENODEV", `there is no link ${linkName}`));
-  return { ...nothing, messages: 1, failures };
+  return { ...nothingApplied, messages: 1, failures };
 }
 
 function wholeAddress(address: Address): Pick<LinkAddress, "family" | "address" | "prefixLength"> {

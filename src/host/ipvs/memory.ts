@@ -20,8 +20,8 @@ import type {
 import { HostError } from "../error.ts";
 import type { Applied, Failure } from "./applied.ts";
 import type { IpvsHost, LeavingAddresses } from "./host.ts";
-import { longestName, objection, type ServerOperation } from "./objections.ts";
 import type { Timeouts } from "./read.ts";
+import { longestName, refusalText, type ServerOperation } from "./refusals.ts";
 
 /** Those of Linux 6.1. */
 const schedulers = "rr wrr lc wlc lblc lblcr sh mh dh sed nq fo ovf".split(" ");
@@ -235,7 +235,7 @@ function refused(errno: string, meaning: string): Refused {
 }
 
 function because(operation: ServerOperation, errno: string): Refused {
-  return refused(errno, objection(operation, errno) ?? "");
+  return refused(errno, refusalText(operation, errno) ?? "");
 }
 
 function copied(server: Server): HeldServer {

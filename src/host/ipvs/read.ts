@@ -12,7 +12,7 @@ import { HostError } from "../error.ts";
 import { collect } from "../netlink/dump.ts";
 import { type Contents, readContents, writeRequest } from "../netlink/ipvs.ts";
 import { messageType } from "../netlink/message.ts";
-import { ask, refused } from "../netlink/socket.ts";
+import { refused, sendRequest } from "../netlink/socket.ts";
 import { Writer } from "../netlink/writer.ts";
 import { heldDestinationOf, serverOf, serviceKey } from "./codec.ts";
 import type { Kernel } from "./kernel.ts";
@@ -79,7 +79,7 @@ async function destinationsOf(kernel: Kernel, server: ServerId, signal?: AbortSi
 async function exists(kernel: Kernel, server: ServerId, signal?: AbortSignal): Promise<boolean> {
   const question = request(kernel, "getService", "acknowledged", { service: serviceKey(server) });
   try {
-    await ask(kernel.ipvs, `find virtual server ${serverKey(server)}`, question, signal);
+    await sendRequest(kernel.ipvs, `find virtual server ${serverKey(server)}`, question, signal);
     return true;
   } catch (error) {
     if (error instanceof HostError && error.errno === "ESRCH") return false;
@@ -98,7 +98,7 @@ export function changeTimeouts(
   const out = new Writer(64);
   const contents = { tcpTimeout: tcp, tcpFinTimeout: tcpFin, udpTimeout: udp };
   writeRequest(out, ipvsFamily, 1, "setConfig", contents);
-  return ask(ipvs, `set the IPVS timeouts to ${tcp}, ${tcpFin} and ${udp} s`, out.bytes(), signal);
+  return sendRequest(ipvs, `set the IPVS timeouts to ${tcp}, ${tcpFin} and ${udp} s`, out.bytes(), signal);
 }
 
 function request(

@@ -1,9 +1,9 @@
 // Changes of virtual and real servers: Operations as messages, and what the kernel means by its errors.
 import { type Command, type Contents, writeRequest } from "../netlink/ipvs.ts";
-import { type Applied, type Numbered, together } from "./applied.ts";
+import { type Applied, type Numbered, sumApplied } from "./applied.ts";
 import { destinationKeyOf, destinationOf, serviceKey, serviceOf } from "./codec.ts";
 import { type Kernel, sendAll } from "./kernel.ts";
-import { isGone, objection, type ServerOperation } from "./objections.ts";
+import { isGone, refusalText, type ServerOperation } from "./refusals.ts";
 
 /** What exists when it is added is set; what is gone when it is deleted is no matter. */
 export async function applyToServers(
@@ -27,14 +27,14 @@ export async function applyToServers(
   const first = await send(operations, ({ at, operation }, errno) => {
     const instead = errno === "EEXIST" ? settingOf(operation) : null;
     if (instead !== null) existing.push({ at, operation: instead });
-    return instead !== null ? null : objection(operation, errno);
+    return instead !== null ? null : refusalText(operation, errno);
   });
   if (existing.length === 0) return first;
   // Gone by now: a later Operation of the list has deleted it.
   const second = await send(existing, ({ operation }, errno) =>
-    isGone(operation, errno) ? null : objection(operation, errno),
+    isGone(operation, errno) ? null : refusalText(operation, errno),
   );
-  return together(first, second);
+  return sumApplied(first, second);
 }
 
 function requestFor(operation: ServerOperation): [Command, Contents] {

@@ -2,7 +2,7 @@
 import { HostError } from "../error.ts";
 import { attributes, defaulted, field, list, text, u16, u32, writeAttribute } from "./attributes.ts";
 import { beginMessage, endMessage, flag } from "./message.ts";
-import { ask, type NetlinkSocket } from "./socket.ts";
+import { type NetlinkSocket, sendRequest } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 export type GenericFamily = {
@@ -38,7 +38,7 @@ export async function resolveFamily(
   let family: GenericFamily | undefined;
   const what = `find generic netlink family ${name}`;
   try {
-    await ask(socket, what, out.bytes(), signal, (from, { start, end }) => {
+    await sendRequest(socket, what, out.bytes(), signal, (from, { start, end }) => {
       const found = familyFields.read(from, start + genericHeaderLength, end);
       if (found !== undefined)
         family = { ...found, groups: new Map(found.groups.map((g) => [g.name, g.id])) };

@@ -16,7 +16,7 @@ import { addressOf, type Bytes } from "./bytes.ts";
 import { collect } from "./dump.ts";
 import { listen } from "./listen.ts";
 import { beginMessage, endMessage, flag, type Message } from "./message.ts";
-import { ask, type NetlinkSocket, type Place } from "./socket.ts";
+import { type NetlinkSocket, type Place, sendRequest } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 export type Link = {
@@ -100,7 +100,7 @@ export async function findLink(
   const request = linkRequest(type.getLink, 0, 0, (out) => writeAttribute(out, 3, text, name));
   let link: Link | null = null;
   try {
-    await ask(socket, `find link ${name}`, request, signal, (from, message) => {
+    await sendRequest(socket, `find link ${name}`, request, signal, (from, message) => {
       link = linkIn(from, message) ?? null;
     });
   } catch (error) {
@@ -122,17 +122,17 @@ export function addLink(
     writeAttribute(out, 3, text, name);
     writeAttribute(out, 18, newLinkInfo, { kind });
   });
-  return ask(socket, `add ${kind} link ${name}`, request, signal);
+  return sendRequest(socket, `add ${kind} link ${name}`, request, signal);
 }
 
 export function setLinkUp(socket: NetlinkSocket, name: string, signal?: AbortSignal): Promise<void> {
   const request = linkRequest(type.newLink, 0, linkUp, (out) => writeAttribute(out, 3, text, name));
-  return ask(socket, `set link ${name} up`, request, signal);
+  return sendRequest(socket, `set link ${name} up`, request, signal);
 }
 
 export function deleteLink(socket: NetlinkSocket, name: string, signal?: AbortSignal): Promise<void> {
   const request = linkRequest(type.delLink, 0, 0, (out) => writeAttribute(out, 3, text, name));
-  return ask(socket, `delete link ${name}`, request, signal);
+  return sendRequest(socket, `delete link ${name}`, request, signal);
 }
 
 export type AddressRequest = Pick<LinkAddress, "family" | "address" | "prefixLength" | "link">;
@@ -144,7 +144,7 @@ export function addAddress(
 ): Promise<void> {
   const out = new Writer(256);
   writeAddress(out, 1, "add", wanted);
-  return ask(socket, `add address ${wanted.address}`, out.bytes(), signal);
+  return sendRequest(socket, `add address ${wanted.address}`, out.bytes(), signal);
 }
 
 export function deleteAddress(
@@ -154,7 +154,7 @@ export function deleteAddress(
 ): Promise<void> {
   const out = new Writer(256);
   writeAddress(out, 1, "delete", unwanted);
-  return ask(socket, `delete address ${unwanted.address}`, out.bytes(), signal);
+  return sendRequest(socket, `delete address ${unwanted.address}`, out.bytes(), signal);
 }
 
 /** One message; several can be sent in one write. */

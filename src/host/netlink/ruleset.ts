@@ -21,7 +21,7 @@ import {
   type Verb,
   verbType,
 } from "./nftables.ts";
-import { ask, type NetlinkSocket, type Place, withSocket } from "./socket.ts";
+import { type NetlinkSocket, type Place, sendRequest, withSocket } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 /** A table with everything in it. Rules are in their order, elements in none. */
@@ -85,7 +85,7 @@ async function unlessMoved<T>(read: () => Promise<T>): Promise<T | undefined> {
 export async function readGeneration(place: Place = {}, signal?: AbortSignal): Promise<Generation> {
   let generation: Generation | undefined;
   await withSocket("netfilter", place, (socket) =>
-    ask(
+    sendRequest(
       socket,
       "read the nf_tables generation",
       getRequest("getGeneration", flag.acknowledge),
@@ -174,7 +174,7 @@ export async function readOneElement(
   endMessage(out, at);
   const found: Element[] = [];
   try {
-    await ask(socket, `read an element of ${set}`, out.bytes(), signal, (from, message) => {
+    await sendRequest(socket, `read an element of ${set}`, out.bytes(), signal, (from, message) => {
       found.push(...dumpedElements(copiedLists(from, message)).all());
     });
   } catch (error) {

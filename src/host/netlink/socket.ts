@@ -120,7 +120,7 @@ export async function openSocket(protocol: Protocol, place: Place = {}): Promise
 }
 
 /** Sends one message that requires an acknowledgement; throws the kernel's error. */
-export async function ask(
+export async function sendRequest(
   socket: NetlinkSocket,
   what: string,
   request: Uint8Array,

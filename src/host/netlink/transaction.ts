@@ -19,12 +19,12 @@ export async function transact(
   if (batch.parts.length === 0) return batch;
   const reply = await socket.exchange(batch.bytes, signal);
   const objections = reply.answers.filter(({ errno }) => errno !== 0);
-  if (objections.length > 0) throw objection(operations, batch, objections);
+  if (objections.length > 0) throw refusalError(operations, batch, objections);
   mustKnow(`apply ${operations.length} operations`, reply);
   return batch;
 }
 
-function objection(operations: readonly Operation[], batch: Batch, answers: readonly Answer[]): HostError {
+function refusalError(operations: readonly Operation[], batch: Batch, answers: readonly Answer[]): HostError {
   const what = `apply ${operations.length} operations`;
   const refusals = answers.flatMap((answer) => refusalOf(operations, batch, answer));
   const [first] = refusals;

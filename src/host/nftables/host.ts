@@ -1,7 +1,7 @@
 // The kernel's table of one family: read into the Plan's types, changed by Patches, each one transaction.
 import { quoted } from "../../model/problem.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
-import type { Asked, FoundTable, NftFamily, NftSet, NftTable } from "../../plan/nftables/types.ts";
+import type { FoundTable, NftFamily, NftSet, NftTable, OnLookup } from "../../plan/nftables/types.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
 import type { Element, Elements } from "../netlink/elements.ts";
@@ -107,7 +107,7 @@ export class NftablesHost implements TableHost {
    */
   async walkLive<T>(
     wanted: (chains: readonly string[]) => NftTable,
-    walk: (table: NftTable, asked: Asked) => T,
+    walk: (table: NftTable, asked: OnLookup) => T,
     signal?: AbortSignal,
   ): Promise<T | null> {
     const made = await readTable(this.#which(signal), isOfRanges, async (contents) => {
@@ -116,7 +116,7 @@ export class NftablesHost implements TableHost {
       const answered = new Set<string>();
       for (;;) {
         const table = decode({ ...contents, elements });
-        const questions = new Map<string, Parameters<Asked>>();
+        const questions = new Map<string, Parameters<OnLookup>>();
         const result = walk(table, (...question) => {
           const text = question.join(" ");
           if (!answered.has(text)) questions.set(text, question);

@@ -10,11 +10,15 @@ export const ownedFlags = tableFlag.owner | tableFlag.persist;
 
 /** Whether a table can be owned and outlive us here (Linux 6.9 and later). */
 export async function canOwn(socket: NetlinkSocket, family: NftFamily): Promise<boolean> {
-  return (await objection(socket, family, ownedFlags)) === null;
+  return (await tableRefusal(socket, family, ownedFlags)) === null;
 }
 
 /** Why the kernel refuses a table of this family; null: it accepts one. Changes nothing. */
-export async function objection(socket: NetlinkSocket, family: NftFamily, flags = 0): Promise<string | null> {
+export async function tableRefusal(
+  socket: NetlinkSocket,
+  family: NftFamily,
+  flags = 0,
+): Promise<string | null> {
   const name = `${tableName}-probe-${socket.portId}`;
   try {
     await transact(socket, [

@@ -7,7 +7,7 @@ import { kernelHasIPv6 } from "../ipv6.ts";
 import { readGeneration } from "../netlink/ruleset.ts";
 import { openSocket, type Place } from "../netlink/socket.ts";
 import { transact } from "../netlink/transaction.ts";
-import { objection } from "./ownership.ts";
+import { tableRefusal } from "./ownership.ts";
 
 /** IPv4 always; IPv6 unless the kernel has it not or switched off. */
 export function nftablesFamilies(): Promise<readonly Family[]> {
@@ -45,7 +45,7 @@ async function mustTakeTables(place: Place, wanted: readonly Family[]): Promise<
   try {
     for (const family of wanted) {
       const nftFamily = nftFamilyOf(family);
-      const reason = await objection(socket, nftFamily);
+      const reason = await tableRefusal(socket, nftFamily);
       if (reason === null) continue;
       const what = `this kernel takes no table of family ${nftFamily} (${reason})`;
       throw new HostError("unavailable", `Cannot use nftables mode: ${what}`);

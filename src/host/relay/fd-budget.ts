@@ -27,7 +27,7 @@ export class FdBudget {
 }
 
 /** Half of what this process may have open, for there are two families, less a reserve for everything that is no connection. */
-export function roomHere(): FdBudget {
+export function processFdBudget(): FdBudget {
   const most = openFileLimit();
   return new FdBudget((most - Math.min(4096, most >> 1)) >> 1);
 }

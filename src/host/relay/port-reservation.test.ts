@@ -3,25 +3,25 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:net";
 import { describe, expect, it } from "vitest";
 import { closeAfterTest, connected, host, serveTcp, unusedPort } from "../../../test/support/sockets.ts";
-import { hold } from "./port-reservation.ts";
+import { reservePort } from "./port-reservation.ts";
 
 describe("a reserved TCP port", () => {
   it("stays reserved when a client cannot be accepted, and until it is released", async () => {
     const port = await unusedPort();
-    const [server, place] = await listeningWhile(() => hold("tcp", host, port));
+    const [server, place] = await listeningWhile(() => reservePort("tcp", host, port));
     // As when there are no descriptors left: an error without a listener would end the process.
     for (const code of ["EMFILE", "ENFILE"])
       server.emit("error", Object.assign(new Error("accept"), { code }));
     expect(server.listening).toBe(true);
-    await expect(hold("tcp", host, port)).rejects.toThrow("another program listens there");
+    await expect(reservePort("tcp", host, port)).rejects.toThrow("another program listens there");
     expect([place.isLost(new Set([port])), place.isLost(new Set())]).toEqual([false, true]);
     await place.release();
-    await (await hold("tcp", host, port)).release();
+    await (await reservePort("tcp", host, port)).release();
   });
 
   it("closes connections of clients", async () => {
     const port = await unusedPort();
-    const place = await hold("tcp", host, port);
+    const place = await reservePort("tcp", host, port);
     closeAfterTest(() => place.release());
     const client = await connected(port);
     await new Promise((resolve) => client.once("close", resolve).resume());
@@ -32,11 +32,11 @@ describe("a reserved TCP port", () => {
 describe("a reserved UDP port", () => {
   it("is reserved until it is released, independent of TCP", async () => {
     const port = await serveTcp(() => {});
-    const place = await hold("udp", host, port);
+    const place = await reservePort("udp", host, port);
     expect(place.isLost(new Set())).toBe(false);
-    await expect(hold("udp", host, port)).rejects.toThrow(`Cannot listen on UDP ${host} port ${port}`);
+    await expect(reservePort("udp", host, port)).rejects.toThrow(`Cannot listen on UDP ${host} port ${port}`);
     await place.release();
-    await (await hold("udp", host, port)).release();
+    await (await reservePort("udp", host, port)).release();
   });
 });
 

@@ -11,12 +11,12 @@ export type PortReservation = {
 };
 
 /** Rejects with HostError when another process listens there. */
-export function hold(protocol: "tcp" | "udp", host: string, port: number): Promise<PortReservation> {
-  return protocol === "tcp" ? holdTcp(host, port) : holdUdp(host, port);
+export function reservePort(protocol: "tcp" | "udp", host: string, port: number): Promise<PortReservation> {
+  return protocol === "tcp" ? reserveTcp(host, port) : reserveUdp(host, port);
 }
 
 /** Connections that bypass the rules are closed. */
-function holdTcp(host: string, port: number): Promise<PortReservation> {
+function reserveTcp(host: string, port: number): Promise<PortReservation> {
   return new Promise((resolve, reject) => {
     const server = createServer((client) => client.destroy());
     server.once("error", (cause) => reject(cannotListen("TCP", { host, port }, cause)));
@@ -31,7 +31,7 @@ function holdTcp(host: string, port: number): Promise<PortReservation> {
   });
 }
 
-function holdUdp(host: string, port: number): Promise<PortReservation> {
+function reserveUdp(host: string, port: number): Promise<PortReservation> {
   return new Promise((resolve, reject) => {
     const isIPv6 = host.includes(":");
     const socket = createSocket({ type: isIPv6 ? "udp6" : "udp4", ipv6Only: isIPv6 });

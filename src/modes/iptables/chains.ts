@@ -5,8 +5,8 @@ import type { Chain, ChainName, Match, Rule, Target } from "../../plan/iptables/
 import type { Pool } from "../../routing/pools.ts";
 import { markMasquerade } from "./foundation.ts";
 import { endpointChain } from "./names.ts";
+import { comment, dport, from, fromThisNode, jump, noTarget, podTraffic, proto, rule, to } from "./rule.ts";
 import type { Subject } from "./subject.ts";
-import { comment, dport, from, fromThisNode, jump, nothing, podTraffic, proto, rule, to } from "./words.ts";
 
 const toBeMasqueraded = jump(markMasquerade);
 
@@ -62,7 +62,7 @@ function firewall({ port, names, label, settings }: Subject): Rule[] {
   const sources = [...port.sourceRanges, ...(nodeAllowed ? port.loadBalancerIPs : [])];
   return [
     ...sources.map((source) => rule(reason, from(source), jump(names.external))),
-    rule(comment(`other traffic to ${label} will be dropped by KUBE-PROXY-FIREWALL`), nothing),
+    rule(comment(`other traffic to ${label} will be dropped by KUBE-PROXY-FIREWALL`), noTarget),
   ];
 }
 

@@ -15,7 +15,6 @@ import type {
 } from "../../plan/iptables/types.ts";
 import {
   accept,
-  backToCaller,
   comment,
   counted,
   drop,
@@ -24,12 +23,13 @@ import {
   notFrom,
   notTo,
   notTracked,
+  returnToCaller,
   rule,
   to,
   toThisNode,
   tracked,
   unmarked,
-} from "./words.ts";
+} from "./rule.ts";
 
 /** nfacct objects that exist on the host; a rule can only name one that does. */
 export type Counters = { readonly invalidDropped: boolean; readonly localhostNodePorts: boolean };
@@ -173,7 +173,7 @@ function forwarding(settings: FamilySettings, counters: Counters): Rule[] {
 /** The mark goes before the packet may enter the stack again, or it would be masqueraded twice. */
 function masquerading({ masqueradeMark }: FamilySettings): Rule[] {
   return [
-    rule(unmarked(masqueradeMark), backToCaller),
+    rule(unmarked(masqueradeMark), returnToCaller),
     rule({ kind: "flipMark", mark: masqueradeMark }),
     rule(comment("kubernetes service traffic requiring SNAT"), { kind: "masquerade", randomPorts: true }),
   ];

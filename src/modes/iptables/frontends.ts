@@ -3,8 +3,8 @@ import type { Address } from "../../model/address.ts";
 import type { Match, PlacedRule, TableName, Target } from "../../plan/iptables/types.ts";
 import { frontendId } from "../../routing/routes.ts";
 import { counterNames, externalServices, nodePorts, proxyFirewall, services } from "./foundation.ts";
+import { accept, comment, counted, dport, drop, jump, proto, reject, rule, to, toThisNode } from "./rule.ts";
 import type { Subject } from "./subject.ts";
-import { accept, comment, counted, dport, drop, jump, proto, reject, rule, to, toThisNode } from "./words.ts";
 
 /** In the order in which kube-proxy writes them. */
 export function frontendRules(subject: Subject): PlacedRule[] {

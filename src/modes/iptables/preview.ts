@@ -8,10 +8,10 @@ import { compile } from "./compile.ts";
 import type { Counters } from "./foundation.ts";
 
 /** The packet counters that most kernels have. */
-export const usualCounters: Counters = { invalidDropped: true, localhostNodePorts: true };
+export const defaultCounters: Counters = { invalidDropped: true, localhostNodePorts: true };
 
 export function previewIptables(routes: Routes): Preview {
-  const plan = compile(null, routes, usualCounters);
+  const plan = compile(null, routes, defaultCounters);
   return { text: () => underFamily(routes, print(plan)), json: () => chainsJson(plan) };
 }
 

@@ -13,7 +13,7 @@ import {
   tableNames,
 } from "../../plan/iptables/types.ts";
 import { canaryChain, jumps as jumpsOfNow, kubeletFirewall, ownChainNames, services } from "./foundation.ts";
-import { comment, jump, rule, tracked } from "./words.ts";
+import { comment, jump, rule, tracked } from "./rule.ts";
 
 const portals = comment("kubernetes service portals");
 

@@ -5,7 +5,6 @@ import type { Protocol } from "../../model/snapshot.ts";
 import type { Chain, Foundation, Match, PlacedRule, Rule, TableName } from "../../plan/iptables/types.ts";
 import {
   accept,
-  backToCaller,
   comment,
   drop,
   from,
@@ -13,11 +12,12 @@ import {
   marked,
   podTraffic,
   reject,
+  returnToCaller,
   rule,
   toThisNode,
   tracked,
   unmarked,
-} from "../iptables/words.ts";
+} from "../iptables/rule.ts";
 import { type Role, setComment, setName } from "./sets.ts";
 
 export const outFilter = "KUBE-IPVS-OUT-FILTER";
@@ -66,7 +66,7 @@ export function foundationOf(settings: FamilySettings, inUse: InUse): Foundation
     present: [],
     fixed: [
       chain("nat", services, [
-        rule(from(loopback[settings.family]), backToCaller),
+        rule(from(loopback[settings.family]), returnToCaller),
         ...ifUsed("loadBalancer", rule(...sets.noted("loadBalancer", "dst,dst"), jump(loadBalancer))),
         ...ifUsed("clusterIP", rule(...clusterIPMasquerade(settings), jump(markMasquerade))),
         ...ifUsed(
@@ -80,7 +80,7 @@ export function foundationOf(settings: FamilySettings, inUse: InUse): Foundation
         ...ifUsed("loadBalancer", rule(sets.plain("loadBalancer", "dst,dst"), accept)),
       ]),
       chain("nat", loadBalancer, [
-        ...ifUsed("loadBalancerLocal", rule(...sets.noted("loadBalancerLocal", "dst,dst"), backToCaller)),
+        ...ifUsed("loadBalancerLocal", rule(...sets.noted("loadBalancerLocal", "dst,dst"), returnToCaller)),
         rule(jump(markMasquerade)),
       ]),
       chain("nat", nodePort, [
@@ -100,8 +100,8 @@ export function foundationOf(settings: FamilySettings, inUse: InUse): Foundation
         ...ifUsed("firewall", rule(...sets.noted("firewall", "dst,dst"), jump(sourceRanges))),
       ]),
       chain("filter", sourceRanges, [
-        ...ifUsed("sourceCidr", rule(...sets.noted("sourceCidr", "dst,dst,src"), backToCaller)),
-        ...ifUsed("sourceIP", rule(...sets.noted("sourceIP", "dst,dst,src"), backToCaller)),
+        ...ifUsed("sourceCidr", rule(...sets.noted("sourceCidr", "dst,dst,src"), returnToCaller)),
+        ...ifUsed("sourceIP", rule(...sets.noted("sourceIP", "dst,dst,src"), returnToCaller)),
         rule(drop),
       ]),
       chain("filter", forward, [
@@ -111,9 +111,9 @@ export function foundationOf(settings: FamilySettings, inUse: InUse): Foundation
       chain("filter", nodePort, [rule(...sets.noted("healthCheck", "dst"), accept)]),
       chain("filter", filter, [
         ...(["loadBalancer", "clusterIP", "externalIP", "externalIPLocal"] as const).map((role) =>
-          rule(sets.plain(role, "dst,dst"), backToCaller),
+          rule(sets.plain(role, "dst,dst"), returnToCaller),
         ),
-        rule(sets.plain("healthCheck", "dst"), backToCaller),
+        rule(sets.plain("healthCheck", "dst"), returnToCaller),
         rule(tracked("NEW"), sets.plain("ipvsIPs", "dst"), reject),
       ]),
     ],
@@ -123,7 +123,7 @@ export function foundationOf(settings: FamilySettings, inUse: InUse): Foundation
   function ofNodePorts(protocol: Protocol, local: Role, all: Role, sides: string): Rule[] {
     const bare: Match = { kind: "bareProtocol", protocol };
     return [
-      ...ifUsed(local, rule(bare, ...sets.noted(local, sides), backToCaller)),
+      ...ifUsed(local, rule(bare, ...sets.noted(local, sides), returnToCaller)),
       ...ifUsed(all, rule(bare, ...sets.noted(all, sides), jump(markMasquerade))),
     ];
   }
@@ -159,7 +159,7 @@ function externalAccess(set: readonly Match[]): Rule[] {
 /** The mark goes before the packet may enter the stack again, or it would be masqueraded twice. */
 function masquerading({ masqueradeMark }: FamilySettings): Rule[] {
   return [
-    rule(unmarked(masqueradeMark), backToCaller),
+    rule(unmarked(masqueradeMark), returnToCaller),
     rule({ kind: "flipMark", mark: masqueradeMark }),
     rule(comment("kubernetes service traffic requiring SNAT"), { kind: "masquerade", randomPorts: true }),
   ];

@@ -15,7 +15,7 @@ import {
 } from "../../plan/ipvs/types.ts";
 import { isLocal, type Pool } from "../../routing/pools.ts";
 import type { PortRoutes, Route } from "../../routing/routes.ts";
-import { drop, from, rule } from "../iptables/words.ts";
+import { drop, from, rule } from "../iptables/rule.ts";
 import { outFilter } from "./foundation.ts";
 import { type Role, setName } from "./sets.ts";
 

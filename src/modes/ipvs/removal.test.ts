@@ -9,7 +9,7 @@ import { printOperation } from "../../plan/ipvs/print.ts";
 import { freshState } from "../../plan/ipvs/state.ts";
 import type { HeldServer, IpvsState, Operation } from "../../plan/ipvs/types.ts";
 import { compile } from "./compile.ts";
-import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "./removal.ts";
+import { hasConnections, ipvsRelease, ipvsRemoval, rulesRemoval } from "./removal.ts";
 import { setsOf } from "./sets.ts";
 
 const web = (family: "ipv4" | "ipv6"): ServicePort =>
@@ -138,7 +138,7 @@ describe("what IPVS holds", () => {
       servers: new Map([...state.servers, [name, { ...web, destinations }]]),
     };
     expect([hasConnections(state), hasConnections(busy)]).toEqual([false, true]);
-    expect(texts(ipvsRetreat(busy))).toEqual([
+    expect(texts(ipvsRelease(busy))).toEqual([
       "set destination 172.30.0.10:80/TCP 10.180.0.1:8080 weight 0",
       "set destination 172.30.0.10:80/TCP 10.180.0.2:8080 weight 0",
       "delete server 198.51.100.7:80/TCP",
@@ -148,7 +148,7 @@ describe("what IPVS holds", () => {
       "delete address 198.51.100.7",
     ]);
     const others: IpvsState = { ...busy, link: "other" };
-    expect(texts(ipvsRetreat(others)).filter((line) => line.includes("address"))).toEqual([]);
+    expect(texts(ipvsRelease(others)).filter((line) => line.includes("address"))).toEqual([]);
   });
 
   it("20/44 the sets of IPv6 go too; a link of another kind stays, without what we put there", () => {

@@ -49,7 +49,7 @@ function withoutAddress(address: Address): Operation {
  * What can go without ending a connection, behind a mode that gets all new ones. Servers with connections stay, and take
  * no others; their addresses stay too, and the sets, by which they are known to be ours.
  */
-export function ipvsRetreat(have: IpvsState): Operation[] {
+export function ipvsRelease(have: IpvsState): Operation[] {
   const busy = ownServers(have).filter(isBusy);
   const needed = new Set(busy.map(({ address }) => address));
   return [

@@ -2,12 +2,12 @@
 import { addressBytes, contains, isLoopback, parseCidr } from "../../model/address.ts";
 import { printSlotKey, printStatements } from "../../plan/nftables/print.ts";
 import type {
-  Asked,
   Backend,
   Chain,
   Field,
   Hook,
   NftTable,
+  OnLookup,
   Rule,
   Verdict,
 } from "../../plan/nftables/types.ts";
@@ -39,7 +39,7 @@ export function walkNftables(
   table: NftTable,
   packet: Packet,
   around: Surroundings,
-  asked: Asked = () => {},
+  asked: OnLookup = () => {},
 ): readonly NftWalk[] {
   const once = (pick: number) => walkOnce(table, packet, around, asked, pick);
   const first = once(0);
@@ -50,7 +50,7 @@ export function walkNftables(
 type State = {
   readonly table: NftTable;
   readonly around: Surroundings;
-  readonly asked: Asked;
+  readonly asked: OnLookup;
   readonly packet: Packet;
   readonly pick: number;
   choices: number;
@@ -70,7 +70,7 @@ function walkOnce(
   table: NftTable,
   packet: Packet,
   around: Surroundings,
-  asked: Asked,
+  asked: OnLookup,
   pick: number,
 ): { walk: NftWalk; choices: number } {
   const state: State = {

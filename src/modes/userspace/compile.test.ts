@@ -10,7 +10,7 @@ import { savedRule } from "../../plan/iptables/text.ts";
 import type { IptablesPatch, IptablesPlan } from "../../plan/iptables/types.ts";
 import { compile, type Relaying } from "./compile.ts";
 import { foundation } from "./foundation.ts";
-import { guardOf, policiesOf, poolBehind, type RelayPolicy } from "./relay-policy.ts";
+import { guardOf, policiesOf, poolFor, type RelayPolicy } from "./relay-policy.ts";
 import { removal } from "./removal.ts";
 
 const web = servicePort("shop/web:http", {
@@ -148,7 +148,7 @@ describe("doors", () => {
     ["cluster", "203.0.114.9", "cluster"],
   ] as const)("%s lets %s have %s", (door, client, pool) => {
     const routes = portRoutes({ externalPolicy: "local", sourceRanges: ["203.0.113.0/24"] });
-    expect(poolBehind(door, client, guardOf(routes), ipv4Settings)).toBe(pool);
+    expect(poolFor(door, client, guardOf(routes), ipv4Settings)).toBe(pool);
   });
 });
 

@@ -11,7 +11,7 @@ import {
   type Route,
   type Routes,
 } from "../../routing/routes.ts";
-import { accept, comment, dport, drop, proto, rule, to, toThisNode, tracked } from "../iptables/words.ts";
+import { accept, comment, dport, drop, proto, rule, to, toThisNode, tracked } from "../iptables/rule.ts";
 import { chains, foundation } from "./foundation.ts";
 import { policiesOf, policyOf, type RelayPolicy } from "./relay-policy.ts";
 

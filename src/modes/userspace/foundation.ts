@@ -1,6 +1,6 @@
 // The six chains of userspace mode, and the jumps that lead to them: ClusterIPs first, NodePorts last.
 import type { Foundation, PlacedRule, TableName } from "../../plan/iptables/types.ts";
-import { comment, jump, notTracked, rule, toThisNode } from "../iptables/words.ts";
+import { comment, jump, notTracked, rule, toThisNode } from "../iptables/rule.ts";
 
 /** `pods`: what comes in through an interface. `node`: what starts here. */
 export const chains = {

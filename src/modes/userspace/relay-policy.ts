@@ -42,7 +42,7 @@ export function guardOf({ port, routes }: PortRoutes): Guard {
 }
 
 /** The pool that serves a client; null: it is not let in. */
-export function poolBehind(
+export function poolFor(
   door: RelayPolicy,
   client: Address,
   guard: Guard,
@@ -56,7 +56,7 @@ export function poolBehind(
       return startsHere(client, settings) ? "cluster" : "local";
     case "guarded": {
       if (!anyContains(guard.allowed, client)) return null;
-      return guard.externalPolicy === "local" ? poolBehind("external", client, guard, settings) : "cluster";
+      return guard.externalPolicy === "local" ? poolFor("external", client, guard, settings) : "cluster";
     }
   }
 }

@@ -52,7 +52,7 @@ export function wantedRelays({ ports, settings }: Routes): OpenRelays {
       pools: { cluster: routed.pools.cluster.endpoints, local: routed.pools.local.endpoints },
     });
     const places = routed.routes.map(({ frontend }) => frontend);
-    for (const place of places) if (isToBeHeld(place, settings)) held.push(frontendId(place));
+    for (const place of places) if (needsReservation(place, settings)) held.push(frontendId(place));
   }
   return { ports: relayed, held: held.sort(), taken: [] };
 }
@@ -65,7 +65,7 @@ export function unserved({ port }: Pick<PortRoutes, "port">): readonly Problem[]
 }
 
 /** NodePorts everywhere, other Frontends where they are addresses of this node. */
-export function isToBeHeld(
+export function needsReservation(
   frontend: Frontend,
   { localAddresses }: Pick<FamilySettings, "localAddresses">,
 ): boolean {

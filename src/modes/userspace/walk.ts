@@ -3,7 +3,7 @@ import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { isLoopback } from "../../model/address.ts";
 import type { Packet } from "../../routing/decide.ts";
 import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "../iptables/walk.ts";
-import { poolBehind, type RelayPolicy } from "./relay-policy.ts";
+import { poolFor, type RelayPolicy } from "./relay-policy.ts";
 import type { OpenRelays, RelayedPort } from "./relays.ts";
 
 /** close: a socket of the node takes it and gives it to nobody. */
@@ -35,7 +35,7 @@ export function walkRelayed(
     if (relay === null) return [{ outcome: { kind: "reject" }, socket: `nobody listens on port ${port}` }];
     const { served, door } = relay;
     const socket = `port ${port}, relay ${served.key} (${door})`;
-    const pool = poolBehind(door, packet.from.address, served.guard, settings);
+    const pool = poolFor(door, packet.from.address, served.guard, settings);
     const backends = pool === null ? [] : served.pools[pool];
     if (backends.length === 0) return [{ outcome: { kind: "close" }, socket }];
     return backends.map((backend) => ({ outcome: { kind: "forward", backend, masquerade: true }, socket }));

@@ -106,7 +106,7 @@ export type NftTable = {
 };
 
 /** Receives which element of a set, or which slot of a slot map, a result depends on, whether it exists or not. */
-export type Asked = (set: string, key: string, slot: number | null) => void;
+export type OnLookup = (set: string, key: string, slot: number | null) => void;
 
 /** A session affinity entry of a ServicePort in a set that packets fill, and its remaining time. */
 export type Client = { readonly address: Address; readonly milliseconds: number };

@@ -1,5 +1,5 @@
 // How the packet-filter tables of a host differ from a Plan, one line per difference; changes nothing.
-import { inUseHere } from "../../../host/iptables/back-end.ts";
+import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { starter } from "../../../host/iptables/command.ts";
 import { openIptablesHost } from "../../../host/iptables/host.ts";
 import { adopt } from "../../../plan/iptables/adopt.ts";
@@ -18,7 +18,7 @@ export async function tableDifferences(
   plan: IptablesPlan,
   { at, signal }: Pick<HostQuery, "at" | "signal">,
 ): Promise<string[]> {
-  const host = await openIptablesHost(plan.family, await inUseHere(starter(at)), signal);
+  const host = await openIptablesHost(plan.family, await detectBackEnd(starter(at)), signal);
   const patch = printPatch(adopt(await host.read(signal), plan));
   return patch.split("\n").filter((line) => /^[-:]/.test(line));
 }

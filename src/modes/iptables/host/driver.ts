@@ -1,5 +1,5 @@
 // The driver of iptables mode: the tables that kube-proxy writes, and a canary chain that detects a flush.
-import { inUseHere } from "../../../host/iptables/back-end.ts";
+import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { watchCanary } from "../../../host/iptables/canary.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
 import { ensureCounter } from "../../../host/iptables/counters.ts";
@@ -24,7 +24,7 @@ export type IptablesOptions = {
 
 export async function openIptables(options: IptablesOptions): Promise<Driver> {
   const place = options.netns === undefined ? {} : { netns: options.netns };
-  const start = await inUseHere(options.start ?? starter(place));
+  const start = await detectBackEnd(options.start ?? starter(place));
   const host = await openIptablesHost(options.family, start);
   const counting = new Counting({
     invalidDropped: await ensureCounter(counterNames.invalidDropped, place),

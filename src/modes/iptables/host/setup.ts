@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { ModeName } from "../../../config/modes.ts";
 import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import { HostError } from "../../../host/error.ts";
-import { inUseHere } from "../../../host/iptables/back-end.ts";
+import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
 import { readCounter } from "../../../host/iptables/counters.ts";
 import { missingGuard } from "../../../host/iptables/guards.ts";
@@ -24,7 +24,7 @@ type Place = { readonly netns?: string };
 
 /** Families whose tables can be listed, which the mode needs; throws when there is none. */
 export async function iptablesFamilies(mode: ModeName): Promise<readonly Family[]> {
-  const start = await inUseHere(starter());
+  const start = await detectBackEnd(starter());
   const answers = await usableFamilies(start, (file) => readFileSync(file, "utf8"));
   const usable = answers.filter(({ reason }) => reason === null).map(({ family }) => family);
   if (usable.length > 0) return usable;
@@ -34,7 +34,7 @@ export async function iptablesFamilies(mode: ModeName): Promise<readonly Family[
 
 /** Throws when the tables of IPv4 cannot be used. */
 export async function requireIptables(place: Place): Promise<void> {
-  await openIptablesHost("ipv4", await inUseHere(starter(place)));
+  await openIptablesHost("ipv4", await detectBackEnd(starter(place)));
 }
 
 export type IptablesPreparation = Place & {
@@ -61,7 +61,7 @@ export async function prepareIptables(settings: FamilySettings, options: Iptable
 }
 
 async function guardLoopback(place: Place): Promise<void> {
-  const start = await inUseHere(starter(place));
+  const start = await detectBackEnd(starter(place));
   const host = await openIptablesHost("ipv4", start);
   const signal = new AbortController().signal;
   if ((await missingGuard(loopbackGuards, "ipv4", start, signal)) === null) return;
@@ -78,7 +78,7 @@ export async function removeRules(
   place: Place,
   removalOf: (tables: HostTables) => IptablesPatch,
 ): Promise<Removed> {
-  const start = await inUseHere(starter(place));
+  const start = await detectBackEnd(starter(place));
   const parts: Removed[] = [];
   for (const family of families) parts.push(await removeFromFamily(family, start, removalOf));
   return sumRemoved(parts);

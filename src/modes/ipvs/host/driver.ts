@@ -1,6 +1,6 @@
 // The driver of ipvs mode: adds entries, servers and addresses, then writes the rules, then deletes.
 import { HostError } from "../../../host/error.ts";
-import { inUseHere } from "../../../host/iptables/back-end.ts";
+import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
 import { openIptablesHost } from "../../../host/iptables/host.ts";
 import { type IpvsHost, type LeavingAddresses, openIpvsHost } from "../../../host/ipvs/host.ts";
@@ -36,7 +36,7 @@ export async function openIpvs(options: IpvsDriverOptions): Promise<Driver> {
   const { family, clock, netns } = options;
   const place = netns === undefined ? {} : { netns };
   const start: Start = starter(place);
-  const tablesHost = await openIptablesHost(family, await inUseHere(start));
+  const tablesHost = await openIptablesHost(family, await detectBackEnd(start));
   const host = await openIpvsHost({ family, start, ...place });
   const openTables = (compileRules: TablesOptions["compile"]) =>
     new TablesDriver(tablesHost, { place, compile: compileRules });

@@ -14,7 +14,7 @@ import type { Operation, VirtualServer } from "../../../plan/ipvs/types.ts";
 import { removeRules } from "../../iptables/host/setup.ts";
 import { type Removed, removedOfIpvs, sumRemoved } from "../../removed.ts";
 import { setSysctls } from "../../sysctls.ts";
-import { hasConnections, ipvsRemoval, ipvsRetreat, rulesRemoval } from "../removal.ts";
+import { hasConnections, ipvsRelease, ipvsRemoval, rulesRemoval } from "../removal.ts";
 import { ipvsSysctls } from "../sysctls.ts";
 
 type Place = { readonly netns?: string };
@@ -125,7 +125,7 @@ export async function releaseIpvs(place: Place): Promise<Removed | "draining"> {
   await withHosts(place, async (hosts) => {
     const states = await Promise.all(hosts.map((host) => host.read()));
     isDraining = states.some(hasConnections);
-    await removeAll(hosts, states.map(isDraining ? ipvsRetreat : ipvsRemoval));
+    await removeAll(hosts, states.map(isDraining ? ipvsRelease : ipvsRemoval));
   });
   return isDraining ? "draining" : {};
 }

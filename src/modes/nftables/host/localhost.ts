@@ -1,7 +1,7 @@
 // NodePorts on loopback in nftables mode: listeners of our own, kept in step with the Routes behind every good Sync.
 import { HostError } from "../../../host/error.ts";
 import { Balancer } from "../../../host/relay/balancer.ts";
-import { type FdBudget, roomHere } from "../../../host/relay/fd-budget.ts";
+import { type FdBudget, processFdBudget } from "../../../host/relay/fd-budget.ts";
 import type { Relay, RelayOptions } from "../../../host/relay/relay.ts";
 import { openTcpRelay } from "../../../host/relay/tcp.ts";
 import { openUdpRelay } from "../../../host/relay/udp.ts";
@@ -38,7 +38,7 @@ export class LocalhostNodePorts {
   readonly #report: LocalhostReport;
   readonly #open = new Map<PortKey, Open>();
   readonly #wanted = new Map<PortKey, Wanted>();
-  readonly #room: FdBudget = roomHere();
+  readonly #room: FdBudget = processFdBudget();
   #last: Promise<void> = Promise.resolve();
 
   constructor(family: Family, clock: Clock, random: () => number, report: LocalhostReport) {

@@ -1,6 +1,6 @@
 // The paths of a packet through the nftables table of a host.
 import { NftablesHost } from "../../../host/nftables/host.ts";
-import type { Asked, NftTable } from "../../../plan/nftables/types.ts";
+import type { NftTable, OnLookup } from "../../../plan/nftables/types.ts";
 import type { Packet } from "../../../routing/decide.ts";
 import type { HostQuery, HostWalks, Walk } from "../../mode.ts";
 import { surroundingsOf } from "../../surroundings.ts";
@@ -13,7 +13,7 @@ export async function walkNftablesHost(query: HostQuery, packet: Packet): Promis
   const table = compileTable(routes);
   const host = await NftablesHost.open({ family: table.family, ...query.at });
   try {
-    const walk = (from: NftTable, asked?: Asked) =>
+    const walk = (from: NftTable, asked?: OnLookup) =>
       walkNftables(from, packet, surroundingsOf(routes.settings), asked).map(
         ({ outcome, steps }): Walk => ({
           outcome,

@@ -1,16 +1,16 @@
 // The driver of userspace mode: opens relays, then writes the rules that lead to them; deletes rules before closing relays.
 import { HostError } from "../../../host/error.ts";
-import { inUseHere } from "../../../host/iptables/back-end.ts";
+import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { starter } from "../../../host/iptables/command.ts";
 import { type IptablesHost, openIptablesHost } from "../../../host/iptables/host.ts";
 import { type Cleaning, cleanFlows, type FlowQuery } from "../../../host/netlink/conntrack.ts";
-import { roomHere } from "../../../host/relay/fd-budget.ts";
+import { processFdBudget } from "../../../host/relay/fd-budget.ts";
 import { type Range, RelayPorts } from "../../../host/relay/ports.ts";
 import type { Address, Family } from "../../../model/address.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
-import { GoneFrontends, isLeftBehind } from "../../../routing/gone-frontends.ts";
+import { GoneFrontends, usesGoneFrontend } from "../../../routing/gone-frontends.ts";
 import type { PortRoutes, Routes } from "../../../routing/routes.ts";
 import { type Applied, type Driver, type DriverReport, emptyReport, type Verified } from "../../driver.ts";
 import { TablesDriver } from "../../iptables/host/tables.ts";
@@ -30,11 +30,11 @@ export type UserspaceOptions = {
 
 export async function openUserspace(options: UserspaceOptions): Promise<Driver> {
   const { family, bind, udpIdleMs, clock } = options;
-  const host = await openIptablesHost(family, await inUseHere(starter()));
+  const host = await openIptablesHost(family, await detectBackEnd(starter()));
   const random = Math.random;
   const ports = new RelayPorts(options.portRange, random);
   const now = () => clock.steady();
-  const relays = new Relays({ family, bind, ports, room: roomHere(), udpIdleMs, random, now });
+  const relays = new Relays({ family, bind, ports, room: processFdBudget(), udpIdleMs, random, now });
   return new UserspaceDriver(host, relays, bind, (query) => cleanFlows(query));
 }
 
@@ -138,7 +138,7 @@ export class UserspaceDriver implements Driver {
         select: (flow) =>
           gone.has(flow.replySourcePort) ||
           this.#leadsAstray(flow, routes) ||
-          isLeftBehind(flow, left, routes),
+          usesGoneFrontend(flow, left, routes),
       });
       if (!complete) return;
       this.#flowsInDoubt = false;

@@ -3,7 +3,7 @@ import { HostError } from "../../../host/error.ts";
 import { Balancer } from "../../../host/relay/balancer.ts";
 import type { FdBudget } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
-import { hold, type PortReservation } from "../../../host/relay/port-reservation.ts";
+import { type PortReservation, reservePort } from "../../../host/relay/port-reservation.ts";
 import type { RelayPorts } from "../../../host/relay/ports.ts";
 import type { Relay, RelayOptions } from "../../../host/relay/relay.ts";
 import { openTcpRelay } from "../../../host/relay/tcp.ts";
@@ -24,10 +24,10 @@ import {
   guardOf,
   type PoolName,
   policiesOf,
-  poolBehind,
+  poolFor,
   type RelayPolicy,
 } from "../relay-policy.ts";
-import { isToBeHeld, type OpenRelays, type RelayedPort } from "../relays.ts";
+import { needsReservation, type OpenRelays, type RelayedPort } from "../relays.ts";
 
 export type RelaysOptions = {
   readonly family: Family;
@@ -232,7 +232,7 @@ export class Relays {
       choose: (client, attempt) => {
         // A link-local address comes with its interface.
         const address = client.split("%")[0]!;
-        const pool = poolBehind(door, address, served.guard, served.settings);
+        const pool = poolFor(door, address, served.guard, served.settings);
         return pool === null ? null : served.balancers[pool].choose(address, attempt > 0);
       },
     };
@@ -265,7 +265,7 @@ export class Relays {
       this.#taken.delete(id);
       if (this.#holds.has(id)) continue;
       try {
-        this.#holds.set(id, await hold(protocol, host, frontend.port));
+        this.#holds.set(id, await reservePort(protocol, host, frontend.port));
         this.#options.room.take(1);
       } catch (error) {
         this.#taken.add(id);
@@ -276,7 +276,7 @@ export class Relays {
   }
 
   #placeOf(frontend: Frontend, settings: Routes["settings"]): Address | null {
-    if (!isToBeHeld(frontend, settings)) return null;
+    if (!needsReservation(frontend, settings)) return null;
     return frontend.kind === "nodePort" ? everywhere[this.#options.family] : frontend.address;
   }
 

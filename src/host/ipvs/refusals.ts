@@ -11,7 +11,7 @@ export type ServerOperation = Extract<
 export const longestName = 15;
 
 /** Empty when it is not known what is meant; null: it is no matter. */
-export function objection(operation: ServerOperation, errno: string): string | null {
+export function refusalText(operation: ServerOperation, errno: string): string | null {
   switch (operation.kind) {
     case "delete server":
     case "delete destination":

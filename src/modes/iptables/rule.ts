@@ -36,8 +36,8 @@ export const jump = (chain: ChainName): Target => ({ kind: "jump", chain });
 export const accept: Target = { kind: "accept" };
 export const drop: Target = { kind: "drop" };
 export const reject: Target = { kind: "reject" };
-export const backToCaller: Target = { kind: "return" };
-export const nothing: Target = { kind: "none" };
+export const returnToCaller: Target = { kind: "return" };
+export const noTarget: Target = { kind: "none" };
 
 /** Traffic of pods on this node, or of everybody else; null when the detector cannot tell. */
 export function podTraffic(detector: LocalDetector, not: boolean): Match | null {
