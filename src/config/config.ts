@@ -53,11 +53,11 @@ export function fold(file: FileConfig): Folded {
 export function effective(file: FileConfig, folded: Folded): ProxyConfig {
   const mode = file.mode === "" ? "iptables" : file.mode;
   const { nodePortAddresses: assumed } = meaningIn(mode);
-  const isSaid = (file.nodePortAddresses ?? []).length > 0;
+  const isSet = (file.nodePortAddresses ?? []).length > 0;
   const values = {
     ...file,
     mode,
-    nodePortAddresses: isSaid ? file.nodePortAddresses : (assumed ?? file.nodePortAddresses),
+    nodePortAddresses: isSet ? file.nodePortAddresses : (assumed ?? file.nodePortAddresses),
     detectLocalMode: file.detectLocalMode === "" ? "ClusterCIDR" : file.detectLocalMode,
   };
   const kept = paths.filter((path) => !isFolded(path)).map((path) => [path, values[path]] as const);

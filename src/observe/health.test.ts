@@ -232,7 +232,7 @@ describe("the honest answers", () => {
 
   it("reports refused objects and silent watches without failing", () => {
     const { clock, health, healthz } = setUp();
-    health.askAges(
+    health.setWatchAges(
       () =>
         new Map([
           ["services", 900_000],
@@ -263,7 +263,7 @@ describe("the honest answers", () => {
   it("answering as upstream, none of this is said or counts", () => {
     const { clock, health, healthz } = setUp({ answers: "upstream" });
     health.report({ kind: "started", family: "ipv4" });
-    health.askAges(() => new Map([["services", 900_000]]));
+    health.setWatchAges(() => new Map([["services", 900_000]]));
     health.report({ kind: "failed", family: "ipv4", message: "no" });
     health.report({ kind: "differs", family: "ipv4", message: "no" });
     clock.advance(900_000);

@@ -18,7 +18,7 @@ export type ProxyHealth = {
   /** As configured, unless `answers` is given. */
   readonly verdict: (now?: Moment, answers?: HealthSettings["answers"]) => Verdict;
   /** Sets the function that returns the age of watches; until then there are none. */
-  readonly askAges: (ages: () => WatchAges) => void;
+  readonly setWatchAges: (ages: () => WatchAges) => void;
   readonly watchAges: () => WatchAges;
 };
 
@@ -36,7 +36,7 @@ export function openHealth(settings: HealthSettings, clock: Clock): ProxyHealth 
     nodeEligible: () => eligible,
     verdict: (now = momentOf(clock), answers = settings.answers) =>
       verdictOf(state, ages(), now, { ...settings, answers }),
-    askAges(next) {
+    setWatchAges(next) {
       ages = next;
     },
     watchAges: () => ages(),

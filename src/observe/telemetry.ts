@@ -193,7 +193,7 @@ export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld
     follow(source) {
       const since = clock.steady();
       intercepts.serverAt(source.status().server ?? null);
-      health.askAges(() => watchAges(source.status(), since, clock.steady()));
+      health.setWatchAges(() => watchAges(source.status(), since, clock.steady()));
     },
     synced(record: SyncRecord, snapshot: Snapshot) {
       const { family, outcome } = record;

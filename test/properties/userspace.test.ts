@@ -31,10 +31,10 @@ const relaying = {
   bind: null,
   socketsOf: (key: string) => {
     const first = 10_000 + Buffer.from(key).reduce((sum, byte) => (sum * 31 + byte) % 9000, 0) * 4;
-    const doors = (["cluster", "local", "external", "guarded"] as const).map(
-      (door, i) => [door, first + i] as const,
+    const relayPorts = (["cluster", "local", "external", "guarded"] as const).map(
+      (policy, i) => [policy, first + i] as const,
     );
-    return { doors: new Map(doors), taken: new Set<string>() };
+    return { relayPorts: new Map(relayPorts), taken: new Set<string>() };
   },
 };
 

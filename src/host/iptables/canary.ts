@@ -33,13 +33,13 @@ export async function watchCanary(options: CanaryOptions, signal: AbortSignal): 
       if (missing !== null && options.isSet() && !signal.aborted) options.onGone(missing);
       continue;
     }
-    const all = await restIsGone(options, signal);
+    const all = await othersAreGone(options, signal);
     if (signal.aborted) return;
     options.onGone(all ? "all tables were flushed" : "table mangle was flushed, others were not");
   }
 }
 
-async function restIsGone(options: CanaryOptions, signal: AbortSignal): Promise<boolean> {
+async function othersAreGone(options: CanaryOptions, signal: AbortSignal): Promise<boolean> {
   const end = options.clock.steady() + flushPatienceMs;
   for (;;) {
     const states = [await stateOf("nat", options, signal), await stateOf("filter", options, signal)];

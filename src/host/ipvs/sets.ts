@@ -71,10 +71,10 @@ export async function applyToSets(
     bytes += input.length;
     if (end.code === 0) break;
     const { line, text } = refusedLine(end, remaining.length);
-    const culprit = remaining[line]!;
-    const lost = new Set([culprit.at, ...hopeless(remaining, line, text)]);
+    const refused = remaining[line]!;
+    const lost = new Set([refused.at, ...hopeless(remaining, line, text)]);
     const isOut = ({ at }: Numbered<SetOperation>) => lost.has(at);
-    if (!isNoMatter(culprit.operation, text))
+    if (!isNoMatter(refused.operation, text))
       for (const { at } of remaining.filter(isOut)) failures.push({ operation: at, errno: "", reason: text });
     remaining = remaining.filter((other) => !isOut(other));
   }

@@ -45,9 +45,9 @@ function jumpsToTakeOut(
   return jumps.filter((jump) => {
     if (jump.table !== table || leadsTo(jump.rule) === kubeletFirewall) return false;
     const text = savedRule(jump.rule, family);
-    const isSpared = ({ table, chain, rule }: PlacedRule) =>
+    const isKept = ({ table, chain, rule }: PlacedRule) =>
       table === jump.table && chain === jump.chain && savedRule(rule, family) === text;
-    return !spared?.jumps.some(isSpared);
+    return !spared?.jumps.some(isKept);
   });
 }
 

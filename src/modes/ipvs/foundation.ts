@@ -59,7 +59,7 @@ function fromBuiltIn(table: TableName, builtIn: string, chain: string, text: str
 export type InUse = ReadonlySet<Role>;
 
 export function foundationOf(settings: FamilySettings, inUse: InUse): Foundation {
-  const sets = setWords(settings.family);
+  const sets = setMatches(settings.family);
   const ifUsed = (role: Role, ...rules: readonly Rule[]) => (inUse.has(role) ? rules : []);
   return {
     jumps,
@@ -136,7 +136,7 @@ function chain(table: TableName, name: string, rules: readonly Rule[]): Chain {
 const loopback = { ipv4: "127.0.0.0/8", ipv6: "::1/128" } as const satisfies Record<Family, string>;
 
 /** Conditions on a set, with or without its comment. */
-function setWords(family: Family) {
+function setMatches(family: Family) {
   const plain = (role: Role, sides: string): Match => ({ kind: "set", name: setName(role, family), sides });
   const noted = (role: Role, sides: string): Match[] => [comment(setComment(role)), plain(role, sides)];
   return { plain, noted };
@@ -144,7 +144,7 @@ function setWords(family: Family) {
 
 /** Without a detector only processes of the node are distinguished: their packets leave from the address they go to. */
 function clusterIPMasquerade({ family, masqueradeAll, detector }: FamilySettings): Match[] {
-  const { noted } = setWords(family);
+  const { noted } = setMatches(family);
   if (masqueradeAll) return noted("clusterIP", "dst,dst");
   const others = podTraffic(detector, true);
   return others === null ? noted("clusterIP", "src,dst") : [...noted("clusterIP", "dst,dst"), others];

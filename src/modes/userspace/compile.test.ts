@@ -20,11 +20,11 @@ const web = servicePort("shop/web:http", {
   endpoints: [endpoint("10.180.0.1:8080"), endpoint("10.180.1.1:8080")],
 });
 
-/** Relays on ports 40000 and on, a port for each kind of door. */
+/** Relays on ports 40000 and on, a port for each policy. */
 const relaying = (more: Partial<Relaying> = {}): Relaying => ({
   bind: null,
   socketsOf: () => ({
-    doors: new Map<RelayPolicy, number>([
+    relayPorts: new Map<RelayPolicy, number>([
       ["cluster", 40000],
       ["local", 40001],
       ["external", 40002],
@@ -84,9 +84,9 @@ describe("the rules of userspace mode", () => {
 
   it("21/4 name the ports that relays have, and leave out what has none", () => {
     expect(
-      rules([web], { socketsOf: () => ({ doors: new Map([["cluster", 51234]]), taken: new Set() }) })[2],
+      rules([web], { socketsOf: () => ({ relayPorts: new Map([["cluster", 51234]]), taken: new Set() }) })[2],
     ).toMatch(/--to-ports 51234$/);
-    expect(rules([web], { socketsOf: () => ({ doors: new Map(), taken: new Set() }) })).toEqual([]);
+    expect(rules([web], { socketsOf: () => ({ relayPorts: new Map(), taken: new Set() }) })).toEqual([]);
   });
 
   it("21/10 leave a place to the program that holds it, and nothing else", () => {
@@ -120,18 +120,18 @@ describe("the rules of userspace mode", () => {
   });
 });
 
-describe("doors", () => {
-  const doors = (more: Partial<ServicePort>) => [...policiesOf(portRoutes(more))].sort();
+describe("policies", () => {
+  const policies = (more: Partial<ServicePort>) => [...policiesOf(portRoutes(more))].sort();
   const portRoutes = (more: Partial<ServicePort>) => {
     const port = { ...web, ...more };
     return routed([port]).ports.get(port.key)!;
   };
 
   it("are one where nothing sets Frontends apart, and as many as differ otherwise", () => {
-    expect(doors({})).toEqual(["cluster"]);
-    expect(doors({ internalPolicy: "local" })).toEqual(["cluster", "local"]);
-    expect(doors({ externalPolicy: "local" })).toEqual(["cluster", "external"]);
-    expect(doors({ sourceRanges: ["203.0.113.0/24"] })).toEqual(["cluster", "guarded"]);
+    expect(policies({})).toEqual(["cluster"]);
+    expect(policies({ internalPolicy: "local" })).toEqual(["cluster", "local"]);
+    expect(policies({ externalPolicy: "local" })).toEqual(["cluster", "external"]);
+    expect(policies({ sourceRanges: ["203.0.113.0/24"] })).toEqual(["cluster", "guarded"]);
   });
 
   it("21/20 are none for SCTP", () => {
@@ -146,9 +146,9 @@ describe("doors", () => {
     ["guarded", "203.0.113.9", "local"],
     ["guarded", "203.0.114.9", null],
     ["cluster", "203.0.114.9", "cluster"],
-  ] as const)("%s lets %s have %s", (door, client, pool) => {
+  ] as const)("%s lets %s have %s", (policy, client, pool) => {
     const routes = portRoutes({ externalPolicy: "local", sourceRanges: ["203.0.113.0/24"] });
-    expect(poolFor(door, client, guardOf(routes), ipv4Settings)).toBe(pool);
+    expect(poolFor(policy, client, guardOf(routes), ipv4Settings)).toBe(pool);
   });
 });
 
@@ -200,4 +200,7 @@ describe("the tables", () => {
   });
 });
 
-const oldSockets: Relaying["socketsOf"] = () => ({ doors: new Map([["cluster", 59991]]), taken: new Set() });
+const oldSockets: Relaying["socketsOf"] = () => ({
+  relayPorts: new Map([["cluster", 59991]]),
+  taken: new Set(),
+});

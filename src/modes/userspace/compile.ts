@@ -18,7 +18,7 @@ import { policiesOf, policyOf, type RelayPolicy } from "./relay-policy.ts";
 /** The sockets behind one ServicePort. */
 export type Sockets = {
   /** The port each relay listens on. */
-  readonly doors: ReadonlyMap<RelayPolicy, number>;
+  readonly relayPorts: ReadonlyMap<RelayPolicy, number>;
   /** Frontends whose address and port some other program holds: they stay with that program. */
   readonly taken: ReadonlySet<FrontendId>;
 };
@@ -41,16 +41,16 @@ export function compile(before: IptablesPlan | null, routes: Routes, relaying: R
 
 function fragmentOf(routed: PortRoutes, settings: FamilySettings, relaying: Relaying): Fragment {
   const { port, routes } = routed;
-  const { doors, taken } = relaying.socketsOf(port.key);
+  const { relayPorts, taken } = relaying.socketsOf(port.key);
   const redirects = routes.flatMap((route) => {
-    const relayPort = doors.get(policyOf(port, route));
+    const relayPort = relayPorts.get(policyOf(port, route));
     if (relayPort === undefined || taken.has(frontendId(route.frontend))) return [];
     const ways = { ...targets(relayPort, relaying.bind, settings), relayPort };
     return frontendRules(route, comment(portLabel(port)), ways, settings);
   });
   const placed = [
     ...redirects,
-    ...[...policiesOf(routed)].flatMap((door) => closedTo(port, doors.get(door))),
+    ...[...policiesOf(routed)].flatMap((policy) => closedTo(port, relayPorts.get(policy))),
   ];
   const inNat = placed.filter(({ table }) => table === "nat").length;
   const totals = { filterRules: placed.length - inNat, natRules: inNat, endpoints: port.endpoints.length };

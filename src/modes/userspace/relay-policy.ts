@@ -15,7 +15,7 @@ export type RelayPolicy = "cluster" | "local" | "external" | "guarded";
 
 export type PoolName = Exclude<keyof Pools, "anyUsable">;
 
-/** The doors a ServicePort needs: mostly one. None where there are no relays for its protocol. */
+/** The policies of the relays a ServicePort needs: mostly one. None where there are no relays for its protocol. */
 export function policiesOf({ port, routes }: PortRoutes): ReadonlySet<RelayPolicy> {
   return new Set(port.protocol === "sctp" ? [] : routes.map((route) => policyOf(port, route)));
 }
@@ -43,15 +43,15 @@ export function guardOf({ port, routes }: PortRoutes): Guard {
 
 /** The pool that serves a client; null: it is not let in. */
 export function poolFor(
-  door: RelayPolicy,
+  policy: RelayPolicy,
   client: Address,
   guard: Guard,
   settings: FamilySettings,
 ): PoolName | null {
-  switch (door) {
+  switch (policy) {
     case "cluster":
     case "local":
-      return door;
+      return policy;
     case "external":
       return startsHere(client, settings) ? "cluster" : "local";
     case "guarded": {

@@ -14,16 +14,16 @@ const tel = servicePort("shop/tel", { protocol: "sctp", clusterIP: "172.30.0.12"
 const wanted = wantedRelays(routed([web, dns, tel]));
 
 describe("wanted relays", () => {
-  it("have a port for each door, and places that nobody else may take; none for SCTP", () => {
+  it("have a port for each policy, and places that nobody else may take; none for SCTP", () => {
     expect(wanted.ports.map(({ key, doors }) => [key, doors])).toEqual([
       ["shop/dns/udp/", { cluster: 1 }],
       ["shop/web/tcp/http", { cluster: 2, external: 3 }],
     ]);
     expect(wanted.held).toEqual(["192.168.0.2/tcp/80", "node/tcp/30080"]);
     const sockets = socketsIn({ ...wanted, taken: ["node/tcp/30080"] });
-    expect(sockets("shop/web/tcp/http").doors.get("external")).toBe(3);
+    expect(sockets("shop/web/tcp/http").relayPorts.get("external")).toBe(3);
     expect(sockets("shop/web/tcp/http").taken.has("node/tcp/30080")).toBe(true);
-    expect(sockets("shop/tel/sctp/").doors.size).toBe(0);
+    expect(sockets("shop/tel/sctp/").relayPorts.size).toBe(0);
   });
 });
 
@@ -47,7 +47,7 @@ describe("relays that a daemon has", () => {
   it("may listen anywhere and choose in any order", () => {
     const ports = wanted.ports.map((port) => ({
       ...port,
-      doors: Object.fromEntries(Object.entries(port.doors).map(([door, at]) => [door, at + 40_000])),
+      doors: Object.fromEntries(Object.entries(port.doors).map(([policy, at]) => [policy, at + 40_000])),
       pools: { ...port.pools, cluster: port.pools.cluster.toReversed() },
     }));
     expect(differs({ ...wanted, ports })).toEqual([]);

@@ -25,6 +25,7 @@ export type RelayedPort = {
   readonly key: PortKey;
   readonly protocol: Protocol;
   /** The port each relay listens on. */
+  /** Ports by policy; the name is a key of the status socket. */
   readonly doors: Readonly<Partial<Record<RelayPolicy, number>>>;
   readonly guard: Guard;
   /** Who can be chosen. */
@@ -42,12 +43,12 @@ export function wantedRelays({ ports, settings }: Routes): OpenRelays {
   const held: FrontendId[] = [];
   for (const key of [...ports.keys()].sort()) {
     const routed = ports.get(key)!;
-    const doors = [...policiesOf(routed)].sort().map((door) => [door, next++] as const);
-    if (doors.length === 0) continue;
+    const policies = [...policiesOf(routed)].sort().map((policy) => [policy, next++] as const);
+    if (policies.length === 0) continue;
     relayed.push({
       key,
       protocol: routed.port.protocol,
-      doors: Object.fromEntries(doors),
+      doors: Object.fromEntries(policies),
       guard: guardOf(routed),
       pools: { cluster: routed.pools.cluster.endpoints, local: routed.pools.local.endpoints },
     });
@@ -75,10 +76,10 @@ export function needsReservation(
 /** The sockets that rules can lead to. */
 export function socketsIn({ ports, taken }: OpenRelays): (key: PortKey) => Sockets {
   const places = new Set(taken);
-  const doors = new Map(
+  const relayPorts = new Map(
     ports.map((port) => [port.key, new Map(Object.entries(port.doors) as [RelayPolicy, number][])]),
   );
-  return (key) => ({ doors: doors.get(key) ?? new Map(), taken: places });
+  return (key) => ({ relayPorts: relayPorts.get(key) ?? new Map(), taken: places });
 }
 
 /** A line for each relay that is not as it should be; ports are the daemon's to choose. */
@@ -107,8 +108,8 @@ function portDifferences(
 ): string[] {
   const [found, wanted] = [Object.keys(have?.doors ?? {}), Object.keys(want?.doors ?? {})];
   const lines = [
-    ...wanted.filter((door) => !found.includes(door)).map((door) => `missing relay ${key} (${door})`),
-    ...found.filter((door) => !wanted.includes(door)).map((door) => `foreign relay ${key} (${door})`),
+    ...wanted.filter((policy) => !found.includes(policy)).map((policy) => `missing relay ${key} (${policy})`),
+    ...found.filter((policy) => !wanted.includes(policy)).map((policy) => `foreign relay ${key} (${policy})`),
   ];
   if (have === undefined || want === undefined) return lines;
   for (const pool of ["cluster", "local"] as const) {

@@ -33,9 +33,9 @@ export function walkRelayed(
   function behind(port: number): Pick<RelayedWalk, "outcome" | "socket">[] {
     const relay = relayAt(relays, packet.to.protocol, port);
     if (relay === null) return [{ outcome: { kind: "reject" }, socket: `nobody listens on port ${port}` }];
-    const { served, door } = relay;
-    const socket = `port ${port}, relay ${served.key} (${door})`;
-    const pool = poolFor(door, packet.from.address, served.guard, settings);
+    const { served, policy } = relay;
+    const socket = `port ${port}, relay ${served.key} (${policy})`;
+    const pool = poolFor(policy, packet.from.address, served.guard, settings);
     const backends = pool === null ? [] : served.pools[pool];
     if (backends.length === 0) return [{ outcome: { kind: "close" }, socket }];
     return backends.map((backend) => ({ outcome: { kind: "forward", backend, masquerade: true }, socket }));
@@ -50,11 +50,13 @@ function relayAt(
   { ports }: OpenRelays,
   protocol: Packet["to"]["protocol"],
   port: number,
-): { readonly served: RelayedPort; readonly door: RelayPolicy } | null {
+): { readonly served: RelayedPort; readonly policy: RelayPolicy } | null {
   for (const served of ports) {
     if (served.protocol !== protocol) continue;
-    const [door] = (Object.keys(served.doors) as RelayPolicy[]).filter((each) => served.doors[each] === port);
-    if (door !== undefined) return { served, door };
+    const [policy] = (Object.keys(served.doors) as RelayPolicy[]).filter(
+      (each) => served.doors[each] === port,
+    );
+    if (policy !== undefined) return { served, policy };
   }
   return null;
 }

@@ -26,7 +26,7 @@ export function diff(have: IptablesPlan, want: IptablesPlan, keys: Iterable<Port
     const now = want.fragments.get(key);
     if (old !== now) compareFragments(key, old, now, want.family, steps);
   }
-  for (const step of [steps.nat, steps.refusalsGone]) renewCrowded(step, want);
+  for (const step of [steps.nat, steps.refusalsGone]) rewriteCrowded(step, want);
   return { family: want.family, steps: Object.values(steps).filter((step) => !isEmpty(step)) };
 }
 
@@ -135,7 +135,7 @@ function comparePlaced(
 /** To delete a rule the tool scans the whole chain: beyond some dozens it is faster to rewrite the chain. */
 const manyRemovals = 40;
 
-function renewCrowded(step: Draft, want: IptablesPlan): void {
+function rewriteCrowded(step: Draft, want: IptablesPlan): void {
   for (const shared of want.foundation.shared) {
     if (shared.table !== step.table) continue;
     const here = ({ chain }: PlacedRule) => chain === shared.name;

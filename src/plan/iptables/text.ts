@@ -7,7 +7,7 @@ import type { Match, Rule, Target } from "./types.ts";
 /** As input of `iptables-restore`, without its chain. */
 export function ruleInput(rule: Rule): string {
   let text = "";
-  for (const match of rule.match) text += `${inputWords(match)} `;
+  for (const match of rule.match) text += `${inputText(match)} `;
   return rule.target.kind === "none" ? text.trimEnd() : text + inputTarget(rule.target);
 }
 
@@ -15,17 +15,17 @@ export function ruleInput(rule: Rule): string {
 export function savedRule(rule: Rule, family: Family): string {
   const words: string[] = [];
   for (const kind of headKinds) {
-    for (const match of rule.match) if (match.kind === kind) words.push(headWords(match));
+    for (const match of rule.match) if (match.kind === kind) words.push(headText(match));
   }
   for (const match of rule.match) {
-    const text = moduleWords(match, rule, family);
+    const text = moduleText(match, rule, family);
     if (text !== "") words.push(text);
   }
   if (rule.target.kind !== "none") words.push(savedTarget(rule.target, family));
   return words.join(" ");
 }
 
-function inputWords(match: Match): string {
+function inputText(match: Match): string {
   switch (match.kind) {
     case "comment":
       return `-m comment --comment ${/[\s"'\\]/.test(match.text) ? inQuotes(match.text, /["\\]/g) : match.text}`;
@@ -91,7 +91,7 @@ function inputTarget(target: Exclude<Target, { kind: "none" }>): string {
 /** What `iptables-save` moves to the front of a rule, in its order. */
 const headKinds = ["source", "destination", "inInterface", "protocol", "bareProtocol"] as const;
 
-function headWords(match: Extract<Match, { kind: (typeof headKinds)[number] }>): string {
+function headText(match: Extract<Match, { kind: (typeof headKinds)[number] }>): string {
   switch (match.kind) {
     case "source":
       return `${not(match)}-s ${asCidr(match.cidr)}`;
@@ -105,7 +105,7 @@ function headWords(match: Extract<Match, { kind: (typeof headKinds)[number] }>):
   }
 }
 
-function moduleWords(match: Match, rule: Rule, family: Family): string {
+function moduleText(match: Match, rule: Rule, family: Family): string {
   switch (match.kind) {
     case "source":
     case "destination":
@@ -136,7 +136,7 @@ function moduleWords(match: Match, rule: Rule, family: Family): string {
     case "notBridged":
     case "localAddress":
     case "set":
-      return inputWords(match);
+      return inputText(match);
     case "ipvs":
       return `-m ipvs --vproto ${protocolNumbers[match.protocol]} --vaddr ${match.address} --vport ${match.port}`;
   }

@@ -29,7 +29,7 @@ export class FileFollower {
   /** The stamps at the last scan: only files that have not changed since are read. */
   #seen = new Map<string, string>();
   /** When each path was first found gone, on the steady clock. */
-  #goneSince: ReadonlyMap<string, number> = new Map();
+  #missingSince: ReadonlyMap<string, number> = new Map();
   /** The named paths that are gone. */
   #lost: readonly string[] = [];
 
@@ -86,7 +86,7 @@ export class FileFollower {
     const changed =
       resting.length > 0 || gone.some((path) => removed.has(path)) || lost.join() !== this.#lost.join();
     this.#lost = lost;
-    return { changed, settled: resting.length === fresh.length && removed.size === this.#goneSince.size };
+    return { changed, settled: resting.length === fresh.length && removed.size === this.#missingSince.size };
   }
 
   #rests({ path, stamp, changedAt }: FoundFile): boolean {
@@ -103,9 +103,9 @@ export class FileFollower {
     const now = this.#clock.steady();
     // Files that another follower read into the collection are not waited for.
     const sinceOf = (path: string) =>
-      this.#goneSince.get(path) ??
+      this.#missingSince.get(path) ??
       (this.#read.has(path) || this.#paths.includes(path) ? now : Number.NEGATIVE_INFINITY);
-    this.#goneSince = new Map(gone.map((path) => [path, sinceOf(path)]));
+    this.#missingSince = new Map(gone.map((path) => [path, sinceOf(path)]));
     return new Set(gone.filter((path) => now - sinceOf(path) >= removedMs));
   }
 

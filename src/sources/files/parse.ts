@@ -25,13 +25,13 @@ export async function parseFile({ path, bytes }: FoundFile, disk: Disk): Promise
 export function parseManifests(path: string, text: string): ParsedFile {
   const documents = readDocuments(text);
   if ("message" in documents) return { kind: "broken", problem: broken(path, documents) };
-  const { objects, ignored, doubtful } = unfold(documents.roots);
+  const { objects, ignored, invalid } = unfold(documents.roots);
   return {
     kind: "good",
     objects,
     problems: [
       ...ignored.map(({ place, message }) => ignoredAt(placeIn(path, place), message)),
-      ...grouped(doubtful).map(({ first, more }) =>
+      ...grouped(invalid).map(({ first, more }) =>
         ignoredAt(`${path}:${documents.lineOf(first.path)}`, `${first.message}${more}`),
       ),
     ],

@@ -30,7 +30,7 @@ export async function filesSource(
   await checkThere(paths);
   const cluster = new Cluster(nodeName);
   const nodes = new NodeLog();
-  const news = new Notifier();
+  const changes = new Notifier();
   const follower = new FileFollower(paths, clock, disk);
   let status: ResourceStatus = initialStatus;
   let bug: unknown;
@@ -39,9 +39,9 @@ export async function filesSource(
   let nodeProblems: readonly Problem[] = [];
   follow().catch((error: unknown) => {
     bug = error;
-    news.notify();
+    changes.notify();
   });
-  life.addEventListener("abort", () => news.notify(), { once: true });
+  life.addEventListener("abort", () => changes.notify(), { once: true });
 
   return {
     async *snapshots(signal) {
@@ -51,7 +51,7 @@ export async function filesSource(
           unreported = false;
           yield take(cluster, [...follower.problems, ...nodeProblems]);
         }
-        await news.notified(signal).catch(() => {});
+        await changes.notified(signal).catch(() => {});
         if (bug !== undefined) throw bug;
         if (signal.aborted || life.aborted) return;
       }
@@ -74,7 +74,7 @@ export async function filesSource(
       seeNode(change);
       status = statusAfter(status, [...follower.problems, ...nodeProblems], clock.wall());
       unreported = true;
-      news.notify();
+      changes.notify();
     }
   }
 

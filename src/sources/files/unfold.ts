@@ -12,7 +12,7 @@ export type Found = {
   readonly objects: readonly FoundObject[];
   readonly ignored: readonly Ignored[];
   /** Fields and values that Kubernetes does not have. */
-  readonly doubtful: readonly Finding[];
+  readonly invalid: readonly Finding[];
 };
 
 export type FoundObject = {
@@ -29,7 +29,7 @@ export type Ignored = { readonly place: Place; readonly message: string };
 const deepestList = 10;
 
 export function unfold(values: readonly Located[]): Found {
-  const found: Findings = { objects: [], ignored: [], doubtful: [] };
+  const found: Findings = { objects: [], ignored: [], invalid: [] };
   for (const value of values) add(value, "", found, deepestList);
   return found;
 }
@@ -42,7 +42,7 @@ export function placeIn(path: string, place: Place): string {
 type Findings = {
   readonly objects: FoundObject[];
   readonly ignored: Ignored[];
-  readonly doubtful: Finding[];
+  readonly invalid: Finding[];
 };
 
 /** `assumed`: the kind of what has none of its own, as the items of a `ServiceList` have not; empty when unknown. */
@@ -62,7 +62,7 @@ function add({ value, place, path, items }: Located, assumed: string, found: Fin
   else if (read !== null) {
     found.objects.push({ key: `${read.kind} ${read.who.key}`, reading: read, place });
     for (const each of checkFields(read.who, value))
-      found.doubtful.push({ ...each, path: [...path, ...each.path] });
+      found.invalid.push({ ...each, path: [...path, ...each.path] });
   }
 }
 

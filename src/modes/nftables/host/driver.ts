@@ -39,7 +39,7 @@ export class NftablesDriver implements Driver {
   readonly #owned: boolean;
   readonly #host: TableHost;
   readonly #watch: TableWatch;
-  readonly #lingering: DeferredDeletes;
+  readonly #deferredDeletes: DeferredDeletes;
   /** The Plan of the latest Routes. */
   #want: NftPlan | null = null;
   /** What the host holds; null: unknown. */
@@ -51,11 +51,11 @@ export class NftablesDriver implements Driver {
     this.#owned = host.owned;
     this.#host = host;
     this.#watch = new TableWatch(host);
-    this.#lingering = new DeferredDeletes(host, after);
+    this.#deferredDeletes = new DeferredDeletes(host, after);
   }
 
   report(): DriverReport {
-    return { ...emptyReport, tableOwned: this.#owned, cleanupFailures: this.#lingering.failures };
+    return { ...emptyReport, tableOwned: this.#owned, cleanupFailures: this.#deferredDeletes.failures };
   }
 
   unserved(): readonly Problem[] {
@@ -100,7 +100,7 @@ export class NftablesDriver implements Driver {
   }
 
   async #close(): Promise<void> {
-    this.#lingering.stop();
+    this.#deferredDeletes.stop();
     try {
       if (this.#owned && this.#want !== null)
         await this.#handBack(this.#applied ?? without(this.#want, this.#backlog.refused));
@@ -183,7 +183,7 @@ export class NftablesDriver implements Driver {
   /** A refused Patch changed nothing, but means that the host differs from the expected state. */
   async #apply(patch: readonly Operation[], signal: AbortSignal): Promise<Written> {
     try {
-      return await this.#lingering.apply(patch, signal);
+      return await this.#deferredDeletes.apply(patch, signal);
     } catch (error) {
       this.#applied = null;
       throw error;

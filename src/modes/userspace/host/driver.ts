@@ -53,7 +53,7 @@ export class UserspaceDriver implements Driver {
   readonly #gone = new Set<number>();
   readonly #goneFrontends = new GoneFrontends();
   /** Whether a tracked flow may lead past the relay that is there now: always so after a start. */
-  #flowsInDoubt = true;
+  #mustCheckFlows = true;
 
   constructor(host: IptablesHost, relays: Relays, bind: Address | null, clean: CleanFlows) {
     this.#relays = relays;
@@ -115,20 +115,20 @@ export class UserspaceDriver implements Driver {
     const applied = await this.#tables.sync({ ...routes, changed: keys }, signal, retryRefused);
     const closed = await this.#relays.shrink(routes, keys);
     this.#note(closed);
-    if (opened.some(isUdp)) this.#flowsInDoubt = true;
+    if (opened.some(isUdp)) this.#mustCheckFlows = true;
     return { applied, closed: closed.length };
   }
 
   #note(closed: readonly RelayChange[]): void {
     for (const { port } of closed.filter(isUdp)) {
       this.#gone.add(port);
-      this.#flowsInDoubt = true;
+      this.#mustCheckFlows = true;
     }
   }
 
   /** A conntrack entry keeps sending a UDP flow to the relay port of its first datagram, even after that port closed. */
   async #forgetFlows(routes: Routes): Promise<void> {
-    if (!this.#flowsInDoubt && this.#goneFrontends.all.size === 0) return;
+    if (!this.#mustCheckFlows && this.#goneFrontends.all.size === 0) return;
     const gone = new Set(this.#gone);
     const left = new Set(this.#goneFrontends.all);
     try {
@@ -137,11 +137,11 @@ export class UserspaceDriver implements Driver {
         protocol: udp,
         select: (flow) =>
           gone.has(flow.replySourcePort) ||
-          this.#leadsAstray(flow, routes) ||
+          this.#leadsToWrongRelay(flow, routes) ||
           usesGoneFrontend(flow, left, routes),
       });
       if (!complete) return;
-      this.#flowsInDoubt = false;
+      this.#mustCheckFlows = false;
       this.#goneFrontends.forget(left);
       for (const port of gone) this.#gone.delete(port);
     } catch (error) {
@@ -150,11 +150,11 @@ export class UserspaceDriver implements Driver {
     }
   }
 
-  #leadsAstray(flow: Parameters<FlowQuery["select"]>[0], routes: Routes): boolean {
+  #leadsToWrongRelay(flow: Parameters<FlowQuery["select"]>[0], routes: Routes): boolean {
     const { destination, destinationPort: port, replySourcePort } = flow;
     const claims = routes.claims.get(`${destination}/udp/${port}`) ?? routes.claims.get(`node/udp/${port}`);
     if (claims?.[0] === undefined) return false;
-    return ![...this.#relays.socketsOf(claims[0].key).doors.values()].includes(replySourcePort);
+    return ![...this.#relays.socketsOf(claims[0].key).relayPorts.values()].includes(replySourcePort);
   }
 }
 

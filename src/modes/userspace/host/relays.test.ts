@@ -71,7 +71,7 @@ class Bench {
   }
 
   portOf(port: ServicePort): number {
-    return [...this.relays.socketsOf(port.key).doors.values()][0] ?? 0;
+    return [...this.relays.socketsOf(port.key).relayPorts.values()][0] ?? 0;
   }
 }
 

@@ -49,7 +49,7 @@ type Served = {
   guard: Guard;
   settings: Routes["settings"];
   readonly balancers: Readonly<Record<PoolName, Balancer>>;
-  readonly doors: Map<RelayPolicy, Relay>;
+  readonly relays: Map<RelayPolicy, Relay>;
   /** Frontends whose place was held for it, now or before. */
   readonly held: Set<FrontendId>;
 };
@@ -73,7 +73,7 @@ export class Relays {
   readonly #failures = new Map<PortKey, readonly string[]>();
   readonly #taken = new Set<FrontendId>();
   /** Relays that no longer listen, but still carry connections. */
-  readonly #lingering = new Set<Relay>();
+  readonly #drainingRelays = new Set<Relay>();
 
   constructor(options: RelaysOptions) {
     this.#options = options;
@@ -85,18 +85,21 @@ export class Relays {
   }
 
   readonly socketsOf = (key: PortKey): Sockets => {
-    const doors = this.#served.get(key)?.doors ?? new Map<RelayPolicy, Relay>();
-    return { doors: new Map([...doors].map(([door, { port }]) => [door, port])), taken: this.#taken };
+    const relays = this.#served.get(key)?.relays ?? new Map<RelayPolicy, Relay>();
+    return {
+      relayPorts: new Map([...relays].map(([policy, { port }]) => [policy, port])),
+      taken: this.#taken,
+    };
   };
 
   /** The relays that are open now. */
   state(): OpenRelays {
-    const ports = [...this.#served].map(([key, { routed, guard, doors, balancers }]): RelayedPort => {
+    const ports = [...this.#served].map(([key, { routed, guard, relays, balancers }]): RelayedPort => {
       const poolOf = ({ backends }: Balancer) => backends.map(({ address, port }) => ({ address, port }));
       return {
         key,
         protocol: routed.port.protocol,
-        doors: Object.fromEntries([...doors].map(([door, { port }]) => [door, port])),
+        doors: Object.fromEntries([...relays].map(([policy, { port }]) => [policy, port])),
         guard,
         pools: { cluster: poolOf(balancers.cluster), local: poolOf(balancers.local) },
       };
@@ -112,7 +115,7 @@ export class Relays {
       const routed = routes.ports.get(key);
       if (routed === undefined || routed.port.protocol === "sctp") continue;
       const served = this.#serve(routed, routes.settings);
-      const failures = [...(await this.#openDoors(served, opened)), ...(await this.#holdPlaces(served))];
+      const failures = [...(await this.#openRelays(served, opened)), ...(await this.#holdPlaces(served))];
       if (failures.length > 0) this.#failures.set(key, failures);
     }
     return opened;
@@ -126,8 +129,8 @@ export class Relays {
       if (served === undefined) continue;
       const routed = routes.ports.get(key);
       const needed = routed === undefined ? new Set<RelayPolicy>() : policiesOf(routed);
-      for (const [door, relay] of served.doors) {
-        if (!needed.has(door)) closed.push(await this.#shut(served, door, relay));
+      for (const [policy, relay] of served.relays) {
+        if (!needed.has(policy)) closed.push(await this.#closeRelay(served, policy, relay));
       }
       await this.#releasePlaces(served, routes);
       if (routed === undefined) this.#served.delete(key);
@@ -146,15 +149,15 @@ export class Relays {
     const tcp = listening();
     if (tcp === null) return { keys, closed };
     for (const [key, served] of this.#served) {
-      for (const [door, relay] of served.doors) {
+      for (const [policy, relay] of served.relays) {
         if (!relay.hasLostListener(tcp)) continue;
         keys.add(key);
-        closed.push(await this.#shut(served, door, relay));
+        closed.push(await this.#closeRelay(served, policy, relay));
       }
       for (const id of served.held) {
         if (this.#holds.get(id)?.isLost(tcp) !== true) continue;
         keys.add(key);
-        await this.#letGo(id);
+        await this.#releasePort(id);
       }
     }
     return { keys, closed };
@@ -172,14 +175,14 @@ export class Relays {
 
   /** Ends everything, open connections too. */
   async close(): Promise<void> {
-    for (const { doors } of this.#served.values()) {
-      await Promise.all([...doors.values()].map((relay) => relay.close(true)));
+    for (const { relays } of this.#served.values()) {
+      await Promise.all([...relays.values()].map((relay) => relay.close(true)));
     }
-    await Promise.all([...this.#lingering].map((relay) => relay.close(true)));
+    await Promise.all([...this.#drainingRelays].map((relay) => relay.close(true)));
     await Promise.all([...this.#holds.values()].map(({ release }) => release()));
     this.#served.clear();
     this.#holds.clear();
-    this.#lingering.clear();
+    this.#drainingRelays.clear();
   }
 
   #serve(routed: PortRoutes, settings: Routes["settings"]): Served {
@@ -192,7 +195,7 @@ export class Relays {
     served.balancers.cluster.set(pools.cluster.endpoints, affinity);
     served.balancers.local.set(pools.local.endpoints, affinity);
     const serving = new Set(port.endpoints.filter((endpoint) => endpoint.serving).map(endpointKey));
-    for (const relay of served.doors.values()) relay.retain((backend) => serving.has(endpointKey(backend)));
+    for (const relay of served.relays.values()) relay.retain((backend) => serving.has(endpointKey(backend)));
     return served;
   }
 
@@ -201,18 +204,18 @@ export class Relays {
     const balancer = () => new Balancer({ order: "turn", random, now });
     const balancers = { cluster: balancer(), local: balancer() };
     const guard = guardOf(routed);
-    const served: Served = { routed, guard, settings, balancers, doors: new Map(), held: new Set() };
+    const served: Served = { routed, guard, settings, balancers, relays: new Map(), held: new Set() };
     this.#served.set(routed.port.key, served);
     return served;
   }
 
-  async #openDoors(served: Served, opened: RelayChange[]): Promise<string[]> {
+  async #openRelays(served: Served, opened: RelayChange[]): Promise<string[]> {
     const failures: string[] = [];
-    for (const door of policiesOf(served.routed)) {
-      if (served.doors.has(door)) continue;
+    for (const policy of policiesOf(served.routed)) {
+      if (served.relays.has(policy)) continue;
       try {
-        const relay = await this.#options.ports.open((port) => this.#openRelay(door, served, port));
-        served.doors.set(door, relay);
+        const relay = await this.#options.ports.open((port) => this.#openRelay(policy, served, port));
+        served.relays.set(policy, relay);
         this.#options.room.take(1);
         opened.push({ protocol: served.routed.port.protocol, port: relay.port });
       } catch (error) {
@@ -222,7 +225,7 @@ export class Relays {
     return failures;
   }
 
-  #openRelay(door: RelayPolicy, served: Served, port: number): Promise<Relay> {
+  #openRelay(policy: RelayPolicy, served: Served, port: number): Promise<Relay> {
     const { bind, family, room, udpIdleMs } = this.#options;
     const options: RelayOptions = {
       host: bind ?? everywhere[family],
@@ -232,7 +235,7 @@ export class Relays {
       choose: (client, attempt) => {
         // A link-local address comes with its interface.
         const address = client.split("%")[0]!;
-        const pool = poolFor(door, address, served.guard, served.settings);
+        const pool = poolFor(policy, address, served.guard, served.settings);
         return pool === null ? null : served.balancers[pool].choose(address, attempt > 0);
       },
     };
@@ -242,14 +245,15 @@ export class Relays {
   }
 
   /** Established TCP connections go on; UDP has no end to wait for. */
-  async #shut({ routed, doors }: Served, door: RelayPolicy, relay: Relay): Promise<RelayChange> {
+  async #closeRelay({ routed, relays }: Served, policy: RelayPolicy, relay: Relay): Promise<RelayChange> {
     const { protocol } = routed.port;
-    doors.delete(door);
+    relays.delete(policy);
     await relay.close(protocol === "udp");
     this.#options.ports.release(relay.port);
     this.#options.room.give(1);
-    for (const earlier of this.#lingering) if (earlier.open() === 0) this.#lingering.delete(earlier);
-    if (relay.open() > 0) this.#lingering.add(relay);
+    for (const earlier of this.#drainingRelays)
+      if (earlier.open() === 0) this.#drainingRelays.delete(earlier);
+    if (relay.open() > 0) this.#drainingRelays.add(relay);
     return { protocol, port: relay.port };
   }
 
@@ -288,11 +292,11 @@ export class Relays {
       if (route !== undefined && this.#placeOf(route.frontend, routes.settings) !== null) continue;
       held.delete(id);
       this.#taken.delete(id);
-      await this.#letGo(id);
+      await this.#releasePort(id);
     }
   }
 
-  async #letGo(id: FrontendId): Promise<void> {
+  async #releasePort(id: FrontendId): Promise<void> {
     const place = this.#holds.get(id);
     if (place === undefined) return;
     this.#holds.delete(id);
