@@ -128,7 +128,7 @@ async function buildOne(module, { version }, name) {
   say(`built ${name} in ${seconds(started)} s`);
 }
 
-// What upstream's own build stamps into its binaries, so that `--version` and /version tell the truth.
+// What upstream's own build stamps into its binaries, so that `--version` and /version are right.
 function versionFlags(version) {
   const [major, minor] = version.split(".");
   const stamps = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor, gitTreeState: "archive" };

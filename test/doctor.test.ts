@@ -143,7 +143,7 @@ describe("packets that are handled differently", () => {
   });
 });
 
-/** Any address that no Service has stands for all of its family. */
+/** One address that no Service has represents all of its family. */
 function placeName(subject: string, address: string): string {
   return subject === "unallocated" ? `unallocated ${familyOf(address)}` : address;
 }
@@ -217,7 +217,7 @@ function outcomeText(outcome: ExpectedOutcome): string {
   return outcome.choices.map(({ endpoint, masquerade }) => `${endpoint} ${masquerade}`).join();
 }
 
-/** What a Service of this proxy has a part in; of loopback the first address stands for all, and outsiders are the kernel's affair. */
+/** What a Service of this proxy has a part in; of loopback the first address represents all, and packets of outside senders are left to the kernel. */
 function isOurs({ from, to, scenario }: PacketCase): boolean {
   return (
     scenario !== "not-ours" &&

@@ -1,4 +1,4 @@
-// The Routes of a node as a daemon there would make them, of its configuration and what the cluster says of the node.
+// The Routes of a node as a daemon there would make them, of its configuration and the Node object.
 import { completeConfig } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { type Resolved, resolve } from "../config/resolve/resolve.ts";
@@ -8,7 +8,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { route } from "../routing/routes.ts";
 import type { BothRoutes } from "./resolve.ts";
 
-/** What only the machine itself knows of the node; without it the Node object must do. */
+/** What only the machine itself has; without it the Node object is used. */
 export type HostFacts = {
   readonly localAddresses?: Readonly<Record<Family, readonly Address[]>>;
   readonly tcpBeLiberal?: boolean;
@@ -52,7 +52,7 @@ export function nodeSettings(
   return settings;
 }
 
-/** Where nobody says otherwise: kube-proxy's defaults, and the Node's podCIDRs tell which pods are its own. */
+/** Without a configuration: kube-proxy's defaults, and the Node's podCIDRs show which pods are local. */
 export function defaultConfig(mode: string): ValidConfig {
   const completed = completeConfig({ "proxy-mode": mode, "detect-local-mode": "NodeCIDR" }, null);
   if (!completed.ok) throw new Error(completed.error);

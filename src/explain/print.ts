@@ -32,7 +32,7 @@ function outcomeText({ outcome, candidates, stickySeconds }: Trace): string {
     case "drop":
       return "drop";
     case "close":
-      return "close: a relay takes it and gives it to nobody";
+      return "close: a relay accepts it and has no endpoint for it";
     case "pass":
       return "pass, untouched";
   }

@@ -1,8 +1,8 @@
-// Tests of what a user may say to explain, and of the answers to mistakes.
+// Which senders and destinations `explain` accepts, and its errors for others.
 import { describe, expect, it } from "vitest";
 import { parseFrom, parseTo } from "./question.ts";
 
-describe("who sends", () => {
+describe("the sender", () => {
   it.each([
     ["pod:10.0.1.5", { kind: "pod", address: "10.0.1.5" }],
     ["pod:fd00:1::5", { kind: "pod", address: "fd00:1::5" }],
@@ -49,15 +49,15 @@ describe("where to", () => {
   it.each([
     ["10.0.0.1", "10.0.0.1:80"],
     ["fd30::10", "[fd30::10]:80"],
-    ["shop/web:80", "say svc/shop/web:80."],
-    ["web", "say svc/NAMESPACE/web."],
-    ["web:81", "say svc/NAMESPACE/web:81."],
-    ["web.shop", "say svc/shop/web."],
-    ["svc/web.shop:81", "say svc/shop/web:81."],
-    ["web.shop.svc.cluster.local:http", "say svc/shop/web:http."],
-    ["http://web.shop.svc:81/", "say svc/shop/web:81."],
-    ["nodeport:99999", "99999 is no port"],
-  ])("refuses %j and says what is missing", (text, right) => {
+    ["shop/web:80", "use svc/shop/web:80; "],
+    ["web", "use svc/NAMESPACE/web; "],
+    ["web:81", "use svc/NAMESPACE/web:81; "],
+    ["web.shop", "use svc/shop/web; "],
+    ["svc/web.shop:81", "use svc/shop/web:81; "],
+    ["web.shop.svc.cluster.local:http", "use svc/shop/web:http; "],
+    ["http://web.shop.svc:81/", "use svc/shop/web:81; "],
+    ["nodeport:99999", "invalid port 99999"],
+  ])("refuses %j and names what is missing", (text, right) => {
     expect(parseTo(text)).toMatchObject({ ok: false, reason: expect.stringContaining(right) });
   });
 

@@ -1,13 +1,13 @@
-// Reads what a user asks about: who sends, and where to. A mistake is answered by an example.
+// Parses FROM and TO of `explain`: the sender and the destination. Errors show an example.
 import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
 import { type Address, type Family, familyOf, parseAddress } from "../model/address.ts";
 import type { Protocol } from "../model/snapshot.ts";
 
-/** Who sends. `named`: a pod or a node by its name, which must be resolved. */
+/** The sender. `named`: a pod or a node by its name, which must be resolved. */
 export type From =
   | { readonly kind: "pod"; readonly address: Address }
   | { readonly kind: "node" }
-  /** `anybody`: nobody in particular, so an address of the other family will do as well. */
+  /** `anybody`: any outside client, so an example address of the other family can be used as well. */
   | { readonly kind: "outside"; readonly address: Address; readonly anybody?: true }
   | { readonly kind: "named"; readonly namespace: string | null; readonly name: string };
 
@@ -52,12 +52,14 @@ export function parseFrom(text: string): Parsed<From> {
   if (text === "outside") return parsed({ kind: "outside", address: outsideExample.ipv4, anybody: true });
   if (address !== null) return parsed({ kind: word === "pod" ? "pod" : "outside", address });
   if (/^[\d.]+$/.test(rest ?? text))
-    return refused(`who sends ${JSON.stringify(text)}? That is no address. Say for example ${fromExamples}`);
+    return refused(
+      `invalid sender ${JSON.stringify(text)}: not an IP address; use for example ${fromExamples}`,
+    );
   const [, namespace, name] =
     /^(?:([a-z0-9-]+)\/)?([a-z0-9]([a-z0-9.-]*[a-z0-9])?)$/.exec(rest ?? text) ?? [];
   if (name !== undefined && word !== "outside")
     return parsed({ kind: "named", namespace: namespace ?? null, name });
-  return refused(`who sends ${JSON.stringify(text)}? Say for example ${fromExamples}`);
+  return refused(`invalid sender ${JSON.stringify(text)}; use for example ${fromExamples}`);
 }
 
 /** What `parseFrom` reads as this sender. */
@@ -68,8 +70,8 @@ export function senderText(from: Exclude<From, { kind: "named" }>): string {
 
 export function parseTo(text: string): Parsed<To> {
   const meant = serviceMeant(text);
-  const hint = meant === null ? "" : `If it is a Service, say ${meant}. `;
-  const mistake = refused(`where is ${JSON.stringify(text)}? ${hint}Say for example ${toExamples}`);
+  const hint = meant === null ? "" : `for a Service use ${meant}; `;
+  const mistake = refused(`invalid destination ${JSON.stringify(text)}; ${hint}examples: ${toExamples}`);
   const [, service] = /^(?:svc|service)\/(.+)$/.exec(text) ?? [];
   if (service !== undefined) {
     const [, namespace, name, port, protocol] =
@@ -84,14 +86,12 @@ export function parseTo(text: string): Parsed<To> {
     });
   }
   if (parseAddress(text) !== null)
-    return refused(
-      `${text} has many ports: say which, for example ${text.includes(":") ? `[${text}]` : text}:80`,
-    );
+    return refused(`no port in ${text}; use for example ${text.includes(":") ? `[${text}]` : text}:80`);
   const [, place, digits, protocol = "tcp"] = /^(.+):(\d{1,5})(?:\/(tcp|udp|sctp))?$/.exec(text) ?? [];
   const port = Number(digits);
   if (place === undefined) return mistake;
   if (port < 1 || port > 65_535)
-    return refused(`${digits} is no port: say one from 1 to 65535, for example svc/shop/web:80`);
+    return refused(`invalid port ${digits}: must be between 1 and 65535, for example svc/shop/web:80`);
   if (place === "nodeport") return parsed({ kind: "nodePort", port, protocol: protocol as Protocol });
   const address = parseAddress(place.replace(/^\[(.*)\]$/, "$1"));
   return address === null
@@ -99,7 +99,7 @@ export function parseTo(text: string): Parsed<To> {
     : parsed({ kind: "address", address, port, protocol: protocol as Protocol });
 }
 
-/** Of `shop/web:80`, `web.shop.svc.cluster.local`, `http://web.shop/` or `web`: how to say it here. */
+/** Of `shop/web:80`, `web.shop.svc.cluster.local`, `http://web.shop/` or `web`: how to write it here. */
 function serviceMeant(text: string): string | null {
   const plain = text.replace(/^(https?:\/\/|svc\/|service\/)/, "").replace(/\/$/, "");
   const [, folder, name, port = ""] = /^([a-z0-9-]+)\/([a-z0-9-]+)(:[a-z0-9-]+)?$/.exec(plain) ?? [];

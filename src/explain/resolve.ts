@@ -1,4 +1,4 @@
-// From what a user asks about to the packet itself: Services and NodePorts become addresses of this node's Routes.
+// From the question to the packet: Services and NodePorts become addresses of this node's Routes.
 import { closest } from "../config/closest.ts";
 import { type Parsed, parsed, refused } from "../config/units/parsed.ts";
 import { type Address, contains, type Family, families, familyOf, isLoopback } from "../model/address.ts";
@@ -71,7 +71,7 @@ function clusterAddress(
       `Service ${service} has no port ${to.port}${to.protocol === null ? "" : `/${to.protocol}`}; it has ${portList(candidates)}`,
     );
   if (to.port === null && new Set(found.map(({ key }) => key)).size > 1)
-    return refused(`Service ${service} has several ports: say which, one of ${portList(candidates)}`);
+    return refused(`Service ${service} has several ports; use one of ${portList(candidates)}`);
   return parsed({ address: first.clusterIP, port: first.port, protocol: first.protocol });
 }
 
@@ -95,7 +95,7 @@ function similar(service: string, routes: BothRoutes): string {
   const close = namesakes.length > 0 || near === null ? namesakes : [near];
   if (close.length > 0) return `; did you mean svc/${close.join(", svc/")}?`;
   const [inside] = [...known].filter((each) => each.startsWith(`${name}/`)).sort();
-  return inside === undefined ? "" : `; ${name} is a namespace: say for example svc/${inside}`;
+  return inside === undefined ? "" : `; ${name} is a namespace; use for example svc/${inside}`;
 }
 
 /** The node sends to itself from the very address it sends to. */

@@ -1,4 +1,4 @@
-// The way of a packet in words: which Service, which policy, who may answer, who was left out and why, what the client sees.
+// The way of a packet as text: which Service, which policy, which endpoints are used or left out and why, what the client sees.
 import { joinHostPort } from "../model/address.ts";
 import { type Endpoint, endpointKey, portLabel } from "../model/snapshot.ts";
 import type { Mode } from "../modes/mode.ts";
@@ -148,11 +148,15 @@ function clientSees(outcome: Trace["outcome"], { to }: Packet): string {
     case "forward":
       return `an answer from ${place}, whichever endpoint gave it`;
     case "reject":
-      return to.protocol === "tcp" ? "connection refused, at once" : "port unreachable (ICMP), at once";
+      return to.protocol === "tcp"
+        ? "connection refused, immediately"
+        : "port unreachable (ICMP), immediately";
     case "drop":
       return "nothing: it waits until it gives up";
     case "close":
-      return to.protocol === "tcp" ? "a connection that ends at once" : "nothing: datagrams are not answered";
+      return to.protocol === "tcp"
+        ? "a connection that is closed immediately"
+        : "nothing: datagrams are not answered";
     case "pass":
       return `what ${place} itself answers: Turnout does not touch this packet`;
   }

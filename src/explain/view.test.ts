@@ -44,7 +44,7 @@ it.each(["nftables", "iptables", "ipvs", "userspace"] as const)("in %s mode", (m
 });
 
 it.each(["node", "pod:10.0.1.5", "outside:203.0.113.9", "pod:fd00::1"])(
-  "%s is said as it is read",
+  "%s is written as it is read",
   (text) => {
     const from = parseFrom(text);
     expect(from.ok && from.value.kind !== "named" && senderText(from.value)).toBe(text);
@@ -109,7 +109,7 @@ it("sends only the one Service that is asked for among thousands", () => {
   expect(view.ipv4.ports.map(({ name }) => name)).toEqual(["web-77"]);
 });
 
-/** Some with a port for health checks, and with endpoints that do not serve, whatever else they say. */
+/** Some with a port for health checks, and with endpoints that do not serve, whatever else they contain. */
 function checked(ports: fc.Arbitrary<ServicePort>): fc.Arbitrary<ServicePort> {
   return fc
     .tuple(ports, fc.constantFrom(0, 80, 30443), fc.boolean())

@@ -33,7 +33,7 @@ export function cidrOf(report: Report, item: string, field: string): Cidr | null
   return cidr;
 }
 
-/** One empty list for everybody: most Services have no external addresses. */
+/** One empty list for all: most Services have no external addresses. */
 const none: readonly string[] = [];
 export const emptyByFamily: ByFamily<readonly string[]> = { ipv4: none, ipv6: none };
 

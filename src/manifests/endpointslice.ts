@@ -132,7 +132,7 @@ function addressOf(report: Report, value: unknown, at: string, family: Family): 
   const written = text(report, first, at, "addresses[0]");
   const address = parseAddress(written);
   if (address !== null && familyOf(address) === family) return address;
-  const wrong = address === null ? "an IP address" : `of the family the slice says`;
+  const wrong = address === null ? "an IP address" : `of the address type of the slice`;
   const message = `is ${quoted(written)}, not ${wrong}; the endpoint is ignored`;
   addProblem(report, "invalid-address", `${at}.addresses[0]`, message);
   return null;

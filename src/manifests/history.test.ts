@@ -110,7 +110,7 @@ function content({ ipv4, ipv6, node, problems }: Snapshot): unknown {
   return { ipv4: of(ipv4), ipv6: of(ipv6), node, problems };
 }
 
-/** Says the difference only when there is one. */
+/** Prints the difference only when there is one. */
 function equal(actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
 }

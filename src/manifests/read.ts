@@ -21,7 +21,7 @@ export function reportOn(who: Identity): Report {
   return { who, problems: noProblems, unlisted: 0, refused: false };
 }
 
-/** One empty list for everybody: hardly any object has Problems. */
+/** One empty list for all: hardly any object has Problems. */
 const noProblems: readonly Problem[] = [];
 
 export function addProblem(report: Report, kind: ProblemKind, field: string, message: string): void {

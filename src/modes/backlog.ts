@@ -36,7 +36,7 @@ export class Backlog {
     this.#refused.clear();
   }
 
-  /** A first refusal may mean that the host is not what we thought: then it is read. A second one names a culprit. */
+  /** A first refusal may mean that the host differs from the known state: then it is read. A second one names the refused part. */
   async reach<Plan>(
     whole: Plan,
     { isKnown, without, attempt, refusedKeys }: Attempts<Plan>,
@@ -58,7 +58,7 @@ export class Backlog {
     }
   }
 
-  /** Whether anybody is set aside who was not yet. */
+  /** Whether a key is set aside that was not yet. */
   #refuse(keys: Iterable<readonly [PortKey, string]>): boolean {
     const before = this.#refused.size;
     for (const [key, reason] of keys) this.#refused.set(key, reason);

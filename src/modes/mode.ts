@@ -76,12 +76,12 @@ export type HostQuery = {
   /** A function, so that the host can be read while the Routes are being made. */
   readonly routes: () => Promise<Routes>;
   readonly config: Pick<ValidConfig, "ipvs" | "bindAddress">;
-  /** Asks the daemon of that host for its relays. */
+  /** Reads the relays from the daemon of that host. */
   readonly relays: () => Promise<Readonly<Partial<Record<Family, OpenRelays>>>>;
   readonly signal: AbortSignal;
 };
 
-/** Both at once, because the host is read with the help of the Plan. */
+/** Both together, because the host is read with the help of the Plan. */
 export type HostWalks = { readonly wanted: readonly Walk[]; readonly found: readonly Walk[] };
 
 export type Walk = {

@@ -29,7 +29,7 @@ it("user/5: counts virtual servers, sets, and the addresses that go with the lin
   expect(removedOfIpvs({ addresses }, [...common, one])).toMatchObject({ addresses: 1 });
 });
 
-it("user/5: sums families, leaves out what there was none of, and knows when there was nothing", () => {
+it("user/5: sums families, leaves out what there was none of, and detects when there was nothing", () => {
   expect(sumRemoved([{ jumps: 1, chains: 0 }, { jumps: 2 }])).toEqual({ jumps: 3 });
   expect([nothingRemoved(sumRemoved([{ chains: 0 }])), nothingRemoved({ tables: 1 })]).toEqual([true, false]);
 });

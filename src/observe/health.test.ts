@@ -246,7 +246,7 @@ describe("the honest answers", () => {
       healthy: true,
       reasons: [
         { kind: "refused", family: "IPv4", message: "Service a/b: no (and 1 more)" },
-        { kind: "silent-watch", message: "the API server says nothing about services" },
+        { kind: "silent-watch", message: "the API server sends nothing about services" },
       ],
     });
     expect(healthz().reasons[1].since).toBe("2026-01-02T03:04:05Z");
@@ -260,7 +260,7 @@ describe("the honest answers", () => {
     expect(healthz().reasons[0].message).toHaveLength(301);
   });
 
-  it("answering as upstream, none of this is said or counts", () => {
+  it("answering as upstream, none of this is shown or counts", () => {
     const { clock, health, healthz } = setUp({ answers: "upstream" });
     health.report({ kind: "started", family: "ipv4" });
     health.setWatchAges(() => new Map([["services", 900_000]]));

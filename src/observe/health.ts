@@ -197,7 +197,7 @@ function silentWatches(watches: WatchAges, now: Moment, settings: HealthSettings
       kind: "silent-watch" as const,
       family: null,
       since: { wall: now.wall - age, steady: now.steady - age },
-      message: `the API server says nothing about ${resource}`,
+      message: `the API server sends nothing about ${resource}`,
     }));
 }
 

@@ -13,7 +13,7 @@ export type CheckedService = {
 export type WithoutLocal = { readonly internal: number; readonly external: number };
 
 export type LocalEndpoints = {
-  /** Looks again at the ports that changed: keys of ports that are gone count as changed too. */
+  /** Counts the ports that changed again: keys of ports that are gone count as changed too. */
   readonly update: (ports: Keyed<ServicePort>, changed: Iterable<PortKey>) => void;
   /** Sorted by Service. */
   readonly checked: () => CheckedService[];

@@ -1,4 +1,4 @@
-// What the log says about objects that are wrong.
+// What is logged about invalid objects.
 import { expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";

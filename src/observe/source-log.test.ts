@@ -1,4 +1,4 @@
-// What the log says about a Source that has lost touch.
+// What is logged about a Source that has lost its connection.
 import { expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { manualClock } from "../../test/support/manual-clock.ts";

@@ -59,7 +59,7 @@ export function decide(routes: Routes, behavior: Behavior, packet: Packet): Deci
 
 type Verdict = { readonly outcome: Outcome; readonly because: string };
 
-/** How the sender is seen: the detector speaks first, then whether the address is the node's own. */
+/** How the sender is seen: the detector decides first, then whether the address is the node's own. */
 function senderOf({ from }: Packet, settings: FamilySettings): { kind: Sender; because: string } {
   const { detector } = settings;
   if (detector.kind === "cidr" && contains(detector.cidr, from.address)) {
@@ -132,7 +132,7 @@ function atFrontend(
 ): Verdict {
   const { routed, route, scope } = found;
   if (scope === "localhost") return onLocalhost(routed, settings, packet);
-  // Where a NodePort only refuses, nobody takes the short cut that policy Local gives to this node and its pods.
+  // Where a NodePort only refuses, no packet takes the short circuit that policy Local gives to this node and its pods.
   const target = route.from[scope === "refusals" ? "outside" : sender];
   const rangesHold =
     (target.kind !== "reject" || behavior.firewallWithoutEndpoints) &&
@@ -153,7 +153,7 @@ function atFrontend(
   if (target.kind !== "forward" && leavesUnseen(route, behavior, packet, settings)) {
     return {
       outcome: { kind: "pass" },
-      because: "no endpoint, and this mode does not look at the node's own packets here",
+      because: "no endpoint, and this mode does not filter the node's own packets here",
     };
   }
   return {

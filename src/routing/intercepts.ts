@@ -8,7 +8,7 @@ import { type FamilySnapshot, type PortKey, portLabel, type ServicePort } from "
 export type Surroundings = {
   /** Addresses of this Node. */
   readonly node: readonly Address[];
-  /** Where the kubeconfig says that the API server is; null: by a name, or there is none. */
+  /** The address of the API server in the kubeconfig; null: by a name, or there is none. */
   readonly server: { readonly address: Address; readonly port: number } | null;
   readonly externalIPsAllowed: boolean;
 };

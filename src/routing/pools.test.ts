@@ -36,7 +36,7 @@ describe("pools", () => {
     expect(cluster(port([mine, other, withoutNodeHint]))).toEqual(keys(mine, withoutNodeHint));
   });
 
-  it("04/29 policy Local does not look at hints", () => {
+  it("04/29 policy Local ignores hints", () => {
     const local = endpoint("10.0.1.1", { nodeName: "node-a", zoneHints: ["b"] });
     const remote = endpoint("10.0.2.1", { zoneHints: ["a"] });
     const pools = choosePools(external([local, remote]), here);
@@ -77,7 +77,7 @@ describe("pools", () => {
     expect(pools.local).toEqual({ endpoints: [], because: "not needed by any frontend" });
   });
 
-  it("says why it is these endpoints", () => {
+  it("gives the reason for these endpoints", () => {
     const ready = endpoint("10.0.1.1", { nodeName: "node-a" });
     expect(choosePools(port([ready]), here).cluster.because).toBe("all ready endpoints");
     expect(choosePools(port([]), here).cluster.because).toBe("the Service has no usable endpoint");

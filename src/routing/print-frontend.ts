@@ -1,4 +1,4 @@
-// A Frontend in a few words: `clusterIP 172.30.0.1:80/tcp`, `nodePort *:30080/tcp`.
+// A Frontend as short text: `clusterIP 172.30.0.1:80/tcp`, `nodePort *:30080/tcp`.
 import { joinHostPort } from "../model/address.ts";
 import type { Frontend } from "./routes.ts";
 

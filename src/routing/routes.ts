@@ -5,7 +5,7 @@ import { type Keyed, keyed } from "../model/keyed.ts";
 import type { FamilySnapshot, PortKey, Protocol, ServicePort } from "../model/snapshot.ts";
 import { choosePools, type Pool, type Pools } from "./pools.ts";
 
-/** Who sends: a pod of this node (as far as the detector can tell), this node itself, or anybody else. */
+/** The sender: a pod of this node (as far as the detector can see), this node itself, or any other client. */
 export type Sender = "pod" | "node" | "outside";
 
 /** One place where traffic arrives. */
@@ -51,7 +51,7 @@ export type PortRoutes = {
   readonly port: ServicePort;
   readonly pools: Pools;
   readonly routes: readonly Route[];
-  /** Frontends this ServicePort asks for but another one holds. */
+  /** Frontends this ServicePort claims but another one holds. */
   readonly lost: readonly { readonly frontend: Frontend; readonly holder: PortKey }[];
 };
 
@@ -60,7 +60,7 @@ export type Routes = {
   readonly settings: FamilySettings;
   readonly serviceCIDRs: readonly Cidr[];
   readonly ports: Keyed<PortRoutes>;
-  /** Who asks for each Frontend, the holder first. */
+  /** The ServicePorts that claim each Frontend, the holder first. */
   readonly claims: Keyed<readonly Claim[]>;
   /** Keys whose PortRoutes differ from the Routes before. */
   readonly changed: ReadonlySet<PortKey>;
@@ -88,7 +88,7 @@ export function route(before: Routes | null, snapshot: FamilySnapshot, settings:
   return { settings, serviceCIDRs: snapshot.serviceCIDRs, ports, claims, changed: dirty };
 }
 
-/** Every Frontend a ServicePort asks for; an address that is both external and a load balancer's counts once. */
+/** Every Frontend a ServicePort claims; an address that is both external and a load balancer's counts once. */
 export function frontendsOf(port: ServicePort, settings: FamilySettings): readonly Frontend[] {
   const { protocol } = port;
   const wanted: Frontend[] = [{ kind: "clusterIP", address: port.clusterIP, protocol, port: port.port }];
@@ -109,7 +109,7 @@ export function frontendId(frontend: Frontend): FrontendId {
   return `${place}/${frontend.protocol}/${frontend.port}`;
 }
 
-/** `disputes` are the claims; null when nobody else asks for any of its Frontends. */
+/** `disputes` are the claims; null when no other ServicePort claims any of its Frontends. */
 function routePort(
   port: ServicePort,
   settings: FamilySettings,
@@ -215,7 +215,7 @@ function allKeys(before: Routes | null, snapshot: FamilySnapshot): ReadonlySet<P
   return keys;
 }
 
-/** The claims on every Frontend that is asked for, or no longer, by those visited; undefined: nobody asks any more. */
+/** The claims on every Frontend that the visited ServicePorts claim or no longer claim; undefined: no claim is left. */
 function stakeClaims(
   before: Routes | null,
   snapshot: FamilySnapshot,

@@ -20,7 +20,7 @@ it("times out with the cause", async () => {
 });
 
 it.each(["files:/nonexistent", "kubeconfig:/nonexistent"])(
-  "a source that cannot be opened (%s) says so at once, and does not hold the process",
+  "a source that cannot be opened (%s) fails immediately, and does not keep the process alive",
   async (source) => {
     const holds = vi.spyOn(globalThis, "setInterval");
     const ends = vi.spyOn(globalThis, "clearInterval");

@@ -1,4 +1,4 @@
-// What a family finds out on the way to the host, whatever the host says in the end.
+// What a family records on the way to the host, whether the host accepts it or not.
 import { expect, it } from "vitest";
 import { ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
@@ -58,7 +58,7 @@ it("a Sync after a failed verification is no success, unless it reads the host i
     relent();
     return turn([web], []);
   };
-  const failed = { kind: "failed", message: "nobody is there" };
+  const failed = { kind: "failed", message: "the host is unavailable" };
   expect(await look()).toMatchObject({ outcome: failed, readBack: false, operations: 2 });
   expect(sync.incomplete).toBe(true);
   expect(await turn([web], [])).toMatchObject({ outcome: { kind: "ok" } });
@@ -79,7 +79,9 @@ const rules = [{ table: "nat", held: 12, written: 3 }];
 function setUp(found: Verified | null = null) {
   let isRefusing = found === null;
   const taken = <T>(answer: T) =>
-    isRefusing ? Promise.reject(new HostError("unavailable", "nobody is there")) : Promise.resolve(answer);
+    isRefusing
+      ? Promise.reject(new HostError("unavailable", "the host is unavailable"))
+      : Promise.resolve(answer);
   const driver: Driver = {
     sync: () => taken({ readBack, operations: 2, bytes: 20, refused: [] }),
     verify: () => taken(found!),

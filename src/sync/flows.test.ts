@@ -1,4 +1,4 @@
-// When stale flows are looked for: behind successful Syncs that owe it, one pass at a time.
+// When stale flows are searched for: after successful Syncs that require it, one pass at a time.
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";

@@ -15,7 +15,7 @@ export type KnownDifference = {
 export const knownDifferences: readonly KnownDifference[] = [
   {
     mode: "nftables",
-    reason: "a ServiceCIDR counts at once; kube-proxy writes it with its next full sync",
+    reason: "a ServiceCIDR counts immediately; kube-proxy writes it with its next full sync",
     covers: ({ kind }, reference, ours) =>
       kind === "unserved cluster IP" && isOne(reference, untouched) !== isOne(ours, untouched),
   },

@@ -223,7 +223,7 @@ describe("the daemon", () => {
   });
 
   it.each(["nftables", "iptables"])(
-    "02/38 user/5: SIGTERM ends it at once, is logged, and leaves the rules of %s",
+    "02/38 user/5: SIGTERM ends it immediately, is logged, and leaves the rules of %s",
     async (mode) => {
       const daemon = await started({ mode });
       const list = () =>

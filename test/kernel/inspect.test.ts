@@ -155,7 +155,7 @@ describe("commands on a daemon with custom settings", () => {
     expect((await said(...way)).text).toContain("found:    pass");
 
     netns.run("iptables", "-t", "nat", "-I", "KUBE-PORTALS-CONTAINER", ...redirect(1));
-    expect((await said(...way)).text).toContain("nobody listens on port 1\n");
+    expect((await said(...way)).text).toContain("no socket listens on port 1\n");
   });
 });
 

@@ -46,7 +46,7 @@ export function kubeProxyProgram(
       const isNews = JSON.stringify(run.objects) !== JSON.stringify(objects);
       replaceObjects(run.proxy.api, objects);
       run.objects = objects;
-      // Nearly all news are queued; on a busy machine they may take a while to arrive.
+      // Nearly all changes are queued; on a busy machine they may take a while to arrive.
       const quiet = isNews ? 10 : 0;
       await caughtUp(world.node, since, quiet, pace ?? { timeoutMs: 60_000, everyMs: 20 });
     },
@@ -114,7 +114,7 @@ function lookInto(metrics: string, before: Look | null): Look {
 
 /**
  * In milliseconds. What is queued during a sync is done by the next one, and of that nothing shows before its end: unless
- * the last one is known to have begun behind everything queued, or syncs are short, one waits for as long as one takes.
+ * the last one is known to have begun after everything queued, or syncs are short, one waits for as long as one takes.
  */
 function calmNeeded(look: Look): number {
   const usual = Math.max(...look.map(({ sum, count }) => sum / Math.max(1, count)));

@@ -1,5 +1,5 @@
 // Shifts the wall clock of the program it is loaded into, as an administrator or a time server would: by the seconds
-// that stand, as a 64-bit number, in the file that CLOCK_SHIFT names. Other clocks run on as they are.
+// that are, as a 64-bit number, in the file that CLOCK_SHIFT names. Other clocks run on as they are.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

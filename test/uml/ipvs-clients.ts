@@ -87,7 +87,7 @@ export function testClients(lab: Lab, family: Family): void {
     expect(await lab.seen(here(host), to, 80)).toEqual([`${at(L1, family)} masquerade`]);
   });
 
-  it("20/37 hides the node's own programs behind a Service address, but not health checks", async () => {
+  it("20/37 replaces the node's own programs at a Service address, but not health checks", async () => {
     const vip = "172.30.0.19";
     const server = serverAt(vip, family);
     const own = family === "ipv4" ? { address: "0.0.0.0", port: 9090 } : { address: "::", port: 9091 };

@@ -12,7 +12,7 @@ CONFIG
   exec "$ROOT/bin/turnout" run --source="files:$ROOT/test/uml/lacking.yaml" --config=/run/config.json
 }
 
-# A module behind /dev/null cannot be loaded.
+# A module replaced by /dev/null cannot be loaded.
 hide() { for file in $(find /lib/modules/ -name "$1.ko"); do mount --bind /dev/null "$file"; done; }
 show() { for file in $(find /lib/modules/ -name "$1.ko"); do umount "$file"; done; }
 

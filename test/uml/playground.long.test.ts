@@ -21,7 +21,7 @@ const met = [
   "answered by web",
 ];
 
-it("makes the tour, and leaves nothing behind", async ({ skip }) => {
+it("makes the tour, and leaves nothing on the machine", async ({ skip }) => {
   skip(!isBuilt, "not built; build with: npm run build");
   const args = ["playground", "--mode=ipvs", "--once", "-o", "json"];
   const { stdout } = await promisify(execFile)(join(root, "bin", "turnout"), args);

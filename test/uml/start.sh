@@ -8,7 +8,7 @@ mkdir /run/bin /run/tmp
 export TMPDIR=/run/tmp
 mount --bind /usr/lib/uml/modules /lib/modules
 trap 'busybox poweroff -f' EXIT
-# What the kernel has to say would stand between the lines of the tests.
+# The kernel's messages would appear between the lines of the tests.
 echo 1 > /proc/sys/kernel/printk
 modprobe -a "$@"
 ip link set lo up

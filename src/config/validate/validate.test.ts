@@ -165,7 +165,7 @@ describe("validation", () => {
     expect(errorOf(["--kube-api-burst=0"])).toBe("no error");
   });
 
-  it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])("knows no mode %s", (mode) => {
+  it.each(["constructor", "__proto__", "toString", "hasOwnProperty"])("has no mode %s", (mode) => {
     const expected = `KubeProxyConfiguration.Mode.ProxyMode: Invalid value: "${mode}": must be iptables, `;
     expect(fileError(`mode: ${mode}`)).toContain(expected);
     expect(errorOf([`--proxy-mode=${mode}`])).toContain(expected);

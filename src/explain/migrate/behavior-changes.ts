@@ -98,7 +98,7 @@ const descriptions: { readonly [H in Habit]: Description<H> } = {
       })[flows],
     advice: (from, to) =>
       openness[to.pastForwardPolicy] < openness[from.pastForwardPolicy]
-        ? "look at `iptables -S FORWARD` and `nft list ruleset`: where a policy or rule drops, accept the networks of pods and Services"
+        ? "check `iptables -S FORWARD` and `nft list ruleset`: where a policy or rule drops, accept the networks of pods and Services"
         : null,
   },
   healthCheckPortsAccepted: {
@@ -139,12 +139,12 @@ const openness = { none: 0, masqueraded: 1, all: 2 } as const satisfies Record<
   number
 >;
 
-/** Schedulers that chose for a reason which no other mode knows. */
+/** Schedulers that choose by criteria which no other mode has. */
 function schedulerAdvice(scheduler: string): string {
   if (["sh", "mh", "dh", "lblc", "lblcr"].includes(scheduler))
     return `${scheduler} keeps clients together by hash: use sessionAffinity: ClientIP where that mattered`;
   if (["lc", "wlc", "sed", "nq", "fo", "ovf", "wrr", "twos"].includes(scheduler))
-    return `${scheduler} looked at connections or weights: nothing does after the change, so watch the load of slow endpoints`;
+    return `${scheduler} considered connections or weights; no other mode does, so watch the load of slow endpoints`;
   return "shares are equal as before, but not in a fixed order";
 }
 

@@ -27,7 +27,7 @@ export type PacketChange = {
   readonly advice: string | null;
 };
 
-/** Whom it concerns, and where. */
+/** The Service that it concerns, and where. */
 export type Concern = { readonly service: string; readonly at: readonly string[] };
 
 export function packetChanges(from: Side, to: Side): PacketChange[] {
@@ -113,13 +113,13 @@ function kindOf(before: RelayedOutcome, after: RelayedOutcome): PacketChange["ki
 function resultText(outcome: RelayedOutcome, { settings }: Routes, detail: Detail): string {
   switch (outcome.kind) {
     case "reject":
-      return "is refused at once";
+      return "is refused immediately";
     case "drop":
-      return "is dropped without a word";
+      return "is dropped silently";
     case "pass":
       return "is not handled by the proxy";
     case "close":
-      return "is taken by a relay and given to nobody";
+      return "is accepted by a relay, which has no endpoint for it";
     case "forward": {
       if (detail === "none") return "reaches endpoints";
       const place = detail === "place" ? placeOf(outcome.choices, settings) : "";
@@ -142,12 +142,12 @@ function seenBy(choices: Choices): string {
   return masqueraded === choices.length ? "this node instead of the client" : "the client, or this node";
 }
 
-/** Those with the same story become one, with everybody it concerns. */
+/** Merges equal changes, with all Services they concern. */
 function together(found: readonly Found[]): Change[] {
   const changes = new Map<string, Omit<Change, "concerns"> & { concerns: Map<string, string[]> }>();
-  for (const { service, at, who, ...story } of found) {
-    const id = [story.subject, who, story.before, story.after].join("|");
-    const change = changes.get(id) ?? { ...story, who: [who], concerns: new Map<string, string[]>() };
+  for (const { service, at, who, ...rest } of found) {
+    const id = [rest.subject, who, rest.before, rest.after].join("|");
+    const change = changes.get(id) ?? { ...rest, who: [who], concerns: new Map<string, string[]>() };
     changes.set(id, change);
     change.concerns.set(service, [...(change.concerns.get(service) ?? []), at]);
   }
@@ -189,14 +189,14 @@ const subjects: readonly Subject[] = [
 
 function adviceFor({ subject, kind }: Change, to: Behavior): string | null {
   if (kind === "gained") return subject === "otherAddress" || subject === "loopback" ? openNow : null;
-  if (subject === "ping") return "let monitoring ask a port of the Service, not ping its address";
+  if (subject === "ping") return "monitor a port of the Service instead of pinging its address";
   if (kind !== "lost") return null;
   if (subject === "loopback") return loopbackAdvice[to.loopback];
-  if (subject === "otherAddress") return "list the addresses in nodePortAddresses, or say [all]";
+  if (subject === "otherAddress") return "list the addresses in nodePortAddresses, or use [all]";
   return null;
 }
 
-const openNow = "if nobody should reach it there, set nodePortAddresses";
+const openNow = "if it must not be reachable there, set nodePortAddresses";
 
 const loopbackAdvice: Readonly<Record<Behavior["loopback"], string>> = {
   nftLocalhost:

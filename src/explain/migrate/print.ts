@@ -1,10 +1,10 @@
-// A report on a change of mode, in words: what changes, for whom, why, and what to do about it.
+// A report on a change of mode, as text: what changes, for whom, why, and what to do about it.
 import type { BehaviorChange } from "./behavior-changes.ts";
 import type { PacketChange } from "./packets.ts";
 import type { ProbeSender, Subject } from "./probes.ts";
 import type { Report } from "./report.ts";
 
-/** What is wrong with the node itself, or left behind on it. */
+/** What is wrong with the node itself, or remains on it. */
 export type NodeRemark = { readonly kind: "blocks" | "remark"; readonly message: string };
 
 export function printReport(report: Report, remarks: readonly NodeRemark[] | null): string {

@@ -46,7 +46,7 @@ export function reportOf(
   };
 }
 
-/** The file of a configuration, where none was given: what it does not say of other modes is their default. */
+/** The file of a configuration, where none was given: what it does not set for other modes is their default. */
 export function fileOf(config: ValidConfig): FileConfig {
   const file = withDefaults(new Map(Object.entries(unfold(config)) as [Path, unknown][]));
   // The mode's default for an empty list was not set by the user.

@@ -6,7 +6,7 @@ import { type ModeName, modes } from "../../config/modes.ts";
 
 export type SettingChange = { readonly field: string; readonly value: string; readonly message: string };
 
-/** Only fields that say something other than their default; and what the default itself means, where that changes. */
+/** Only fields that differ from their default; and what the default itself means, where that changes. */
 export function settingChanges(from: ModeName, to: ModeName, file: FileConfig): SettingChange[] {
   const changed = paths
     .filter((path) => belongsTo(path, from) && !belongsTo(path, to) && !isDefault(path, file))
@@ -36,7 +36,7 @@ const remarks: Partial<Record<Path, string>> = {
   "ipvs.strictARP":
     "is no longer needed; arp_ignore and arp_announce stay as they are until they are set by hand or the node restarts",
   "ipvs.tcpTimeout":
-    "has no effect: conntrack.tcpEstablishedTimeout says how long idle connections are tracked",
+    "has no effect: conntrack.tcpEstablishedTimeout sets how long idle connections are tracked",
   "ipvs.tcpFinTimeout": "has no effect: the kernel's nf_conntrack_tcp_timeout_fin_wait counts",
   "ipvs.udpTimeout": "has no effect: conntrack.udpTimeout and conntrack.udpStreamTimeout count",
   "iptables.localhostNodePorts": "has no effect: this mode has its own way with NodePorts on loopback",
@@ -48,8 +48,8 @@ function defaultChanges(from: ModeName, to: ModeName, file: FileConfig): Setting
   if ((file.nodePortAddresses ?? []).length > 0 || before === after) return [];
   const message =
     after !== null
-      ? "empty means the node's primary address only; say [all] to keep NodePorts on every address"
-      : "empty means every address of the node; say [primary] to keep NodePorts on its primary address";
+      ? "empty means the node's primary address only; use [all] to keep NodePorts on every address"
+      : "empty means every address of the node; use [primary] to keep NodePorts on its primary address";
   return [{ field: "nodePortAddresses", value: "[]", message }];
 }
 

@@ -46,7 +46,7 @@ describe("changing IP sets", () => {
   const numbered = (list: readonly SetOperation[]) => list.map((operation, at) => ({ at, operation }));
 
   it("20/26 is one restore with everything", async () => {
-    const { start, inputs } = programThatSays();
+    const { start, inputs } = programPrinting();
     const { failures, messages } = await applyToSets(start, numbered(operations));
     expect({ failures, messages }).toEqual({ failures: [], messages: 5 });
     expect(inputs).toEqual([
@@ -62,18 +62,18 @@ describe("changing IP sets", () => {
   });
 
   it("names the line that was refused and does the others again", async () => {
-    const { start, inputs } = programThatSays("ipset v7.17: Error in line 3: Syntax error: no address\n");
+    const { start, inputs } = programPrinting("ipset v7.17: Error in line 3: Syntax error: no address\n");
     const { failures } = await applyToSets(start, numbered(operations));
     expect(failures).toEqual([{ operation: 2, errno: "", reason: "Syntax error: no address" }]);
     expect(inputs[1]!.split("\n")).toHaveLength(5);
   });
 
   it.each([
-    ["20/47 asks a full set once", "add entry", "Hash is full, cannot add more elements"],
-    ["asks a set that is gone once", "delete entry", "The set with the given name does not exist"],
+    ["20/47 tries a full set once", "add entry", "Hash is full, cannot add more elements"],
+    ["tries a set that is gone once", "delete entry", "The set with the given name does not exist"],
   ] as const)("%s", async (_, kind, why) => {
     const alike = ["::1", "::2", "::3"].map((entry): SetOperation => ({ kind, set: "KUBE-A", entry }));
-    const { start, inputs } = programThatSays(`ipset v7.17: Error in line 2: ${why}\n`);
+    const { start, inputs } = programPrinting(`ipset v7.17: Error in line 2: ${why}\n`);
     const { failures } = await applyToSets(start, numbered([...alike, ...operations]));
     // What comes after other changes may fit again.
     expect(failures.map(({ operation }) => operation)).toEqual([1, 2]);
@@ -81,20 +81,20 @@ describe("changing IP sets", () => {
   });
 
   it("ignores a missing set when it is destroyed", async () => {
-    const { start } = programThatSays(
+    const { start } = programPrinting(
       "ipset v7.17: Error in line 5: The set with the given name does not exist",
     );
     expect((await applyToSets(start, numbered(operations))).failures).toEqual([]);
   });
 
   it("throws when the message names no line", async () => {
-    const { start } = programThatSays("ipset v7.17: Kernel error received: Operation not permitted\n");
+    const { start } = programPrinting("ipset v7.17: Kernel error received: Operation not permitted\n");
     await expect(applyToSets(start, numbered(operations))).rejects.toThrow("Operation not permitted");
   });
 });
 
 /** A program that fails with these messages, one after the other, and then succeeds. */
-function programThatSays(...words: string[]): { start: Start; inputs: string[] } {
+function programPrinting(...words: string[]): { start: Start; inputs: string[] } {
   const inputs: string[] = [];
   const start: Start = (_, __, input) => {
     inputs.push(typeof input === "string" ? input : [...input].join(""));

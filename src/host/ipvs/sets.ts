@@ -111,9 +111,9 @@ function refusedLine(end: Finished, lines: number): { readonly line: number; rea
 function hopeless(operations: readonly Numbered<SetOperation>[], line: number, text: string): number[] {
   const { kind, set } = operations[line]!.operation;
   if (!kind.endsWith("entry") || !/is full|does not exist/.test(text)) return [];
-  const behind = operations.slice(line + 1);
-  const end = behind.findIndex(({ operation }) => operation.kind !== kind);
-  const alike = end < 0 ? behind : behind.slice(0, end);
+  const rest = operations.slice(line + 1);
+  const end = rest.findIndex(({ operation }) => operation.kind !== kind);
+  const alike = end < 0 ? rest : rest.slice(0, end);
   return alike.filter(({ operation }) => operation.set === set).map(({ at }) => at);
 }
 

@@ -28,7 +28,7 @@ describe("a batch", () => {
     expect(encode([many(100)], { generation: 3 })).toEqual(encode([many(100)], { generation: 3 }));
   });
 
-  it("splits elements over messages whose lists fit an attribute, and knows where each begins", () => {
+  it("splits elements over messages whose lists fit an attribute, and records where each begins", () => {
     const { bytes, parts } = encode([many(10_000)]);
     const buffer = Buffer.from(bytes);
     const counts = parts.map(({ at }) => elementsIn(buffer, at));

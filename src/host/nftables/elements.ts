@@ -197,8 +197,8 @@ export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Ma
 /** Sets of plain networks contain the first address, and the address after the last one marked as an end. */
 function* encodeRange({ key }: Item): Generator<KernelElement> {
   yield { key: addressText(networkStart(key)) };
-  const behind = addressAfter(networkEnd(key));
-  if (behind !== null) yield { key: addressText(behind), flags: elementFlag.intervalEnd };
+  const next = addressAfter(networkEnd(key));
+  if (next !== null) yield { key: addressText(next), flags: elementFlag.intervalEnd };
 }
 
 function decodeRanges(elements: readonly KernelElement[]): Element[] {

@@ -1,4 +1,4 @@
-// Patches as kernel operations, where the kernel itself would not complain.
+// Patches as kernel operations, where the kernel itself would not report an error.
 import { describe, expect, it } from "vitest";
 import { endpoint, routed, servicePort } from "../../../test/support/routed.ts";
 import { compile } from "../../modes/nftables/compile.ts";

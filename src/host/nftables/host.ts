@@ -44,7 +44,7 @@ export type TableHost = {
   apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written>;
   /** Calls back when another process changed the table, until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
-  /** A moment in the history of all tables; null when there is no telling. */
+  /** A moment in the history of all tables; null when it is unknown. */
   mark(signal?: AbortSignal): Promise<Mark | null>;
   /** Whether another process changed any table since then. */
   changedByOthersSince(mark: Mark | null, signal?: AbortSignal): Promise<boolean>;

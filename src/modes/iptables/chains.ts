@@ -55,7 +55,7 @@ function external({ port, names, label, settings, external }: Subject): Rule[] {
   ];
 }
 
-/** A node that may use a balancer's address may also hold that address, and then speaks from it. */
+/** A node that may use a balancer's address may also hold that address, and then sends from it. */
 function firewall({ port, names, label, settings }: Subject): Rule[] {
   const reason = comment(`${label} loadbalancer IP`);
   const nodeAllowed = port.sourceRanges.some((range) => contains(range, settings.nodeIP));

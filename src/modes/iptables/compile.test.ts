@@ -87,7 +87,7 @@ describe("the external entrance", () => {
     );
   });
 
-  it("10/26 cannot tell pods apart without a detector", () => {
+  it("10/26 cannot distinguish pods without a detector", () => {
     const settings: FamilySettings = { ...ipv4Settings, detector: { kind: "none" } };
     const port = external({ externalPolicy: "local" });
     expect(rules("nat", "KUBE-EXT", [port], settings).some((line) => line.includes("pod traffic"))).toBe(

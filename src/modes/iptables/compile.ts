@@ -31,7 +31,7 @@ export function compile(before: IptablesPlan | null, routes: Routes, counters: C
   return withFragments(known ?? emptyPlan(routes.settings.family, foundation), foundation, changes);
 }
 
-/** The foundation before, if nothing it depends on changed: its identity says that it need not be compared. */
+/** The foundation before, if nothing it depends on changed: the same object need not be compared. */
 function foundationFor(
   before: IptablesPlan | null,
   settings: FamilySettings,

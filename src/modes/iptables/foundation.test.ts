@@ -40,7 +40,7 @@ describe("without Services", () => {
     ]);
   });
 
-  it("10/5 prints the jumps as they stand on a fresh host", () => {
+  it("10/5 prints the jumps as they are on a fresh host", () => {
     const built = print(compile(null, routed([]), counters))
       .split("\n")
       .filter((line) => /^-A (INPUT|FORWARD|OUTPUT) /.test(line) && !line.includes("-j KUBE-POSTROUTING"));

@@ -1,4 +1,4 @@
-// What stands in the tables whatever Services there are: jumps, masquerading, forwarding, the way to NodePorts.
+// What is in the tables independent of Services: jumps, masquerading, forwarding, the way to NodePorts.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, contains, isLoopback } from "../../model/address.ts";
 import { adopt } from "../../plan/iptables/adopt.ts";

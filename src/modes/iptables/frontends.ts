@@ -64,17 +64,17 @@ function nodePort(subject: Subject): PlacedRule[] {
   const { label, port, names, routed, settings, counters } = subject;
   const holds = routed.lost.every(({ frontend }) => frontend.kind !== "nodePort");
   if (port.nodePort === 0 || !holds) return [];
-  const words = (...more: Match[]) => [proto(port.protocol), ...more, dport(port.nodePort)];
+  const conditions = (...more: Match[]) => [proto(port.protocol), ...more, dport(port.nodePort)];
   const rules: PlacedRule[] = [];
   if (subject.usesExternal) {
     const entrance = jump(names.external);
     if (settings.localhostNodePorts && counters.localhostNodePorts) {
-      const onLoopback = [...words(to("127.0.0.0/8")), counted(counterNames.localhostNodePorts)];
+      const onLoopback = [...conditions(to("127.0.0.0/8")), counted(counterNames.localhostNodePorts)];
       rules.push(placed("nat", nodePorts, [comment(label), ...onLoopback], entrance));
     }
-    rules.push(placed("nat", nodePorts, [comment(label), ...words()], entrance));
+    rules.push(placed("nat", nodePorts, [comment(label), ...conditions()], entrance));
   }
-  return [...rules, ...refusal(subject, [toThisNode, ...words()])];
+  return [...rules, ...refusal(subject, [toThisNode, ...conditions()])];
 }
 
 /** With or without endpoints: a balancer must be able to ask. */

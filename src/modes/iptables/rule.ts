@@ -5,9 +5,9 @@ import type { Protocol } from "../../model/snapshot.ts";
 import type { ChainName, Match, Place, Rule, Target } from "../../plan/iptables/types.ts";
 
 /** Conditions, then what happens where all of them hold. */
-export function rule(...words: readonly [...Match[], Target]): Rule {
-  const match = words.slice(0, -1) as Match[];
-  return { match, target: words[words.length - 1] as Target };
+export function rule(...parts: readonly [...Match[], Target]): Rule {
+  const match = parts.slice(0, -1) as Match[];
+  return { match, target: parts[parts.length - 1] as Target };
 }
 
 export const comment = (text: string): Match => ({ kind: "comment", text });
@@ -39,7 +39,7 @@ export const reject: Target = { kind: "reject" };
 export const returnToCaller: Target = { kind: "return" };
 export const noTarget: Target = { kind: "none" };
 
-/** Traffic of pods on this node, or of everybody else; null when the detector cannot tell. */
+/** Traffic of pods on this node, or of all others; null without a detector. */
 export function podTraffic(detector: LocalDetector, not: boolean): Match | null {
   switch (detector.kind) {
     case "none":

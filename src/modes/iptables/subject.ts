@@ -23,7 +23,7 @@ export type Subject = {
   /** Where external traffic leads. */
   readonly external: { readonly chain: ChainName; readonly served: boolean };
   readonly usesExternal: boolean;
-  /** Source ranges only stand in the way of endpoints: without any, everybody is rejected alike. */
+  /** Source ranges only restrict the way to endpoints: without endpoints every client is rejected alike. */
   readonly usesFirewall: boolean;
 };
 

@@ -30,17 +30,17 @@ export type IptablesWalk = {
   readonly steps: readonly IptablesStep[];
 };
 
-/** What the kernel knows besides the tables. */
+/** What the kernel has besides the tables. */
 export type Surroundings = {
   readonly localAddresses: readonly Address[];
   readonly podInterface: string;
   /** Clients remembered for affinity: list name → addresses. */
   readonly remembered?: ReadonlyMap<string, ReadonlySet<Address>>;
-  /** Whether a packet is in an IP set, looked at from these sides; where there are sets. */
+  /** Whether a packet matches an IP set by these sides; where there are sets. */
   readonly isInSet?: (set: string, sides: string, packet: SetView) => boolean;
 };
 
-/** What an IP set looks at. */
+/** The parts of a packet that an IP set matches. */
 export type SetView = {
   readonly source: Address;
   readonly destination: Place;
@@ -71,7 +71,7 @@ export function rulesetOf(plan: IptablesPlan): Ruleset {
   return { family: plan.family, tables: new Map(tables) };
 }
 
-/** The rules a host holds; those that say something we never say are left out. */
+/** The rules a host holds; those with conditions that we never write are left out. */
 export function rulesetOnHost({ family, tables }: HostTables): Ruleset {
   const read = (lines: readonly string[]) => lines.map(parseRule).filter((rule) => rule !== null);
   return {
@@ -88,7 +88,7 @@ export function rulesetOnHost({ family, tables }: HostTables): Ruleset {
 /** Every way a new packet can go. */
 export function walkIptables(rules: Ruleset, packet: Packet, around: Surroundings): readonly IptablesWalk[] {
   const walks: IptablesWalk[] = [];
-  // A random rule is taken unless an answer says otherwise; every list of answers is one way to go.
+  // A random rule matches unless an answer is false; every list of answers is one path.
   const waiting: boolean[][] = [[]];
   for (let answers = waiting.pop(); answers !== undefined; answers = waiting.pop()) {
     const state = startOf(rules, packet, around, answers);

@@ -1,4 +1,4 @@
-// Routes to the Plan of ipvs mode: virtual servers, addresses, sets, and the few rules that look at them.
+// Routes to the Plan of ipvs mode: virtual servers, addresses, sets, and the few rules that match them.
 import type { ValidConfig } from "../../config/config.ts";
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Cidr, familyOf, parseCidr } from "../../model/address.ts";
@@ -50,7 +50,7 @@ function firstPlan(settings: FamilySettings, { excludeCIDRs }: IpvsOptions): Ipv
   return emptyPlan(family, constants, tables.emptyPlan(family, foundationOf(settings, new Set())));
 }
 
-/** The foundation before, if nothing it depends on changed: its identity says that it need not be compared. */
+/** The foundation before, if nothing it depends on changed: the same object need not be compared. */
 function foundationFor(before: IpvsPlan | null, { sizes }: IpvsPlan, settings: FamilySettings): Foundation {
   const inUse: InUse = new Set(roles.filter((role) => (sizes.get(setName(role, settings.family)) ?? 0) > 0));
   const known = before === null ? undefined : sources.get(before.tables.foundation);

@@ -111,7 +111,7 @@ describe("rules", () => {
     expect(rulesOf(every.map(sixth), ipv6Settings)).toEqual(expected("ipv6", "dst,dst ! -s fd00::/8"));
   });
 
-  it("20/31 about an empty set are left out, except those that always stand", () => {
+  it("20/31 about an empty set are left out, except those that are always written", () => {
     const all = expected("ipv4", "");
     const filter = all["filter KUBE-IPVS-FILTER"]!;
     expect(rulesOf([], ipv4Settings)).toEqual({
@@ -129,7 +129,7 @@ describe("rules", () => {
     });
   });
 
-  it("20/32 are led to in that order on a host, above the rules of others, once however often it is looked at", () => {
+  it("20/32 are led to in that order on a host, above the rules of others, once however often it is checked", () => {
     const { tables: plan } = planOf(every);
     const fresh = freshTables("ipv4");
     const filter = new Map(fresh.tables.get("filter")).set("INPUT", ["-j OTHERS"]).set("OTHERS", []);

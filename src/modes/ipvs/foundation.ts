@@ -1,4 +1,4 @@
-// The chains of ipvs mode: rules that look at whole sets, so that they hardly ever change.
+// The chains of ipvs mode: rules that match whole sets, so that they hardly ever change.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Family } from "../../model/address.ts";
 import type { Protocol } from "../../model/snapshot.ts";

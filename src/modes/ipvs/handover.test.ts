@@ -9,7 +9,7 @@ import { removal } from "../iptables/removal.ts";
 import { compile as compileIpvs } from "./compile.ts";
 import { jumps, ownChains } from "./foundation.ts";
 
-/** As the programs list them: a chain may stand before the one that leads to it. */
+/** As the programs list them: a chain may come before the one that jumps to it. */
 function listedByName({ family, tables }: HostTables): HostTables {
   const sorted = [...tables].map(
     ([table, chains]) => [table, new Map([...chains].sort(([a], [b]) => (a < b ? -1 : 1)))] as const,
@@ -28,7 +28,7 @@ describe("between iptables and ipvs mode", () => {
   const ipvs = compileIpvs(null, routes, { scheduler: "", excludeCIDRs: [] }).tables;
   const fresh = freshTables("ipv4");
 
-  it("what only iptables mode needs is removed behind ipvs mode, which keeps all of its own", () => {
+  it("what only iptables mode needs is removed after a switch to ipvs mode, which keeps all of its own", () => {
     const before = listedByName(applyInMemory(fresh, adopt(fresh, iptables)));
     const both = listedByName(applyInMemory(before, adopt(before, ipvs)));
     const host = applyInMemory(both, removal(both, { jumps, chains: ownChains }));
@@ -52,7 +52,7 @@ describe("between iptables and ipvs mode", () => {
       host = listedByName(applyInMemory(host, adopt(host, want)));
       expect(adopt(host, want).steps).toEqual([]);
     }
-    // An old NodePort still leads to chains of its Service, so those stay, as they do behind kube-proxy.
+    // An old NodePort still leads to chains of its Service, so those stay, as they do after kube-proxy.
     const nat = [...host.tables.get("nat")!.keys()];
     expect(nat.some((name) => name.startsWith("KUBE-EXT-"))).toBe(true);
     expect(

@@ -13,7 +13,7 @@ export function ipvsLeftovers(read: ReadFile): string[] {
     );
   if (read("/sys/class/net/kube-ipvs0/ifindex") !== null)
     remarks.push(
-      "kube-ipvs0 and its addresses, virtual servers, IP sets and chains are here; Turnout removes them after its first Sync, what connections go through when these have ended, and --cleanup removes all at once.",
+      "kube-ipvs0 and its addresses, virtual servers, IP sets and chains are here; Turnout removes them after its first Sync, what connections go through when these have ended, and --cleanup removes all of it immediately.",
     );
   return remarks;
 }

@@ -1,4 +1,4 @@
-// The virtual servers and addresses that a ServicePort wants, held against those of kube-proxy v1.37.
+// The virtual servers and addresses of a ServicePort, compared with those of kube-proxy v1.37.
 import { describe, expect, it } from "vitest";
 import { both, elsewhere, here, lines, planOf, serverLines } from "../../../test/support/ipvs-plans.ts";
 import { endpoint, ipv4Settings, ipv6Settings, servicePort } from "../../../test/support/routed.ts";
@@ -6,7 +6,7 @@ import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { ServicePort } from "../../model/snapshot.ts";
 
 describe("virtual servers of ipvs mode", () => {
-  it("20/12 stand at every Frontend: cluster IP, external IP, load balancer, each node address", () => {
+  it("20/12 exist for every Frontend: cluster IP, external IP, load balancer, each node address", () => {
     const settings = { ...ipv4Settings, localAddresses: ["10.200.0.1", "127.0.0.1", "192.168.0.2"] };
     const port = servicePort("shop/web", {
       externalIPs: ["192.168.99.5"],
@@ -44,7 +44,7 @@ describe("virtual servers of ipvs mode", () => {
     ]);
   });
 
-  it("20/13 are persistent for as long as the affinity says", () => {
+  it("20/13 are persistent for the timeout of the affinity", () => {
     const sticky = servicePort("shop/web", { affinity: { seconds: 10800 } });
     expect(serverLines([sticky])).toEqual(["-A -t 172.30.0.10:80 -s rr -p 10800"]);
     expect(planOf([sticky]).servers.get("172.30.0.10:80/TCP")![0]!.server).toMatchObject({

@@ -127,7 +127,7 @@ describe("what IPVS holds", () => {
     expect(ipvsRemoval(freshState("ipv4"))).toEqual([]);
   });
 
-  it("behind another mode only what no connection needs goes", () => {
+  it("while another mode runs, only what no connection needs is removed", () => {
     const [name, web] = server("172.30.0.10", 80);
     const at = (address: string, active: number, weight = 1) =>
       [`${address}:8080`, { address, port: 8080, weight, active, inactive: 0 }] as const;

@@ -8,7 +8,7 @@ import type { HeldServer, IpvsState, Operation, ServerId } from "../../plan/ipvs
 import { jumps, ownChains } from "./foundation.ts";
 import { type Role, setName, setsOf } from "./sets.ts";
 
-/** Rules go first: a set that one looks at cannot be destroyed. A chain that a foreign rule leads to stays as it is. */
+/** Rules are deleted first: a set that a rule matches cannot be destroyed. A chain that a foreign rule jumps to stays as it is. */
 export function rulesRemoval(have: HostTables): IptablesPatch {
   const steps = tableNames.map((table) => {
     const held: Held = have.tables.get(table) ?? new Map();
@@ -25,7 +25,7 @@ export function rulesRemoval(have: HostTables): IptablesPatch {
 /** Of kube-proxy up to v1.26. The chain of this name in table filter is the kubelet's. */
 const olderChains: typeof ownChains = { nat: ["KUBE-FIREWALL"], filter: [], mangle: [] };
 
-/** Servers, link and sets, in that order. Virtual servers that nobody of ours made stay, and so does a link of another kind. */
+/** Servers, link and sets, in that order. Virtual servers of other programs stay, and so does a link of another kind. */
 export function ipvsRemoval(have: IpvsState): Operation[] {
   const sets = setsOf(have.family).filter(({ name }) => have.sets.has(name));
   return [
@@ -46,7 +46,7 @@ function withoutAddress(address: Address): Operation {
 }
 
 /**
- * What can go without ending a connection, behind a mode that gets all new ones. Servers with connections stay, and take
+ * What can be removed without ending a connection, once another mode gets all new ones. Servers with connections stay, and take
  * no others; their addresses stay too, and the sets, by which they are known to be ours.
  */
 export function ipvsRelease(have: IpvsState): Operation[] {
@@ -89,7 +89,7 @@ function idOf({ address, port, protocol }: HeldServer): ServerId {
   return { address, port, protocol };
 }
 
-/** Their address is ours on the link, or our sets speak of them. */
+/** Their address is ours on the link, or our sets contain them. */
 function ownServers(have: IpvsState): HeldServer[] {
   const own = new Set(ownAddresses(have));
   return [...have.servers.values()].filter((server) => own.has(server.address) || isSpokenOf(server, have));

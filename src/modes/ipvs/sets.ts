@@ -1,8 +1,8 @@
-// The IP sets of ipvs mode: their names, types and what rules say about them.
+// The IP sets of ipvs mode: their names, types and the comments of rules that match them.
 import type { Family } from "../../model/address.ts";
 import type { IpSet, SetName, SetType } from "../../plan/ipvs/types.ts";
 
-/** By short names; entries that let traffic through stand before those that hold it up. */
+/** By short names; entries that accept traffic come before those that block it. */
 const table = {
   loopBack: [
     "KUBE-LOOP-BACK",
@@ -86,7 +86,7 @@ export function setName(role: Role, family: Family): SetName {
   return family === "ipv4" ? name : name.replace("KUBE-", "KUBE-6-").slice(0, 31);
 }
 
-/** What rules about the set say in their comment. */
+/** The comment of rules that match the set. */
 export function setComment(role: Role): string {
   return table[role][2];
 }

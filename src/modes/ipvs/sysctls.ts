@@ -1,7 +1,7 @@
 // Kernel settings that ipvs mode needs before its first server.
 import type { SysctlTarget } from "../../model/sysctl.ts";
 
-/** In this order; `release`: of the kernel, as `uname -r` says it. */
+/** In this order; `release`: of the kernel, as `uname -r` prints it. */
 export function ipvsSysctls(strictARP: boolean, release: string): readonly SysctlTarget[] {
   const set = (name: string, value: number): SysctlTarget => ({
     file: `/proc/sys/net/ipv4/${name}`,

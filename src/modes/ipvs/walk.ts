@@ -1,4 +1,4 @@
-// Walks a packet through virtual servers, IP sets and the rules that look at them, as the kernel would.
+// Walks a packet through virtual servers, IP sets and the rules that match them, as the kernel would.
 import { type Address, contains, hostCidr } from "../../model/address.ts";
 import { serverKey } from "../../plan/ipvs/names.ts";
 import type { DestinationId, Entry, IpvsPlan, IpvsState, ServerKey, SetName } from "../../plan/ipvs/types.ts";
@@ -75,7 +75,7 @@ export function walkIpvs(view: IpvsView, packet: Packet, around: Surroundings): 
 
 type Verdict = "drop" | "reject" | null;
 
-/** IPVS takes packets where they would be delivered: behind filter INPUT, or before filter OUTPUT. */
+/** IPVS takes packets where they would be delivered: after filter INPUT, or before filter OUTPUT. */
 function passHooks(state: State, serve: (() => Verdict) | null): Verdict {
   if (state.packet.from.origin === "node") {
     const out = run(state, "nat", "OUTPUT");
@@ -92,7 +92,7 @@ function passHooks(state: State, serve: (() => Verdict) | null): Verdict {
   return run(state, "filter", "INPUT") ?? serve?.() ?? null;
 }
 
-/** null: nobody is there, and the kernel refuses. */
+/** null: there is no real server, and the kernel refuses. */
 function throughServer(state: State, destination: DestinationId | null): Verdict {
   if (destination === null) return "reject";
   state.server = state.destination;
@@ -104,7 +104,7 @@ function throughServer(state: State, destination: DestinationId | null): Verdict
   return staysHere ? null : run(state, "nat", "POSTROUTING");
 }
 
-/** The type says what an entry is made of, the sides where each part is taken from. */
+/** The type gives the parts of an entry, the sides where each part is taken from. */
 function isEntry({ sets }: IpvsView, name: SetName, sides: string, seen: SetView): boolean {
   const set = sets.get(name);
   if (set === undefined) return false;

@@ -148,7 +148,7 @@ describe("the foundation", () => {
     ]);
   });
 
-  it("11/33 follows the addresses of this node at once", () => {
+  it("11/33 follows changes of the addresses of this node immediately", () => {
     const before = compile(null, routed([], restricted));
     const wider: FamilySettings = {
       ...restricted,
@@ -186,7 +186,7 @@ describe("a ServicePort", () => {
     ]);
   });
 
-  it("11/22 masquerades external traffic with policy Cluster, and looks at the sender with policy Local", () => {
+  it("11/22 masquerades external traffic with policy Cluster, and depends on the sender with policy Local", () => {
     const cluster = tableOf([web({ nodePort: 30_080, endpoints: [near, far] })]);
     expect(rulesOf(cluster, "nodeport/tcp/2")).toEqual([
       "meta mark set meta mark | 0x00004000",
@@ -280,7 +280,7 @@ describe("the way of a packet", () => {
     expect(outcome(table, "10.180.0.2")).toMatchObject([{ kind: "forward", masquerade: false }]);
   });
 
-  it("11/26 ends at once for sources out of range, and with a reject for the others, without endpoints", () => {
+  it("11/26 ends immediately for sources out of range, and with a reject for the others, without endpoints", () => {
     const sourceRanges = ["203.0.113.0/25"];
     const table = tableOf([web({ loadBalancerIPs: ["198.51.100.7"], sourceRanges })]);
     const to = { address: "198.51.100.7", protocol: "tcp", port: 80 } as const;
@@ -297,7 +297,7 @@ describe("the way of a packet", () => {
     ]);
   });
 
-  it("11/54 11/55 11/57 is not cut short: nothing is said of invalid packets, and nothing is accepted for others", () => {
+  it("11/54 11/55 11/57 is not cut short: no rule matches invalid packets, and nothing is accepted for other programs", () => {
     const table = tableOf([web({ nodePort: 30_080, healthCheckNodePort: 30_081, endpoints: [near] })]);
     const rules = [...table.chains.keys()].flatMap((name) => rulesOf(table, name)).join("\n");
     expect(rules).not.toMatch(/invalid|accept|30081/);
@@ -317,7 +317,7 @@ describe("session affinity", () => {
     expect(names(sticky())).toHaveLength(4);
   });
 
-  it("11/15 looks for known clients first, and chooses among all then, also among one", () => {
+  it("11/15 checks for known clients first, then chooses among all, also among one", () => {
     const chosen = (port: ServicePort) => {
       const table = tableOf([port]);
       const name = [...table.chains.keys()].find(
@@ -336,7 +336,7 @@ describe("session affinity", () => {
     );
   });
 
-  it("11/16 renews the entry of a client with every connection, for as long as the Service says", () => {
+  it("11/16 renews the entry of a client with every connection, for the timeout of the Service", () => {
     const table = tableOf([sticky()]);
     const set = [...table.sets.values()].find(({ name }) => name.startsWith("affinity-"))!;
     expect(set).toMatchObject({ key: ["address"], data: null, timeout: 600 });

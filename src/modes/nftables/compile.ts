@@ -22,7 +22,7 @@ export function compile(before: NftPlan | null, routes: Routes, limit = mostShar
   return withFragments(before ?? emptyPlan(base), base, changes);
 }
 
-/** The table of the Plan alone, for who wants it once: nothing is kept that would make a change cheap. */
+/** The table of the Plan alone, for one use: nothing is kept that would make a change cheap. */
 export function compileTable({ settings, serviceCIDRs, ports }: Routes, limit = mostSharedSlots): NftTable {
   return tableOf(foundation(settings, serviceCIDRs), fragmentsOf());
 
@@ -31,7 +31,7 @@ export function compileTable({ settings, serviceCIDRs, ports }: Routes, limit = 
   }
 }
 
-/** The foundation before, if nothing it depends on changed: its identity says that it need not be compared. */
+/** The foundation before, if nothing it depends on changed: the same object need not be compared. */
 function foundationFor(before: NftPlan | null, { settings, serviceCIDRs }: Routes): Foundation {
   const known = before === null ? undefined : sources.get(before.foundation);
   if (known?.settings === settings && known.serviceCIDRs === serviceCIDRs) return before!.foundation;

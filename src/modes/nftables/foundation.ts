@@ -206,7 +206,7 @@ function checks(settings: FamilySettings, refused: readonly Protocol[]): readonl
   ];
 }
 
-/** Chains that lead packets to a picker, and what happens to them behind it. */
+/** Chains that lead packets to a picker, and what happens to them after it. */
 function entrance(settings: FamilySettings): readonly Chain[] {
   const { masqueradeMark: mark } = settings;
   return [

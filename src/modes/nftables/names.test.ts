@@ -1,4 +1,4 @@
-// Names of kernel objects: kube-proxy's, letter by letter, so that either program knows the other's.
+// Names of kernel objects: kube-proxy's, letter by letter, so that either program recognises the other's.
 import { describe, expect, it } from "vitest";
 import { servicePort } from "../../../test/support/routed.ts";
 import { endpointName, serviceName, shortComment } from "./names.ts";
@@ -24,7 +24,7 @@ describe("names", () => {
   const long = servicePort(`${"n".repeat(63)}/${"s".repeat(63)}:${"p".repeat(63)}`, { protocol: "sctp" });
   const backend = { address: "2001:db8:1111:2222:3333:4444:5555:6666", port: 65_535 };
 
-  it("11/8 are cut at 240 letters behind their prefix, and never exceed 256", () => {
+  it("11/8 are cut at 240 letters after their prefix, and never exceed 256", () => {
     expect(serviceName("external", long)).toHaveLength("external-".length + 205);
     const name = endpointName("endpoint", long, backend);
     expect(name).toHaveLength("endpoint-".length + 240);

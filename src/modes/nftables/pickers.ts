@@ -71,7 +71,7 @@ function make(
   }
 }
 
-/** Policy Local looks at the sender: what starts on this node may use the whole cluster. */
+/** Policy Local depends on the sender: traffic from this node may use the whole cluster. */
 export function shortCircuit(chain: string, settings: FamilySettings): readonly Rule[] {
   const pod = fromPod(settings.detector, false);
   const local: Statement = { kind: "fib local", field: "saddr" };

@@ -156,7 +156,7 @@ function ownRoute(
   fragment.element(verdicts, keyOf(frontend), `goto ${stickyName(frontend, port)}`);
 }
 
-/** What cannot be forwarded for everybody is refused; where only outsiders are refused, both elements stand. */
+/** What cannot be forwarded for any sender is refused; where only outside senders are refused, both elements exist. */
 function refusal({ frontend, from }: Route, port: ServicePort, fragment: FragmentBuilder): void {
   if (from.outside.kind === "forward") return;
   const set = frontend.kind === "nodePort" ? "no-endpoint-nodeports" : "no-endpoint-services";

@@ -4,7 +4,7 @@ import type { NftTable } from "../../plan/nftables/types.ts";
 import { pickersAmong } from "./pickers.ts";
 import { sourceChecksAmong } from "./sources.ts";
 
-/** The wanted table, and those shared chains and sets whose names say what they hold. */
+/** The wanted table, and those shared chains and sets whose names show what they hold. */
 export function withChainsNamed(
   table: NftTable,
   names: readonly string[],

@@ -26,7 +26,7 @@ export type NftWalk = {
   readonly steps: readonly NftStep[];
 };
 
-/** What the kernel knows besides the table: its own addresses, and through which interface pods come in. */
+/** What the kernel has besides the table: its own addresses, and through which interface pods come in. */
 export type Surroundings = {
   readonly localAddresses: readonly string[];
   readonly podInterface: string;

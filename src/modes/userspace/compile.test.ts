@@ -65,7 +65,7 @@ describe("the rules of userspace mode", () => {
     ]);
   });
 
-  it("21/5 lead everything to the bind address where there is one; IPv6 stands in brackets", () => {
+  it("21/5 lead everything to the bind address where there is one; IPv6 is written in brackets", () => {
     const targets = (lines: readonly string[]) => [
       ...new Set(lines.map((line) => line.slice(line.indexOf(" -j ") + 4))),
     ];
@@ -157,7 +157,7 @@ describe("the tables", () => {
   const plan = (ports: readonly ServicePort[]) => compile(null, routed(ports), relaying());
   const held = (wanted: IptablesPlan, have = freshTables("ipv4")) => applyInMemory(have, adopt(have, wanted));
 
-  it("21/6 have jumps to ClusterIPs first and to NodePorts last, once, whatever stands between", () => {
+  it("21/6 have jumps to ClusterIPs first and to NodePorts last, once, whatever is between", () => {
     const foreign = freshTables("ipv4");
     const nat = new Map(foreign.tables.get("nat"))
       .set("PREROUTING", ["-j OTHER-PROGRAM"])

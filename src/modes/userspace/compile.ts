@@ -15,7 +15,7 @@ import { accept, comment, dport, drop, proto, rule, to, toThisNode, tracked } fr
 import { chains, foundation } from "./foundation.ts";
 import { policiesOf, policyOf, type RelayPolicy } from "./relay-policy.ts";
 
-/** The sockets behind one ServicePort. */
+/** The sockets of one ServicePort. */
 export type Sockets = {
   /** The port each relay listens on. */
   readonly relayPorts: ReadonlyMap<RelayPolicy, number>;
@@ -78,7 +78,7 @@ function targets(port: number, bind: Address | null, settings: FamilySettings): 
   };
 }
 
-/** The node's address, unless only the cluster knows it by that one. */
+/** The node's address, unless the node itself does not have it. */
 function ownAddress({ nodeIP, localAddresses }: FamilySettings): Address {
   if (localAddresses.includes(nodeIP)) return nodeIP;
   return localAddresses.find((address) => !isLoopback(address) && !address.startsWith("fe80:")) ?? nodeIP;
@@ -95,10 +95,10 @@ function frontendRules(
   settings: FamilySettings,
 ): PlacedRule[] {
   const arrival = [label, proto(frontend.protocol), dport(frontend.port)] as const;
-  const inNat = (chain: string, ...words: readonly [...Match[], Target]): PlacedRule => ({
+  const inNat = (chain: string, ...parts: readonly [...Match[], Target]): PlacedRule => ({
     table: "nat",
     chain,
-    rule: rule(...arrival, ...words),
+    rule: rule(...arrival, ...parts),
   });
   switch (frontend.kind) {
     case "clusterIP":

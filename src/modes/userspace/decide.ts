@@ -6,7 +6,7 @@ import { userspaceBehavior } from "./behavior.ts";
 
 export type RelayedDecision = Omit<Decision, "outcome"> & { readonly outcome: RelayedOutcome };
 
-/** close: the relay takes it and has nobody to give it to; TCP connections end at once, datagrams are not answered. */
+/** close: the relay accepts it and has no endpoint for it; TCP connections are closed immediately, datagrams are not answered. */
 export type RelayedOutcome = Decision["outcome"] | { readonly kind: "close" };
 
 export function decideRelayed(routes: Routes, packet: Packet): RelayedDecision {
@@ -21,7 +21,7 @@ export function decideRelayed(routes: Routes, packet: Packet): RelayedDecision {
       return decision;
     case "reject":
     case "drop":
-      return because(decision, { kind: "close" }, "a relay takes the packet, but may give it to nobody");
+      return because(decision, { kind: "close" }, "a relay accepts the packet, but has no endpoint for it");
     case "forward": {
       const choices = decision.outcome.choices.map((choice) => ({ ...choice, masquerade: true }));
       return because(
@@ -54,7 +54,7 @@ function passReason({ hit }: Decision, { from, to }: Packet, { settings }: Route
   if (hit === null) return null;
   if (to.protocol === "sctp") return "there are no relays for SCTP";
   if (hit.route.frontend.kind === "externalIP" && from.origin === "node" && !isOwn(settings, to.address)) {
-    return "the node's own packets to an external IP are looked at only where the node holds that address";
+    return "the node's own packets to an external IP are handled only where the node holds that address";
   }
   return null;
 }

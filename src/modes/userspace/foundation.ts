@@ -47,7 +47,7 @@ const lastJumps: readonly PlacedRule[] = [
 
 export const allJumps: readonly PlacedRule[] = [...jumps, ...lastJumps];
 
-/** The same whatever the settings say. */
+/** The same with all settings. */
 export const foundation: Foundation = {
   jumps,
   lastJumps,

@@ -18,4 +18,4 @@ export function previewUserspace(routes: Routes, { bindAddress }: Pick<ValidConf
 }
 
 const portsNote =
-  "# Ports of relays are stand-ins, numbered by Service: a daemon takes ports of portRange, or what the kernel gives it.";
+  "# Ports of relays are placeholders, numbered by Service: a daemon takes ports of portRange, or what the kernel gives it.";

@@ -61,7 +61,7 @@ export function poolFor(
   }
 }
 
-/** Of this node, or of one of its pods as far as an address can tell: a relay does not see interfaces. */
+/** Of this node, or of one of its pods as far as its address shows: a relay does not see interfaces. */
 function startsHere(client: Address, { detector, localAddresses }: FamilySettings): boolean {
   if (isLoopback(client) || localAddresses.includes(client)) return true;
   return detector.kind === "cidr" && contains(detector.cidr, client);

@@ -14,7 +14,7 @@ const tel = servicePort("shop/tel", { protocol: "sctp", clusterIP: "172.30.0.12"
 const wanted = wantedRelays(routed([web, dns, tel]));
 
 describe("wanted relays", () => {
-  it("have a port for each policy, and places that nobody else may take; none for SCTP", () => {
+  it("have a port for each policy, and reserved ports; none for SCTP", () => {
     expect(wanted.ports.map(({ key, doors }) => [key, doors])).toEqual([
       ["shop/dns/udp/", { cluster: 1 }],
       ["shop/web/tcp/http", { cluster: 2, external: 3 }],
@@ -68,7 +68,7 @@ describe("relays that a daemon has", () => {
     ]);
     const astray = { ...served, pools: { ...served.pools, local: [] } };
     expect(differs({ ...wanted, ports: [...without(web.key), astray] })).toEqual([
-      "relay shop/web/tcp/http (local) leads to nobody instead of 10.180.0.1:8080",
+      "relay shop/web/tcp/http (local) leads to no endpoint instead of 10.180.0.1:8080",
     ]);
     const open = { ...served, guard: { ...served.guard, allowed: ["203.0.113.0/24"] } };
     expect(differs({ ...wanted, ports: [...without(web.key), open] })).toEqual([

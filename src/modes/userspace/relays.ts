@@ -1,4 +1,4 @@
-// The relays of one family as plain data: those that Routes ask for, those that a daemon says it has, and how they differ.
+// The relays of one family as plain data: those that Routes require, those that a daemon has, and how they differ.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Problem } from "../../model/problem.ts";
 import { type Endpoint, endpointKey, type PortKey, type Protocol, portLabel } from "../../model/snapshot.ts";
@@ -36,7 +36,7 @@ type Backend = Pick<Endpoint, "address" | "port">;
 
 export const noRelays: OpenRelays = { ports: [], held: [], taken: [] };
 
-/** What Routes ask for. Only a daemon knows the ports of its relays: here they are numbered by ServicePort. */
+/** What Routes require. Only a daemon has the ports of its relays: here they are numbered by ServicePort. */
 export function wantedRelays({ ports, settings }: Routes): OpenRelays {
   let next = 1;
   const relayed: RelayedPort[] = [];
@@ -122,5 +122,5 @@ function portDifferences(
 }
 
 function poolText(pool: readonly Backend[]): string {
-  return pool.map(endpointKey).sort().join(", ") || "nobody";
+  return pool.map(endpointKey).sort().join(", ") || "no endpoint";
 }

@@ -6,10 +6,10 @@ import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from
 import { poolFor, type RelayPolicy } from "./relay-policy.ts";
 import type { OpenRelays, RelayedPort } from "./relays.ts";
 
-/** close: a socket of the node takes it and gives it to nobody. */
+/** close: a socket of the node accepts it and has no endpoint for it. */
 export type RelayedWalk = Omit<IptablesWalk, "outcome"> & {
   readonly outcome: IptablesWalk["outcome"] | { readonly kind: "close" };
-  /** Which socket took it, in words; null: none did. */
+  /** Which socket accepted it, as text; null: none did. */
   readonly socket: string | null;
 };
 
@@ -27,12 +27,12 @@ export function walkRelayed(
     if (outcome.kind === "pass" && isOwn(packet.to.address) && isHeld(relays, packet))
       return [{ ...walk, outcome: { kind: "close" }, socket: "held for a Service" }];
     if (outcome.kind !== "forward" || !isOwn(outcome.backend.address)) return [{ ...walk, socket: null }];
-    return behind(outcome.backend.port).map((more) => ({ ...walk, ...more }));
+    return relayedTo(outcome.backend.port).map((more) => ({ ...walk, ...more }));
   });
 
-  function behind(port: number): Pick<RelayedWalk, "outcome" | "socket">[] {
+  function relayedTo(port: number): Pick<RelayedWalk, "outcome" | "socket">[] {
     const relay = relayAt(relays, packet.to.protocol, port);
-    if (relay === null) return [{ outcome: { kind: "reject" }, socket: `nobody listens on port ${port}` }];
+    if (relay === null) return [{ outcome: { kind: "reject" }, socket: `no socket listens on port ${port}` }];
     const { served, policy } = relay;
     const socket = `port ${port}, relay ${served.key} (${policy})`;
     const pool = poolFor(policy, packet.from.address, served.guard, settings);

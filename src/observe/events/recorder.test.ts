@@ -67,7 +67,7 @@ describe("an Event", () => {
     });
   });
 
-  it("about a Service is stored beside it; a long note is cut where the API wants it", async () => {
+  it("about a Service is stored beside it; a long note is cut to the limit of the API", async () => {
     const { events, send, sent, settle } = setUp();
     events.connect(send);
     events.record("FailedToStartServiceHealthcheck", service("web"), "é".repeat(2000));

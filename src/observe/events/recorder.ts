@@ -1,4 +1,4 @@
-// Reports Events to the API server without ever holding anybody up: queued, paced, retried, and given up at last.
+// Sends Events to the API server without blocking the caller: queued, rate-limited, retried, and finally dropped.
 import type { Clock } from "../clock.ts";
 import type { Log } from "../log/log.ts";
 import {

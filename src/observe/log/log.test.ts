@@ -1,4 +1,4 @@
-// What log lines look like, which of them are shown, and to which stream they go.
+// The format of log lines, which of them are shown, and to which stream they go.
 import { describe, expect, it } from "vitest";
 import { plainLog } from "../../../test/support/log-lines.ts";
 import { manualClock } from "../../../test/support/manual-clock.ts";

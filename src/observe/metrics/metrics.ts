@@ -8,7 +8,7 @@ export type Metrics = Instruments<typeof metricTable>;
 export type SliMetrics = Instruments<typeof sliMetrics>;
 
 export type BuildFacts = {
-  /** Of Kubernetes, which we stand in for: `1`, `37`, `v1.37.1+turnout.0.1.0`. */
+  /** Of the Kubernetes whose kube-proxy we replace: `1`, `37`, `v1.37.1+turnout.0.1.0`. */
   readonly major: string;
   readonly minor: string;
   readonly gitVersion: string;

@@ -20,7 +20,7 @@ export type MetricsSettings = {
   readonly mode: ModeName;
   /** Names of feature gates that are on. */
   readonly gates: ReadonlySet<string>;
-  /** Version of Kubernetes we stand in for: `1.37`. */
+  /** Version of the Kubernetes whose kube-proxy we replace: `1.37`. */
   readonly kubernetes: string;
   /** `showHiddenMetricsForVersion` is set. */
   readonly showHidden: boolean;
@@ -107,7 +107,7 @@ export function isHidden(definition: Definition, kubernetes: string): boolean {
   return minor + deprecationMinors[definition.stability] <= currentMinor;
 }
 
-/** Help text with its marks, and the type Prometheus knows. */
+/** Help text with its marks, and the type for Prometheus. */
 function textOf(definition: Definition): Omit<MetricText, "samples"> {
   const { name, labels, stability, deprecatedSince } = definition;
   const deprecated = deprecatedSince === undefined ? "" : `(Deprecated since ${deprecatedSince}) `;

@@ -55,7 +55,7 @@ function json(value: unknown): Answer {
   return { status: 200, headers, body: JSON.stringify(value) };
 }
 
-/** Says that this server answers, and nothing about the proxy: that is the health server's task. */
+/** Reports that this server answers, and nothing about the proxy: that is the health server's task. */
 function ping(request: IncomingMessage, slis: SliMetrics): Answer {
   const query = queryOf(request);
   const excluded = query.getAll("exclude");

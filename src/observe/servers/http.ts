@@ -1,4 +1,4 @@
-// A small HTTP server that slow, greedy or endless clients cannot wear down: newcomers displace the oldest.
+// A small HTTP server with limits against slow and numerous clients: new connections replace the oldest.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Readable, Stream } from "node:stream";

@@ -4,7 +4,7 @@ import { type Answer, notFound, pathOf, type Respond } from "./http.ts";
 
 export type Page = (request: IncomingMessage) => Answer | Promise<Answer>;
 
-/** Paths that end in `/` stand for everything below them that has no page of its own. */
+/** Paths that end in `/` match everything below them that has no page of its own. */
 export type Pages = ReadonlyMap<string, Page>;
 
 export function routed(pages: Pages): Respond {

@@ -165,7 +165,7 @@ describe("real servers that leave", () => {
     expect([...draining.keys()]).toEqual(["172.30.0.10:80/TCP/10.180.1.1:8080"]);
   });
 
-  it.each(["udp", "sctp"] as const)("20/21 one of %s is deleted at once", (protocol) => {
+  it.each(["udp", "sctp"] as const)("20/21 one of %s is deleted immediately", (protocol) => {
     const port = (...endpoints: ServicePort["endpoints"][number][]) =>
       servicePort("shop/web", { protocol, endpoints });
     const { grow, draining } = change(planOf([port(one, two)]), planOf([port(one)]));

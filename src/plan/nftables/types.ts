@@ -144,7 +144,7 @@ export type Foundation = {
   readonly elements: readonly (Element & { readonly set: string })[];
 };
 
-/** The complete table a Mode wants, kept so that one changed ServicePort costs one Fragment. */
+/** The complete table a Mode requires, kept so that one changed ServicePort costs one Fragment. */
 export type NftPlan = {
   readonly foundation: Foundation;
   readonly fragments: Keyed<Fragment>;

@@ -158,7 +158,7 @@ describe("security/6: credentials without TLS", () => {
     ["a token file", () => ({ tokenFile: "token" })],
     ["a user and password", () => ({ username: "me", password: "secret" })],
     ["a plugin", () => ({ exec: exec() })],
-  ])("%s is not sent over plain HTTP, with or without a scheme, and a warning says so", async (_, user) => {
+  ])("%s is not sent over plain HTTP, with or without a scheme, with a warning", async (_, user) => {
     await serve();
     await writeFile(join(folder, "token"), "secret");
     for (const address of [server.url, new URL(server.url).host]) {

@@ -30,10 +30,10 @@ export async function scan(paths: readonly string[], disk: Disk = asyncDisk): Pr
   const folders: FoundFolder[] = [];
   const missing: string[] = [];
   for (const path of paths) {
-    const found = await look(path, disk);
+    const found = await entryAt(path, disk);
     const inside = found?.isFolder ? await filesIn(path, disk) : [];
     // A folder removed during the scan has not lost its files.
-    if (found === null || (found.isFolder && (await look(path, disk))?.stamp !== found.stamp))
+    if (found === null || (found.isFolder && (await entryAt(path, disk))?.stamp !== found.stamp))
       missing.push(path);
     else if (found.isFolder) {
       folders.push({ path, stamp: found.stamp });
@@ -54,7 +54,7 @@ async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
     .sort();
   const found = await mapConcurrently(names, async (name) => {
     const path = join(folder, name);
-    const entry = await look(path, disk);
+    const entry = await entryAt(path, disk);
     return entry === null || entry.isFolder ? [] : [fileAt(path, entry)];
   });
   return found.flat();
@@ -62,7 +62,7 @@ async function filesIn(folder: string, disk: Disk): Promise<FoundFile[]> {
 
 /** Paths that do not exist. */
 export async function missingAmong(paths: readonly string[]): Promise<string[]> {
-  const found = await mapConcurrently(paths, (path) => look(path, asyncDisk));
+  const found = await mapConcurrently(paths, (path) => entryAt(path, asyncDisk));
   return paths.filter((_, i) => found[i] === null);
 }
 
@@ -73,7 +73,7 @@ function fileAt(path: string, { stamp, changedAt, bytes }: Entry): FoundFile {
 }
 
 /** Follows links. Null when there is nothing. */
-async function look(path: string, disk: Disk): Promise<Entry | null> {
+async function entryAt(path: string, disk: Disk): Promise<Entry | null> {
   try {
     const entry = await disk.stat(path);
     const { dev, ino, size, mtimeNs, ctimeNs } = entry;

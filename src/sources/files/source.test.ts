@@ -266,7 +266,7 @@ it.each([
   await open([folder], fastClock(0.1), disk);
   await soon(() => expect(services()).toEqual(["shop/a"]));
   await takeAway(join(folder, "a.yaml"));
-  // Each scan asks twice; the second that starts from now on is complete when the third begins.
+  // Each scan reads twice; the second that starts from now on is complete when the third begins.
   const before = scans;
   await soon(() => expect(scans).toBeGreaterThan(before + 4));
   await put("a.yaml", json(service("a"), service("b", "172.30.0.2"), node()));

@@ -47,7 +47,7 @@ export class Counting {
   }
 }
 
-/** Whether the error names a line that is to blame: the end of the table stands for any of its lines. */
+/** Whether the error names the refused line: the end of the table means any of its lines. */
 function namesLine({ line, owners }: RestoreFailed): boolean {
   return owners.length > 0 || (line !== "" && line !== "COMMIT");
 }

@@ -177,7 +177,7 @@ function isRefused(error: unknown): error is RestoreFailed {
   return error instanceof RestoreFailed && error.kind === "refused";
 }
 
-/** Where nobody owns the line that a restore names, no Service can be set aside. */
+/** Without an owner of the line that a restore names, no Service can be set aside. */
 function refusedKeysOf(error: unknown): readonly (readonly [PortKey, string])[] | null {
   if (!isRefused(error)) return null;
   return error.owners.map((owner) => [owner, error.text]);

@@ -1,4 +1,4 @@
-// Looks at real servers that drain, every minute and right after they began to, and deletes those without connections.
+// Checks real servers that drain, every minute and when they begin to, and deletes those without connections.
 import { HostError } from "../../../host/error.ts";
 import type { IpvsHost } from "../../../host/ipvs/host.ts";
 import type { Clock } from "../../../model/clock.ts";
@@ -19,25 +19,25 @@ export class DrainTracker {
     return this.#draining;
   }
 
-  /** From now on these drain; the ones that did not before are looked at now. How many operations that took. */
+  /** From now on these drain; the new ones are checked now. Returns how many operations that took. */
   async become(draining: Draining, signal: AbortSignal): Promise<number> {
     const begun = new Map([...draining].filter(([key]) => !this.#draining.has(key)));
     this.#draining = draining;
     return this.#verification(begun, signal);
   }
 
-  /** Looks at all of them every minute until the signal aborts; `alone` keeps Syncs out of it. */
+  /** Checks all of them every minute until the signal aborts; `alone` excludes Syncs meanwhile. */
   follow(clock: Clock, alone: (work: () => Promise<void>) => Promise<void>, signal: AbortSignal): void {
-    const look = async () => {
+    const check = async () => {
       try {
         await alone(async () => void (await this.#verification(this.#draining, signal)));
       } catch (error) {
-        // The next look finds them again, and the next Sync says what is wrong.
+        // The next check finds them again, and the next Sync reports what is wrong.
         if (!(error instanceof HostError) && !signal.aborted) throw error;
       }
-      if (!signal.aborted) cancel = clock.after(periodMs, () => void look());
+      if (!signal.aborted) cancel = clock.after(periodMs, () => void check());
     };
-    let cancel = clock.after(periodMs, () => void look());
+    let cancel = clock.after(periodMs, () => void check());
     signal.addEventListener("abort", () => cancel(), { once: true });
   }
 

@@ -160,7 +160,7 @@ describe("ipvs mode at work", () => {
     expect(await sent([web(one, two)])).toEqual([]);
   });
 
-  it("20/20 an endpoint with connections goes a minute after its last one ended, one without at once", async () => {
+  it("20/20 an endpoint with connections is removed a minute after its last one ended, one without immediately", async () => {
     await driver.watch(() => {}, life.signal);
     await sync([web(one, two)]);
     host.count(server, "10.180.1.2:8080", 1);

@@ -1,4 +1,4 @@
-// What ipvs mode asks of a machine before it starts, and what it says when the answer is no.
+// What ipvs mode requires of a machine before it starts, and its errors.
 import { describe, expect, it } from "vitest";
 import { completeConfig } from "../../../config/complete.ts";
 import type { ValidConfig } from "../../../config/config.ts";
@@ -11,7 +11,7 @@ import type { Operation } from "../../../plan/ipvs/types.ts";
 import { modes } from "../../index.ts";
 import { removeAll, requireIpset, requireScheduler, setTimeouts } from "./setup.ts";
 
-const saying =
+const printing =
   (stdout: string): Start =>
   () => ({ pid: undefined, finished: Promise.resolve({ code: 0, stdout, stderr: "" }) });
 
@@ -21,15 +21,15 @@ describe("ipset", () => {
     "ipset v7.17, protocol version: 7",
     "ipset v10.1, protocol version: 7",
   ])("20/5 %s is new enough", async (version) => {
-    await expect(requireIpset(saying(version))).resolves.toBeUndefined();
+    await expect(requireIpset(printing(version))).resolves.toBeUndefined();
   });
 
   it("20/5 is refused when it is too old, missing, or something else", async () => {
-    await expect(requireIpset(saying("ipset v5.9, protocol version: 4"))).rejects.toThrow(
+    await expect(requireIpset(printing("ipset v5.9, protocol version: 4"))).rejects.toThrow(
       "ipset version: v5.9 is less than min required version: 6.0",
     );
-    await expect(requireIpset(saying("hello"))).rejects.toThrow(
-      'Cannot use ipset: it says "hello" of itself',
+    await expect(requireIpset(printing("hello"))).rejects.toThrow(
+      'Cannot use ipset: its version is unknown: "hello"',
     );
     const missing: Start = () => ({
       pid: undefined,
@@ -40,7 +40,7 @@ describe("ipset", () => {
 });
 
 describe("the scheduler", () => {
-  it("20/6 is tried on a server that nobody uses, which is deleted again", async () => {
+  it("20/6 is tried on a server with an unused address, which is deleted again", async () => {
     const host = new MemoryIpvsHost("ipv4");
     await requireScheduler(host, "rr");
     expect(host.applied.flat().map(printOperation)).toEqual([

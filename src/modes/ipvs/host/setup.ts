@@ -54,7 +54,7 @@ export async function requireIpset(start: Start): Promise<void> {
   if (text === undefined) {
     throw new HostError(
       "unavailable",
-      `Cannot use ipset: it says ${JSON.stringify(stdout.trim())} of itself`,
+      `Cannot use ipset: its version is unknown: ${JSON.stringify(stdout.trim())}`,
     );
   }
   if (Number(major) < 6) {
@@ -62,7 +62,7 @@ export async function requireIpset(start: Start): Promise<void> {
   }
 }
 
-/** Of a network for documentation: nobody has this address. */
+/** Of a network for documentation: this address is unused. */
 const probe = {
   address: "198.51.100.0",
   port: 20_000,
@@ -76,7 +76,7 @@ export async function requireScheduler(host: IpvsHost, scheduler: string): Promi
   const { servers } = await host.read();
   if ([...servers.values()].some((server) => server.scheduler === scheduler)) return;
   const server: VirtualServer = { ...probe, scheduler };
-  // One after the other: a server that an earlier probe left is set before it is deleted, and the error says so.
+  // One after the other: a server that an earlier probe left is set before it is deleted, and the error shows it.
   const added = await host.apply([{ kind: "add server", server }]);
   const deleted = await host.apply([{ kind: "delete server", server }]);
   const [failure] = [...added.failures, ...deleted.failures];
@@ -135,7 +135,7 @@ async function withHosts(
   place: Place,
   work: (hosts: readonly IpvsHost[]) => Promise<void>,
 ): Promise<Removed> {
-  // Where IPVS was never loaded there is nothing, and looking would load it.
+  // Where IPVS was never loaded there is nothing, and reading would load it.
   if (place.netns === undefined && !existsSync("/proc/net/ip_vs")) return {};
   const start = starter(place);
   // Without the program the mode never worked here.

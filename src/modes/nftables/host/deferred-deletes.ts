@@ -1,4 +1,4 @@
-// Chains that an old kernel does not let go at once: they are emptied, and deleted a second later.
+// Chains that an old kernel does not delete immediately: they are emptied, and deleted a second later.
 import { PatchRefused, type TableHost, type Written } from "../../../host/nftables/host.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { Operation } from "../../../plan/nftables/diff.ts";

@@ -10,7 +10,7 @@ import type { Routes } from "../../../routing/routes.ts";
 import { compile } from "../compile.ts";
 import { NftablesDriver } from "./driver.ts";
 
-describe("chains that an old kernel does not let go at once", () => {
+describe("chains that an old kernel does not delete immediately", () => {
   it("11/47 are emptied with their last use and deleted a second later", async () => {
     const { sync, chains, clock, host } = setUp({ beforeLinux62: true });
     await sync([web(3)]);

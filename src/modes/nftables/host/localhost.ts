@@ -1,4 +1,4 @@
-// NodePorts on loopback in nftables mode: listeners of our own, kept in step with the Routes behind every good Sync.
+// NodePorts on loopback in nftables mode: listeners of our own, updated to the Routes after every successful Sync.
 import { HostError } from "../../../host/error.ts";
 import { Balancer } from "../../../host/relay/balancer.ts";
 import { type FdBudget, processFdBudget } from "../../../host/relay/fd-budget.ts";
@@ -48,7 +48,7 @@ export class LocalhostNodePorts {
     this.#report = report;
   }
 
-  /** Looks at the keys that changed, and again at listeners that could not be opened. */
+  /** Visits the keys that changed, and retries listeners that could not be opened. */
   update(routes: Routes): Promise<void> {
     for (const key of routes.changed) {
       const routed = routes.ports.get(key);

@@ -3,7 +3,7 @@ import type { RefusedPart } from "../../../host/nftables/host.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import type { Fragment, NftPlan } from "../../../plan/nftables/types.ts";
 
-/** With the reason; none when the refusal concerns the foundation. Each Fragment is looked at once. */
+/** With the reason; none when the refusal concerns the foundation. Each Fragment is visited once. */
 export function refusedKeysOf(parts: readonly RefusedPart[], want: NftPlan): ReadonlyMap<PortKey, string> {
   const reasons = new Map(parts.flatMap((part) => namesOf(part).map((name) => [name, part.reason] as const)));
   const refused = new Map<PortKey, string>();
@@ -16,7 +16,7 @@ export function refusedKeysOf(parts: readonly RefusedPart[], want: NftPlan): Rea
   return refused;
 }
 
-/** What was refused: an element, or all that touch a set or chain when the kernel did not say more. */
+/** What was refused: an element, or all that touch a set or chain when the kernel names no element. */
 function namesOf({ operation, item }: RefusedPart): readonly string[] {
   switch (operation.kind) {
     case "add elements":

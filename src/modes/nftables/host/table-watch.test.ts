@@ -12,7 +12,7 @@ describe("watching the table", () => {
     expect(listeners()).toBe(1);
   });
 
-  it("stops during a pause, and asks afterwards whether another process changed anything", async () => {
+  it("stops during a pause, and checks afterwards whether another process changed anything", async () => {
     const { watch, listeners, reported, others } = setUp();
     await watch.resume();
     await watch.pause();

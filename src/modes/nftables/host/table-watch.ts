@@ -7,7 +7,7 @@ export class TableWatch {
   readonly #host: Pick<TableHost, "watch" | "mark" | "changedByOthersSince">;
   #wanted: { readonly onChange: (what: string) => void; readonly signal: AbortSignal } | null = null;
   #listening: AbortController | null = null;
-  /** Since when nobody listens. */
+  /** Since when changes are not received. */
   #since: { readonly mark: Mark | null } | null = null;
 
   constructor(host: Pick<TableHost, "watch" | "mark" | "changedByOthersSince">) {

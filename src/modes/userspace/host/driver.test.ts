@@ -102,7 +102,7 @@ describe("userspace mode at work", () => {
   it.each([
     ["is not seen to its end", () => Promise.resolve({ complete: false })],
     ["cannot be read", () => Promise.reject(new HostError("unavailable", "Cannot read flows: EPERM"))],
-  ])("looks for flows to closed relays again where the table of flows %s", async (_, trouble) => {
+  ])("searches for flows to closed relays again where the table of flows %s", async (_, trouble) => {
     await sync(dns);
     const [port] = ledTo();
     cleaning = trouble;

@@ -76,7 +76,7 @@ class Bench {
 }
 
 describe("relays", () => {
-  it("21/1 do not listen on loopback addresses, in the old words", () => {
+  it("21/1 do not listen on loopback addresses, with the earlier message", () => {
     for (const address of ["127.0.0.1", "::1"])
       expect(() => mustNotBindLoopback(address)).toThrow("cannot proxy on localhost");
     for (const address of ["0.0.0.0", "::", "192.168.0.2"]) mustNotBindLoopback(address);
@@ -103,7 +103,7 @@ describe("relays", () => {
     expect(services.slice(1).every((port) => bench.portOf(port) > 0)).toBe(true);
   });
 
-  it("21/9 hold NodePorts: nobody else can listen there until the Service is gone", async () => {
+  it("21/9 reserve NodePorts: no other program can listen there until the Service is gone", async () => {
     const nodePort = await freeRange(1);
     const bench = new Bench();
     for (const protocol of ["tcp", "udp"] as const) {
@@ -161,7 +161,7 @@ describe("relays", () => {
     expect(await ask(2)).toEqual(order.slice(1, 3));
   });
 
-  it("21/13 21/21 pin clients for the time that the Service says, also when its endpoints came first", async () => {
+  it("21/13 21/21 pin clients for the timeout of the Service, also when its endpoints came first", async () => {
     const backends = [await backend("a"), await backend("b")];
     const bench = new Bench();
     const web = servicePort("shop/web", { endpoints: backends.map(at) });
@@ -176,7 +176,7 @@ describe("relays", () => {
     expect(await asked(port, 1)).not.toEqual([pinned]);
   });
 
-  it("21/14 try four times, with more patience each time, and close a client whom nobody answers", async () => {
+  it("21/14 try four times, with a longer timeout each time, and close a client without an endpoint that answers", async () => {
     const hole = await blackHole();
     const bench = new Bench();
     const web = servicePort("shop/web", { endpoints: [at(hole)] });
@@ -283,7 +283,7 @@ describe("relays", () => {
 
 const at = (port: number) => endpoint(`${host}:${port}`);
 
-/** Servers that say their name. */
+/** Servers that send their name. */
 const backend = (name: string) => serveTcp((socket) => socket.end(name));
 const udpBackend = (name: string) => serveUdp((_, reply) => reply(name));
 
@@ -295,7 +295,7 @@ async function asked(port: number, times: number): Promise<string[]> {
   return answers;
 }
 
-/** The first of so many neighbouring ports that nobody uses. */
+/** The first of so many neighbouring unused ports. */
 async function freeRange(size: number): Promise<number> {
   for (let first = 20_000 + (process.pid % 5000); ; first += size) {
     const free = await Promise.all(Array.from({ length: size }, (_, i) => canListen("tcp", first + i)));
