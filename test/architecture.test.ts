@@ -1,7 +1,8 @@
-// Keeps the table of folders true: what may import what, by path; which files are pure; where modes are known by name.
+// Keeps the table of folders true: what may import what, by path; which files are pure; where modes are known by name; how large folders and functions are.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseAst } from "vitest/node";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -87,6 +88,33 @@ const branchOnMode = /([!=]==|\bcase) "(nftables|iptables|ipvs|userspace)"/;
 /** The only tables keyed by mode: the Mode values, and what the configuration means in each mode. */
 const tablesByMode = ["src/config/modes.ts", "src/modes/index.ts"];
 
+const mostFiles = 20;
+
+/** Folders with more source files directly in them, with the reason. */
+const largeFolders: Readonly<Record<string, string>> = {
+  "src/host/netlink": "one file per part of the netlink protocols; they share message and attribute helpers",
+  "src/sources/api": "the client of the API, from transport to watch; its parts use each other",
+};
+
+const mostLines = 60;
+
+/** Longer functions, with the reason. */
+const longFunctions: Readonly<Record<string, string>> = {
+  "src/host/netlink/native.ts load": "declares the C functions and wraps each in one or two lines",
+  "src/host/nftables/encode.ts encodeOperation": "one switch over the kinds of operation",
+  "src/host/nftables/expressions.ts expressionsFor": "one switch over the kinds of statement",
+  "src/host/relay/udp.ts openUdpRelay": "TODO",
+  "src/modes/ipvs/foundation.ts foundationOf": "a table of rules in the order of the chains",
+  "src/modes/nftables/walk.ts runRule": "one switch over the kinds of statement",
+  "src/observe/events/recorder.ts openEvents": "TODO",
+  "src/observe/syncs.ts openSyncObserver": "TODO",
+  "src/observe/telemetry.ts openTelemetry": "TODO",
+  "src/sources/api/client.ts apiClient": "closes over the connection, the credentials and the rate limit",
+  "src/sources/api/source.ts apiSource": "closes over the state of the reflectors",
+  "src/sources/api/transport.ts transport": "one request from connection to response, with its timers",
+  "src/sources/files/source.ts filesSource": "TODO",
+};
+
 const files = ["src", "playground"]
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
@@ -155,6 +183,23 @@ describe("architecture", () => {
     expect(wrong).toEqual([]);
   });
 
+  it(`a folder has at most ${mostFiles} source files, or a reason`, () => {
+    const folders = files.map(({ path }) => dirname(path));
+    const large = [...new Set(folders)].filter(
+      (folder) => folders.filter((each) => each === folder).length > mostFiles,
+    );
+    expect(large.sort()).toEqual(Object.keys(largeFolders).sort());
+  });
+
+  it(`a function has at most ${mostLines} lines, or a reason`, () => {
+    const long = files.flatMap(({ path, text }) =>
+      functionsIn(text)
+        .filter(({ lines }) => lines > mostLines)
+        .map(({ name }) => `${path} ${name}`),
+    );
+    expect(long.sort()).toEqual(Object.keys(longFunctions).sort());
+  });
+
   it("a part logs under its own file name", () => {
     const wrong = files.flatMap(({ path, text }) =>
       [...text.matchAll(/\.in\("([^"]+\.ts)"\)/g)]
@@ -195,4 +240,31 @@ function isKeyedByMode(text: string): boolean {
 
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+}
+
+/** Every function with a body; those without a name have the name of what contains them. */
+function functionsIn(text: string): { readonly name: string; readonly lines: number }[] {
+  const found: { name: string; lines: number }[] = [];
+  const visit = (value: unknown, outer: string) => {
+    if (Array.isArray(value)) for (const item of value) visit(item, outer);
+    if (!isNode(value)) return;
+    const name = nameOf(value) ?? outer;
+    if (/^(Function(Declaration|Expression)|ArrowFunctionExpression)$/.test(value.type))
+      found.push({ name, lines: text.slice(value.start, value.end).split("\n").length });
+    for (const child of Object.values(value)) visit(child, name);
+  };
+  visit(parseAst(text, { lang: "ts" }), "");
+  return found;
+}
+
+type Node = { readonly type: string; readonly start: number; readonly end: number };
+
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null && "type" in value;
+}
+
+/** Of a declaration, or of a property or method. */
+function nameOf(node: Node): string | undefined {
+  const { id, key } = node as { id?: { name?: string } | null; key?: { name?: string } | null };
+  return id?.name ?? key?.name;
 }
