@@ -387,6 +387,13 @@ describe("render", () => {
     const nftables = await planOf("nftables");
     expect(Object.keys(nftables)).toEqual(["ipv4", "ipv6"]);
     expect(Object.keys(nftables.ipv4!)).toEqual(["sets", "chains", "counters", "elements", "spreads"]);
+    expect(nftables.ipv4).toMatchObject({
+      elements: {
+        "service-ips": expect.arrayContaining([
+          { set: "service-ips", key: "172.30.0.10 . tcp . 80", data: "goto pick/tcp/2", comment: null },
+        ]),
+      },
+    });
     const iptables = await planOf("iptables");
     expect(Object.keys(iptables)).toEqual(["ipv4", "ipv6"]);
     expect(Object.keys(iptables.ipv4!)).toContain("nat");

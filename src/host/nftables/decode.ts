@@ -1,4 +1,5 @@
 // Converts a dumped table to the Plan's types. Rules are recognised by comparing them with what is wanted, expression by expression.
+import { printMapped } from "../../plan/nftables/print.ts";
 import {
   type BackendSlots,
   type Chain,
@@ -10,6 +11,7 @@ import {
   type NftTable,
   type Rule,
 } from "../../plan/nftables/types.ts";
+import { goto } from "../../plan/nftables/verdict.ts";
 import { hostU32Of } from "../netlink/bytes.ts";
 import type { Expr } from "../netlink/expressions.ts";
 import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
@@ -159,7 +161,7 @@ function sameRules(wanted: Chain, rules: readonly DumpedRule[], family: NftFamil
   const slots = new Map<string, string>();
   return wanted.rules.every((rule, i) => {
     const expressions = expressionsOf(rule, family, (chains) => {
-      slots.set("wanted", chains.map((chain, slot) => `${slot}:goto ${chain}`).join());
+      slots.set("wanted", chains.map((chain, slot) => printMapped(String(slot), goto(chain))).join());
       return { set: "wanted" };
     });
     return ruleText(expressions, rule.comment, slots) === rules[i]!.text;
@@ -174,10 +176,7 @@ function anonymousMaps(contents: TableContents): ReadonlyMap<string, string> {
       (contents.elements.get(name)?.all() ?? [])
         .map(({ key, data }) => ({ slot: key.length === 4 ? hostU32Of(key) : -1, data }))
         .sort((a, b) => a.slot - b.slot)
-        .map(
-          ({ slot, data }) =>
-            `${slot}:${typeof data === "object" && "chain" in data ? `${data.kind} ${data.chain}` : "?"}`,
-        )
+        .map(({ slot, data }) => (typeof data === "object" ? printMapped(String(slot), data) : "?"))
         .join(),
     ]),
   );

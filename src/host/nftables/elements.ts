@@ -7,7 +7,15 @@ import {
   prefixLength,
 } from "../../model/address.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
-import type { Backend, BackendSlots, Client, Element, NftSet, Part } from "../../plan/nftables/types.ts";
+import type {
+  Backend,
+  BackendSlots,
+  Client,
+  Element,
+  NftSet,
+  Part,
+  Verdict,
+} from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
 import {
   addressOf,
@@ -18,7 +26,6 @@ import {
   u8Bytes,
   u16Bytes,
 } from "../netlink/bytes.ts";
-import type { Datum } from "../netlink/datum.ts";
 import { elementFlag, type Element as KernelElement } from "../netlink/elements.ts";
 import { commentOf, commentUserdata } from "../netlink/userdata.ts";
 import { protocolNumbers } from "./expressions.ts";
@@ -83,7 +90,7 @@ function encodeItem(set: NftSet, item: Item): KernelElement {
   return {
     key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key,
     ...(set.interval ? { keyEnd: encodeKey(set, item.key, networkEnd) } : {}),
-    ...(item.data === null ? {} : { data: encodeData(item.data) }),
+    ...(item.data === null ? {} : { data: item.data as Verdict }),
     ...(item.comment === null ? {} : { userdata: commentUserdata(item.comment) }),
   };
 }
@@ -113,11 +120,6 @@ function encodePart(part: Part, text: string): Bytes {
   }
 }
 
-function encodeData(data: string | Backend): Datum {
-  if (typeof data !== "string") return backendBytes(data);
-  return data === "drop" ? { kind: "drop" } : { kind: "goto", chain: data.slice("goto ".length) };
-}
-
 /** An address and a port, each filled up to whole registers. */
 export function backendBytes({ address, port }: Backend): Bytes {
   const bytes = addressBytes(address)!;
@@ -131,13 +133,9 @@ function decodeElement(set: NftSet, { key, keyEnd, data, userdata }: KernelEleme
   const text = keyEnd === undefined ? first : networks(first, decodeParts(set.key, keyEnd));
   return {
     key: text.join(" . "),
-    data: typeof data === "object" ? verdictText(data) : null,
+    data: typeof data === "object" ? data : null,
     comment: commentOf(userdata),
   };
-}
-
-function verdictText(verdict: Exclude<Datum, Bytes>): string {
-  return "chain" in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 
 function decodeParts(parts: readonly Part[], key: Bytes): string[] {

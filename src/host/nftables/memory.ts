@@ -11,6 +11,7 @@ import type {
   Verdict,
 } from "../../plan/nftables/types.ts";
 import { isSlotMap } from "../../plan/nftables/types.ts";
+import { chainOf, sameVerdict } from "../../plan/nftables/verdict.ts";
 
 /** The kernel's error, and the operation it refers to. */
 export class Refused extends Error {
@@ -126,8 +127,9 @@ function addItem(table: Held, set: NftSet, item: Item): void {
   }
   const elements = inner(table.elements, set.name);
   const data = item.data as Verdict | null;
-  must((elements.get(item.key)?.data ?? data) === data, "EEXIST", what);
-  if (data?.startsWith("goto ")) chainNamed(table, data.slice(5));
+  must(sameVerdict(elements.get(item.key)?.data ?? data, data), "EEXIST", what);
+  const chain = chainOf(data);
+  if (chain !== null) chainNamed(table, chain);
   elements.set(item.key, { key: item.key, data, comment: item.comment });
 }
 
@@ -169,7 +171,7 @@ export function isReferenced(table: NftTable, name: string): boolean {
     if (chain.rules.some(({ statements }) => statements.flatMap(chainsNamed).includes(name))) return true;
   }
   for (const elements of table.elements.values()) {
-    for (const { data } of elements.values()) if (data === `goto ${name}`) return true;
+    for (const { data } of elements.values()) if (chainOf(data) === name) return true;
   }
   return false;
 }

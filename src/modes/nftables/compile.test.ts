@@ -7,7 +7,7 @@ import type { ServicePort } from "../../model/snapshot.ts";
 import { countOperations, diff } from "../../plan/nftables/diff.ts";
 import { unfold } from "../../plan/nftables/plan.ts";
 import { printElements, printStatements } from "../../plan/nftables/print.ts";
-import type { NftTable } from "../../plan/nftables/types.ts";
+import type { NftTable, Verdict } from "../../plan/nftables/types.ts";
 import { route } from "../../routing/routes.ts";
 import { compile } from "./compile.ts";
 import { walkNftables } from "./walk.ts";
@@ -289,6 +289,27 @@ describe("the way of a packet", () => {
         ({ outcome }) => outcome.kind,
       );
     expect([from("203.0.113.2"), from("203.0.113.130")]).toEqual([["reject"], ["drop"]]);
+  });
+
+  it("follows the verdict of an element as the kernel does", () => {
+    const table = tableOf([web({ endpoints: [near] })]);
+    const key = "172.30.0.10 . tcp . 80";
+    const at = (map: string, data: Verdict) => {
+      const held = new Map(table.elements.get(map)).set(key, { key, data, comment: null });
+      const changed = { ...table, elements: new Map(table.elements).set(map, held) };
+      return outcome(changed, "10.180.0.2").map(({ kind }) => kind);
+    };
+    const forwarded = ["forward"];
+    expect(at("firewall-ips", { kind: "drop" })).toEqual(["drop"]);
+    expect(at("firewall-ips", { kind: "goto", chain: "reject-chain" })).toEqual(["reject"]);
+    expect(at("firewall-ips", { kind: "jump", chain: "reject-chain" })).toEqual(["reject"]);
+    expect(at("firewall-ips", { kind: "jump", chain: "service-endpoints-check" })).toEqual(forwarded);
+    for (const kind of ["accept", "return", "continue", "break"] as const)
+      expect([kind, at("firewall-ips", { kind })]).toEqual([kind, forwarded]);
+    // Not translated: the check of active cluster IPs rejects it, which comes after the rest of the chain.
+    for (const kind of ["accept", "return", "continue", "break"] as const)
+      expect([kind, at("service-ips", { kind })]).toEqual([kind, ["reject"]]);
+    expect(at("service-ips", { kind: "jump", chain: "pick/tcp/1" })).toEqual(forwarded);
   });
 
   it("11/41 of an ICMP echo to an active cluster IP ends with port-unreachable", () => {

@@ -13,7 +13,9 @@ import {
   type Part,
   type Rule,
   type Statement,
+  type Verdict,
 } from "../../plan/nftables/types.ts";
+import { goto } from "../../plan/nftables/verdict.ts";
 
 /** Packet fields of the keys by which Frontends are found. */
 export const byAddress: readonly Field[] = ["daddr", "l4proto", "dport"];
@@ -57,9 +59,17 @@ export function refusedOnLoopback(settings: FamilySettings): readonly Protocol[]
   }
 }
 
-export function localhostRejectChain(protocol: Protocol): string {
+function localhostRejectChain(protocol: Protocol): string {
   return `localhost-nodeport-reject-${protocol}`;
 }
+
+/** Verdicts that refuse a packet in a chain of the foundation. */
+export const reject = goto("reject-chain");
+export const rejectOnLocalhost: Readonly<Record<Protocol, Verdict>> = {
+  tcp: goto(localhostRejectChain("tcp")),
+  udp: goto(localhostRejectChain("udp")),
+  sctp: goto(localhostRejectChain("sctp")),
+};
 
 /** Statement that holds for traffic of pods on this node, or for all other traffic; null without a detector. */
 export function fromPod(detector: LocalDetector, not: boolean): Statement | null {

@@ -1,40 +1,44 @@
 // The shared chains that pick an endpoint: one for each protocol, kind of frontend and number of endpoints.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Protocol } from "../../model/snapshot.ts";
-import type { Chain, Rule, Statement } from "../../plan/nftables/types.ts";
+import type { Chain, Rule, Statement, Verdict } from "../../plan/nftables/types.ts";
+import { goto } from "../../plan/nftables/verdict.ts";
 import { byAddress, byNodePort, commented, fromPod, rule } from "./foundation.ts";
 import { type PickerKind, pickerName, pickerNamed } from "./names.ts";
 
-/** The picker and the chains it leads to, the picker first; the same objects for the same arguments. */
+/** A verdict that leads to a picker, and the chains this needs, the picker first. */
+export type Picker = { readonly verdict: Verdict; readonly chains: readonly Chain[] };
+
+/** The same objects for the same arguments. */
 export function picker(
   kind: PickerKind,
   protocol: Protocol,
   slots: number,
   settings: FamilySettings,
-): readonly Chain[] {
+): Picker {
   let made = known.get(settings);
   if (made === undefined) {
     made = new Map();
     known.set(settings, made);
   }
   const name = pickerName(kind, protocol, slots);
-  let chains = made.get(name);
-  if (chains === undefined) {
-    chains = make(kind, protocol, slots, settings);
-    made.set(name, chains);
+  let found = made.get(name);
+  if (found === undefined) {
+    found = { verdict: goto(name), chains: make(kind, protocol, slots, settings) };
+    made.set(name, found);
   }
-  return chains;
+  return found;
 }
 
 /** Those among chains of these names, whatever they were made for. */
 export function pickersAmong(names: readonly string[], settings: FamilySettings): readonly Chain[] {
   return names.flatMap((name) => {
     const named = pickerNamed(name);
-    return named === null ? [] : picker(named.kind, named.protocol, named.slots, settings)[0]!;
+    return named === null ? [] : picker(named.kind, named.protocol, named.slots, settings).chains[0]!;
   });
 }
 
-const known = new WeakMap<FamilySettings, Map<string, readonly Chain[]>>();
+const known = new WeakMap<FamilySettings, Map<string, Picker>>();
 
 function make(
   kind: PickerKind,
@@ -61,7 +65,12 @@ function make(
       return [chain([masquerade, dnat("pick-nodeport", protocol, slots)])];
     case "external-local":
     case "nodeport-local": {
-      const inside = picker(kind === "external-local" ? "pick" : "pick-nodeport", protocol, slots, settings);
+      const inside = picker(
+        kind === "external-local" ? "pick" : "pick-nodeport",
+        protocol,
+        slots,
+        settings,
+      ).chains;
       const outside: Statement =
         kind === "external-local"
           ? { kind: "vmap", fields: byAddress, map: "local-service-ips" }

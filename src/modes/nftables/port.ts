@@ -10,9 +10,10 @@ import type {
   NftSet,
   Verdict,
 } from "../../plan/nftables/types.ts";
+import { drop, goto } from "../../plan/nftables/verdict.ts";
 import { isLocal } from "../../routing/pools.ts";
 import type { Frontend, PortRoutes, Route } from "../../routing/routes.ts";
-import { localhostRejectChain, refusedOnLoopback } from "./foundation.ts";
+import { refusedOnLoopback, reject, rejectOnLocalhost } from "./foundation.ts";
 import { isLarge, mostSharedSlots, ownPools } from "./large.ts";
 import { shortComment } from "./names.ts";
 import { picker } from "./pickers.ts";
@@ -109,16 +110,16 @@ function plainRoute(
         : port.externalPolicy === "cluster"
           ? at.external
           : at.externalLocal;
-    const chains = picker(kind, port.protocol, everybody.pool.endpoints.length, settings);
+    const { verdict, chains } = picker(kind, port.protocol, everybody.pool.endpoints.length, settings);
     fragment.shared(chains);
-    fragment.element(at.verdicts, key, `goto ${chains[0]!.name}`);
+    fragment.element(at.verdicts, key, verdict);
     fragment.spread(at.slots, key, everybody.pool.endpoints);
   }
   const splits = frontend.kind !== "clusterIP" && port.externalPolicy === "local";
   if (splits && from.outside.kind === "forward") {
-    const chains = picker(at.pickLocal, port.protocol, from.outside.pool.endpoints.length, settings);
-    fragment.shared(chains);
-    fragment.element(at.localVerdicts, key, `goto ${chains[0]!.name}`);
+    const local = picker(at.pickLocal, port.protocol, from.outside.pool.endpoints.length, settings);
+    fragment.shared(local.chains);
+    fragment.element(at.localVerdicts, key, local.verdict);
     fragment.spread(at.localSlots, key, from.outside.pool.endpoints);
   }
 }
@@ -153,24 +154,24 @@ function ownRoute(
 ): void {
   if (from.node.kind !== "forward") return;
   const verdicts = places[frontend.kind === "nodePort" ? "nodePort" : "address"].verdicts;
-  fragment.element(verdicts, keyOf(frontend), `goto ${stickyName(frontend, port)}`);
+  fragment.element(verdicts, keyOf(frontend), goto(stickyName(frontend, port)));
 }
 
 /** What cannot be forwarded for any sender is refused; where only outside senders are refused, both elements exist. */
 function refusal({ frontend, from }: Route, port: ServicePort, fragment: FragmentBuilder): void {
   if (from.outside.kind === "forward") return;
   const set = frontend.kind === "nodePort" ? "no-endpoint-nodeports" : "no-endpoint-services";
-  const verdict = from.outside.kind === "reject" ? "goto reject-chain" : "drop";
+  const verdict = from.outside.kind === "reject" ? reject : drop;
   fragment.element(set, keyOf(frontend), verdict, shortComment(portLabel(port)));
 }
 
 function firewall({ frontend, allowed }: Route, fragment: FragmentBuilder): void {
   if (allowed === null) return;
   const key = keyOf(frontend);
-  const { chain, ranges } = sourceCheck(allowed);
+  const { verdict, chain, ranges } = sourceCheck(allowed);
   fragment.shared([chain]);
   fragment.filled(ranges);
-  fragment.element("firewall-ips", key, `goto ${chain.name}`);
+  fragment.element("firewall-ips", key, verdict);
 }
 
 function localhost(
@@ -180,8 +181,7 @@ function localhost(
   fragment: FragmentBuilder,
 ): void {
   if (frontend.kind !== "nodePort" || !refusedOnLoopback(settings).includes(port.protocol)) return;
-  const verdict = `goto ${localhostRejectChain(port.protocol)}`;
-  fragment.element("localhost-nodeport-reject-ports", keyOf(frontend), verdict);
+  fragment.element("localhost-nodeport-reject-ports", keyOf(frontend), rejectOnLocalhost[port.protocol]);
 }
 
 function keyOf(frontend: Frontend): string {

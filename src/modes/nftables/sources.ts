@@ -2,12 +2,13 @@
 import { createHash } from "node:crypto";
 import type { Cidr } from "../../model/address.ts";
 import { withoutNested } from "../../model/networks.ts";
-import type { Chain, Element, FilledSet, NftSet } from "../../plan/nftables/types.ts";
+import type { Chain, Element, FilledSet, NftSet, Verdict } from "../../plan/nftables/types.ts";
+import { goto } from "../../plan/nftables/verdict.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { rule } from "./foundation.ts";
 
-/** Lets these sources pass and drops all others. */
-export type SourceCheck = { readonly chain: Chain; readonly ranges: FilledSet };
+/** Lets these sources pass and drops all others; the verdict leads there. */
+export type SourceCheck = { readonly verdict: Verdict; readonly chain: Chain; readonly ranges: FilledSet };
 
 /**
  * The name follows from the ranges, so equal names mean equal ranges, and a changed list is a new set that is complete
@@ -49,7 +50,8 @@ function make(allowed: readonly Cidr[]): SourceCheck {
   // 128 bits: another tenant must not find ranges that give the same name.
   const hash = createHash("sha256").update(keys.join()).digest("hex").slice(0, 32);
   const elements = new Map(keys.map((key): [string, Element] => [key, { key, data: null, comment: null }]));
-  return { chain: chainOf(hash), ranges: { set: setOf(hash), elements } };
+  const chain = chainOf(hash);
+  return { verdict: goto(chain.name), chain, ranges: { set: setOf(hash), elements } };
 }
 
 /** The slash makes kube-proxy remove the chain when it takes over. */

@@ -1,6 +1,6 @@
 // Walks a packet through an nftables table as the kernel would, and keeps the steps.
 import { addressBytes, contains, isLoopback, parseCidr } from "../../model/address.ts";
-import { printSlotKey, printStatements } from "../../plan/nftables/print.ts";
+import { printMapped, printSlot, printStatements } from "../../plan/nftables/print.ts";
 import type {
   Backend,
   Chain,
@@ -11,6 +11,7 @@ import type {
   Rule,
   Verdict,
 } from "../../plan/nftables/types.ts";
+import { goto } from "../../plan/nftables/verdict.ts";
 import type { Packet } from "../../routing/decide.ts";
 
 /** One rule that applied, as `nft list` shows it, and the element that made it apply. */
@@ -64,7 +65,7 @@ type State = {
   readonly steps: NftStep[];
 };
 
-type Verdicts = "continue" | "accept" | "drop" | "reject";
+type ChainEnd = "continue" | "accept" | "drop" | "reject";
 
 function walkOnce(
   table: NftTable,
@@ -126,7 +127,7 @@ function run(state: State, hook: Hook["hook"], type?: Hook["type"]): "drop" | "r
   return null;
 }
 
-function runChain(state: State, chain: Chain): Verdicts {
+function runChain(state: State, chain: Chain): ChainEnd {
   for (const rule of chain.rules) {
     const end = runRule(state, chain, rule);
     if (end === "return") return "continue";
@@ -135,8 +136,10 @@ function runChain(state: State, chain: Chain): Verdicts {
   return "continue";
 }
 
-/** `next`: go on with the next rule. */
-function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "return" {
+/** `next`: the next rule of the chain follows; `return`: none follows. */
+type RuleEnd = ChainEnd | "next" | "return";
+
+function runRule(state: State, chain: Chain, rule: Rule): RuleEnd {
   let element: string | null = null;
   const applied = () => {
     state.steps.push({
@@ -177,15 +180,15 @@ function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "r
       case "vmap": {
         const key = keyOf(state, statement.fields);
         state.asked(statement.map, key, null);
-        const found = state.table.elements.get(statement.map)?.get(key);
-        if (found === undefined) return "next";
-        element = `${key} : ${found.data}`;
+        const verdict = state.table.elements.get(statement.map)?.get(key)?.data ?? null;
+        if (verdict === null) return "next";
+        element = printMapped(key, verdict);
         applied();
-        return follow(state, found.data!);
+        return follow(state, verdict);
       }
       case "goto by slot":
         applied();
-        return follow(state, `goto ${statement.chains[choose(state, statement.chains.length)]}`);
+        return follow(state, goto(statement.chains[choose(state, statement.chains.length)]!));
       case "dnat by slot": {
         if (state.packet.to.protocol !== statement.protocol) return "next";
         const key = keyOf(state, statement.fields);
@@ -193,7 +196,7 @@ function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "r
         state.asked(statement.map, key, slot);
         const backend = state.table.spreads.get(statement.map)?.get(key)?.backends[slot];
         if (backend === undefined) return "next";
-        element = `${printSlotKey(key, slot)} : ${backend.address} . ${backend.port}`;
+        element = printSlot(key, slot, backend);
         applied();
         return translate(state, backend);
       }
@@ -208,33 +211,46 @@ function runRule(state: State, chain: Chain, rule: Rule): Verdicts | "next" | "r
       case "remember sender":
       case "count":
         break;
-      case "jump": {
-        const chainEnd = follow(state, `goto ${statement.chain}`);
-        return chainEnd === "continue" ? "next" : chainEnd;
-      }
+      case "jump":
+        return follow(state, statement);
       case "goto":
-        applied();
-        return follow(state, `goto ${statement.chain}`);
       case "return":
-        applied();
-        return "return";
       case "drop":
+        applied();
+        return follow(state, statement);
       case "reject":
         applied();
-        return statement.kind;
+        return "reject";
     }
   }
   applied();
   return "next";
 }
 
-function follow(state: State, verdict: Verdict): Verdicts {
-  if (verdict === "drop") return "drop";
-  const chain = state.table.chains.get(verdict.slice("goto ".length));
+function follow(state: State, verdict: Verdict): RuleEnd {
+  switch (verdict.kind) {
+    case "accept":
+    case "drop":
+    case "return":
+      return verdict.kind;
+    case "continue":
+    case "break":
+      return "next";
+    case "goto":
+      return runChainNamed(state, verdict.chain);
+    case "jump": {
+      const end = runChainNamed(state, verdict.chain);
+      return end === "continue" ? "next" : end;
+    }
+  }
+}
+
+function runChainNamed(state: State, name: string): ChainEnd {
+  const chain = state.table.chains.get(name);
   return chain === undefined ? "continue" : runChain(state, chain);
 }
 
-function translate(state: State, { address, port }: Backend): Verdicts {
+function translate(state: State, { address, port }: Backend): ChainEnd {
   state.translated = { address, port };
   state.daddr = address;
   state.dport = port;

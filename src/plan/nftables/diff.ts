@@ -9,14 +9,16 @@ import {
   isSlotMap,
   type NftSet,
   type NftTable,
+  type Verdict,
 } from "./types.ts";
+import { sameVerdict } from "./verdict.ts";
 
 /** One element of any set or map, as an operation names it. */
 export type Item = {
   readonly key: string;
   /** Of a slot map. */
   readonly slot: number | null;
-  readonly data: string | Backend | null;
+  readonly data: Verdict | Backend | null;
   readonly comment: string | null;
 };
 
@@ -195,8 +197,7 @@ function elementChanges(have: NftTable, want: NftTable): Changes {
       if (old === now) return;
       for (const element of now?.values() ?? []) {
         const before = old?.get(element.key);
-        if (before !== undefined && before.data === element.data && before.comment === element.comment)
-          continue;
+        if (before !== undefined && sameElement(before, element)) continue;
         if (before !== undefined) into.replaced.push(itemOf(before));
         into.added.push(itemOf(element));
       }
@@ -231,6 +232,10 @@ function collect(
     if (into.removed.length > 0) shrink.push({ kind: "delete elements", set, items: into.removed });
   }
   return { grow, shrink };
+}
+
+function sameElement(a: Element, b: Element): boolean {
+  return a.comment === b.comment && sameVerdict(a.data, b.data);
 }
 
 function itemOf({ key, data, comment }: Element): Item {

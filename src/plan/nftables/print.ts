@@ -17,7 +17,9 @@ import {
   type Statement,
   tableComment,
   tableName,
+  type Verdict,
 } from "./types.ts";
+import { goto } from "./verdict.ts";
 
 export function print(table: NftTable): string {
   const blocks = [
@@ -56,14 +58,14 @@ function printSlots({ key, backends }: BackendSlots): string[] {
   const slots: string[] = [];
   for (let slot = 0; slot < backends.length; slot++) {
     const backend = backends[slot];
-    if (backend !== undefined) slots.push(`${printSlotKey(key, slot)} : ${printBackend(backend)}`);
+    if (backend !== undefined) slots.push(printSlot(key, slot, backend));
   }
   // Numbers of one digit are in order as text, too.
   return backends.length <= 10 ? slots : slots.sort();
 }
 
 /** The key of a pool's own map is the slot alone. */
-export function printSlotKey(key: string, slot: number): string {
+function printSlotKey(key: string, slot: number): string {
   return key === "" ? String(slot) : `${key} . ${slot}`;
 }
 
@@ -108,7 +110,22 @@ const typeofNames: Record<Part, (family: NftFamily) => string> = {
 };
 
 function printElement({ key, data, comment }: Element): string {
-  return `${key}${comment === null ? "" : ` comment ${quote(comment)}`}${data === null ? "" : ` : ${data}`}`;
+  const mapped = data === null ? "" : ` : ${printVerdict(data)}`;
+  return `${key}${comment === null ? "" : ` comment ${quote(comment)}`}${mapped}`;
+}
+
+/** An element of a verdict map as nft lists it, without its comment. */
+export function printMapped(key: string, verdict: Verdict): string {
+  return `${key} : ${printVerdict(verdict)}`;
+}
+
+/** One slot of a slot map as nft lists it. */
+export function printSlot(key: string, slot: number, backend: Backend): string {
+  return `${printSlotKey(key, slot)} : ${printBackend(backend)}`;
+}
+
+export function printVerdict(verdict: Verdict): string {
+  return "chain" in verdict ? `${verdict.kind} ${verdict.chain}` : verdict.kind;
 }
 
 function printBackend({ address, port }: Backend): string {
@@ -147,10 +164,13 @@ function printStatement(statement: Statement, family: NftFamily): string {
   switch (statement.kind) {
     case "ct state new":
     case "ct status dnat":
-    case "drop":
     case "reject":
-    case "return":
       return statement.kind;
+    case "drop":
+    case "return":
+    case "jump":
+    case "goto":
+      return printVerdict(statement);
     case "address":
       return `${family} ${statement.field}${statement.not ? " !=" : ""} ${printNetwork(statement.network)}`;
     case "iifname":
@@ -178,17 +198,13 @@ function printStatement(statement: Statement, family: NftFamily): string {
       return `dnat ${family} to ${key} . numgen random mod ${statement.slots} map @${statement.map}`;
     }
     case "goto by slot":
-      return `numgen random mod ${statement.chains.length} vmap { ${statement.chains.map((chain, slot) => `${slot} : goto ${chain}`).join(", ")} }`;
+      return `numgen random mod ${statement.chains.length} vmap { ${statement.chains.map((chain, slot) => printMapped(String(slot), goto(chain))).join(", ")} }`;
     case "remember sender":
       return `update @${statement.set} { ${family} saddr }`;
     case "masquerade":
       return "masquerade fully-random";
     case "count":
       return `counter name ${quote(statement.counter)}`;
-    case "jump":
-      return `jump ${statement.chain}`;
-    case "goto":
-      return `goto ${statement.chain}`;
   }
 }
 

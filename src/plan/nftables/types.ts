@@ -77,8 +77,10 @@ export type Chain = {
   readonly comment: string | null;
 };
 
-/** `drop`, or `goto` and a chain's name. */
-export type Verdict = string;
+/** What a verdict map decides. `continue` and `break` are never wanted, but a kernel may hold them. */
+export type Verdict =
+  | { readonly kind: "accept" | "drop" | "return" | "continue" | "break" }
+  | { readonly kind: "jump" | "goto"; readonly chain: string };
 
 /** One element. `key` is nft's text, parts joined by ` . `; `data` is the verdict of a verdict map. */
 export type Element = {

@@ -6,6 +6,7 @@ import { MemoryTableHost } from "../../../host/nftables/memoryhost.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
 import { countOperations, diff } from "../../../plan/nftables/diff.ts";
 import { unfold } from "../../../plan/nftables/plan.ts";
+import { goto } from "../../../plan/nftables/verdict.ts";
 import type { Routes } from "../../../routing/routes.ts";
 import { compile } from "../compile.ts";
 import { NftablesDriver } from "./driver.ts";
@@ -38,7 +39,7 @@ describe("chains that an old kernel does not delete immediately", () => {
     await sync([web(3)]);
     await sync([web(2)]);
     const busy = { kind: "add elements", set: host.table!.sets.get("service-ips")! } as const;
-    const item = { key: "9.9.9.9 . tcp . 1", slot: null, data: "goto pick/tcp/3", comment: null };
+    const item = { key: "9.9.9.9 . tcp . 1", slot: null, data: goto("pick/tcp/3"), comment: null };
     await host.apply([{ ...busy, items: [item] }]);
     clock.advance(1000);
     await settle();
