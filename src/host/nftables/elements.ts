@@ -37,7 +37,7 @@ export function* encodeItems(set: NftSet, items: readonly Item[]): Generator<Ker
     return;
   }
   for (const item of items) {
-    if (set.interval && set.key.length === 1) yield* encodeRange(item);
+    if (set.interval) yield* encodeRange(item);
     else yield encodeItem(set, item);
   }
 }
@@ -65,10 +65,9 @@ export function encodeQuestion(set: NftSet, key: string, slot: number | null): K
 
 /** The contents of a dumped set in the Plan's types. */
 export function decodeElements(set: NftSet, elements: readonly KernelElement[]): Map<string, Element> {
-  const decoded =
-    set.interval && set.key.length === 1
-      ? decodeRanges(elements)
-      : elements.map((element) => decodeElement(set, element));
+  const decoded = set.interval
+    ? decodeRanges(elements)
+    : elements.map((element) => decodeElement(set, element));
   return new Map(decoded.map((element) => [element.key, element]));
 }
 
@@ -86,19 +85,18 @@ export function decodeClients(elements: readonly KernelElement[]): Client[] {
 }
 
 function encodeItem(set: NftSet, item: Item): KernelElement {
-  const key = encodeKey(set, item.key, networkStart);
+  const key = encodeKey(set, item.key);
   return {
     key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key,
-    ...(set.interval ? { keyEnd: encodeKey(set, item.key, networkEnd) } : {}),
     ...(item.data === null ? {} : { data: item.data as Verdict }),
     ...(item.comment === null ? {} : { userdata: commentUserdata(item.comment) }),
   };
 }
 
-export function encodeKey(set: NftSet, key: string, end: (part: string) => string = networkStart): Bytes {
+export function encodeKey(set: NftSet, key: string): Bytes {
   let bytes: Bytes = "";
   if (key === "") return bytes;
-  for (const [i, part] of key.split(" . ").entries()) bytes += encodePart(set.key[i]!, end(part));
+  for (const [i, part] of key.split(" . ").entries()) bytes += encodePart(set.key[i]!, part);
   return bytes;
 }
 
@@ -128,11 +126,9 @@ export function backendBytes({ address, port }: Backend): Bytes {
   return String.fromCharCode(...bytes, a, b, 0, 0);
 }
 
-function decodeElement(set: NftSet, { key, keyEnd, data, userdata }: KernelElement): Element {
-  const first = decodeParts(set.key, key);
-  const text = keyEnd === undefined ? first : networks(first, decodeParts(set.key, keyEnd));
+function decodeElement(set: NftSet, { key, data, userdata }: KernelElement): Element {
   return {
-    key: text.join(" . "),
+    key: decodeParts(set.key, key).join(" . "),
     data: typeof data === "object" ? data : null,
     comment: commentOf(userdata),
   };
@@ -212,10 +208,6 @@ function decodeRanges(elements: readonly KernelElement[]): Element[] {
     found.push({ key: rangeText(addressOf(element.key), addressOf(last)), data: null, comment: null });
   }
   return found;
-}
-
-function networks(first: readonly string[], last: readonly string[]): string[] {
-  return first.map((text, i) => (text === last[i] ? text : rangeText(text, last[i]!)));
 }
 
 /** A network where the range is one, else `first-last`: then it is not ours. */

@@ -244,6 +244,5 @@ function ownedByAnother(family: NftFamily, owner: number | undefined): HostError
 /** Ranges take two kernel elements each; then only the operation is known. */
 function itemOf(operation: Operation, element: number | undefined): Item | null {
   if (element === undefined || !("items" in operation)) return null;
-  const isRange = operation.set.interval && operation.set.key.length === 1;
-  return isRange ? null : (operation.items[element] ?? null);
+  return operation.set.interval ? null : (operation.items[element] ?? null);
 }

@@ -272,7 +272,7 @@ function keyOf(state: State, fields: readonly Field[]): string {
   return fields.map((field) => values[field]).join(" . ");
 }
 
-/** The element of a set that holds the key: the key itself, or a network that contains its last part. */
+/** The element of a set that holds the key: the key itself, or a network that contains it. */
 function memberOf(state: State, name: string, key: string): string | null {
   if (state.around.remembered?.get(name)?.has(key)) return key;
   const set = state.table.sets.get(name);
@@ -281,11 +281,7 @@ function memberOf(state: State, name: string, key: string): string | null {
     state.asked(name, key, null);
     return elements?.has(key) ? key : null;
   }
-  const at = key.includes(" . ") ? key.lastIndexOf(" . ") + 3 : 0;
-  const [head, address] = [key.slice(0, at), key.slice(at)];
-  for (const element of elements?.keys() ?? []) {
-    if (element.startsWith(head) && contains(networkOf(element.slice(head.length)), address)) return element;
-  }
+  for (const element of elements?.keys() ?? []) if (contains(networkOf(element), key)) return element;
   return null;
 }
 

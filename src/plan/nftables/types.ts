@@ -18,7 +18,7 @@ export type NftSet = {
   readonly key: readonly Part[];
   /** null: a set. A map's data are parts, or a verdict. */
   readonly data: readonly Part[] | "verdict" | null;
-  /** Elements are networks (in their last part). */
+  /** Elements are networks; the key has one part, an address. */
   readonly interval: boolean;
   /** Filled by packets; elements expire after this many seconds. */
   readonly timeout: number | null;
