@@ -10,11 +10,12 @@ export type HttpAnswer = {
   readonly body: string;
 };
 
-/** The response to a GET of a URL with a plain address; null without a listener, or when none arrives within ten seconds. */
+/** The response to a GET of a URL with a plain address; null without a listener, or when none arrives in time. */
 export function httpGet(
   netns: Namespace,
   url: string,
   headers: Readonly<Record<string, string>> = {},
+  timeoutMs = 10_000,
 ): Promise<HttpAnswer | null> {
   const { hostname, port } = new URL(url);
   const address = hostname.replace(/[[\]]/g, "");
@@ -31,7 +32,7 @@ export function httpGet(
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
       );
     });
-    const timer = setTimeout(() => request.destroy(), 10_000);
+    const timer = setTimeout(() => request.destroy(), timeoutMs);
     request.on("close", () => clearTimeout(timer));
     request.on("error", () => resolve(null));
   });

@@ -46,7 +46,7 @@ export type SendResult =
 export type Sender = { readonly netns: Namespace; readonly poller: Poller; readonly source: Address | null };
 
 /** A lost first SYN is sent again after a second, and so is one whose ICMPv6 error came too early to be used. */
-const usualTimeoutMs = 2600;
+export const usualTimeoutMs = 2600;
 
 /** For packets that expect a response, also from a relay on a busy machine. */
 export const longTimeoutMs = 15_000;

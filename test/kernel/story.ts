@@ -10,7 +10,7 @@ import { httpGet } from "./http.ts";
 import { injectInvalid } from "./inject.ts";
 import type { ModeUnderTest } from "./oracle.ts";
 import { resultOf, senderAt } from "./probe.ts";
-import { longTimeoutMs, resultText } from "./send-packet.ts";
+import { longTimeoutMs, resultText, usualTimeoutMs } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
 /** A running proxy that follows its cluster. */
@@ -174,7 +174,9 @@ class Stage {
   }): Promise<string | null> {
     const { address, port } = parseTarget(`${at}/tcp`, this.#family);
     const place = placeOf(inFamily(from, this.#family))!;
-    const answer = await httpGet(this.#world.at[place], `http://${joinHostPort(address, port)}/`);
+    const url = `http://${joinHostPort(address, port)}/`;
+    // A packet that is dropped is as silent after seconds as after ten.
+    const answer = await httpGet(this.#world.at[place], url, {}, status === null ? usualTimeoutMs : undefined);
     const seen = answer?.status ?? null;
     return seen === status ? null : `${seen} instead of ${status}`;
   }
