@@ -112,8 +112,9 @@ async function meets(
   let met: Outcomes = new Set();
   while (Date.now() < deadline) {
     met = new Set();
-    await observe(world, cell, 1, met);
-    // More tries only when the first was as wanted: a wrong one has settled the matter.
+    // More tries only when the first was as wanted: a wrong one has settled the matter. Those that are to meet silence
+    // wait for it together.
+    if (!wanted.has("silence")) await observe(world, cell, 1, met);
     if ([...met].every((outcome) => wanted.has(outcome))) await observe(world, cell, wanted.size * 8, met);
     if (met.size === wanted.size && [...met].every((outcome) => wanted.has(outcome))) return;
     await sleep(100);
