@@ -45,7 +45,7 @@ export async function play(world: World, program: ProgramUnderTest, story: Story
     return null;
   } finally {
     for (const stage of stages) stage.clear();
-    world.setInputPolicy("ACCEPT");
+    if (story.steps.some((step) => "inputPolicy" in step)) world.setInputPolicy("ACCEPT");
   }
 }
 
