@@ -26,6 +26,7 @@ import { HostError } from "../src/host/error.ts";
 import { playgroundSocket } from "../src/inspect/target.ts";
 import { serveStatus } from "../src/observe/status/socket.ts";
 import type { Status } from "../src/observe/status/status.ts";
+import type { PaceReport } from "../src/sync/pace.ts";
 
 const root = join(import.meta.dirname, "..");
 const shop = ["--source", `files:${join(root, "test/support/shop")}`, "--node=node-a"];
@@ -485,6 +486,7 @@ describe("status", () => {
         outcome: { kind: "ok", refused: [] },
       },
     ],
+    pace: { ipv4: { kind: "cost", costMs: 2.13, budgetMs: 281.4, gapMs: 0, reason: "budget" } },
     drift: [{ at: 950_000, family: "ipv4", differences: 3, what: "nft changed our table" }],
     problems: [
       {
@@ -513,6 +515,25 @@ describe("status", () => {
 
   it("prints the state of the daemon", async () => {
     await expect(printStatus(state, 1_000_000)).toMatchFileSnapshot(golden("status.txt"));
+  });
+
+  it.for<[PaceReport, string]>([
+    [{ kind: "period", gapMs: 1000 }, "1000 ms between Syncs, which minSyncPeriod sets"],
+    [
+      { kind: "cost", costMs: 2.13, budgetMs: 0, gapMs: 12.07, reason: "cost" },
+      "12 ms after the last Sync, which took 2.1 ms: Syncs may use 15 % of one core",
+    ],
+    [
+      { kind: "cost", costMs: 412.3, budgetMs: 0, gapMs: 1000, reason: "limit" },
+      "1000 ms after the last Sync, which took 412 ms: the longest gap",
+    ],
+    [
+      { kind: "cost", costMs: 3, budgetMs: 200, gapMs: 1000, reason: "failure" },
+      "1000 ms after the last Sync, which failed",
+    ],
+  ])("prints how Syncs are paced and why: %j", ([pace, text]) => {
+    const lines = printStatus({ ...state, pace: { ipv4: pace } }, 1_000_000).split("\n");
+    expect(lines).toContain(`pace      ipv4: ${text}`);
   });
 
   it("prints what a starting daemon waits for, and nothing that is not known yet", () => {

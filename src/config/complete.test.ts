@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { configOf, errorOf, fileError, fromFile } from "../../test/support/completed.ts";
 import { writeConfig } from "./file/write.ts";
+import { type ModeName, modes } from "./modes.ts";
 import { nodeNameOf } from "./resolve/resolve.ts";
 import { seconds } from "./units/duration.ts";
 
@@ -11,7 +12,7 @@ describe("defaults and precedence", () => {
     modeDefaulted: true,
     detectLocalMode: "ClusterCIDR",
     syncPeriod: seconds(30),
-    minSyncPeriod: seconds(1),
+    pace: { kind: "cost", written: seconds(1) },
     configSyncPeriod: seconds(900),
     healthzBindAddress: "0.0.0.0:10256",
     metricsBindAddress: "127.0.0.1:10249",
@@ -62,24 +63,42 @@ describe("defaults and precedence", () => {
     ];
     expect(configOf([...periods, "--proxy-mode=ipvs"])).toMatchObject({
       syncPeriod: seconds(22),
-      minSyncPeriod: seconds(3),
+      pace: { kind: "period", period: seconds(3) },
     });
     for (const mode of ["iptables", "nftables", ""]) {
       expect(configOf([...periods, `--proxy-mode=${mode}`])).toMatchObject({
         syncPeriod: seconds(11),
-        minSyncPeriod: seconds(2),
+        pace: { kind: "period", period: seconds(2) },
       });
     }
   });
 
   it("01/10 ipvs has minSyncPeriod 1s from flags and 0s from a file", () => {
-    expect(configOf(["--proxy-mode=ipvs"]).minSyncPeriod).toBe(seconds(1));
-    expect(fromFile("mode: ipvs").minSyncPeriod).toBe(0n);
+    expect(configOf(["--proxy-mode=ipvs"]).pace).toEqual({ kind: "cost", written: seconds(1) });
+    expect(fromFile("mode: ipvs").pace).toEqual({ kind: "cost", written: 0n });
   });
 
   it("01/11 minSyncPeriod 0 is the default in a file and really 0 as a flag", () => {
-    expect(fromFile("iptables: {minSyncPeriod: 0s}").minSyncPeriod).toBe(seconds(1));
-    expect(configOf(["--iptables-min-sync-period=0"]).minSyncPeriod).toBe(0n);
+    expect(fromFile("iptables: {minSyncPeriod: 0s}").pace).toEqual({ kind: "cost", written: seconds(1) });
+    expect(configOf(["--iptables-min-sync-period=0"]).pace).toEqual({ kind: "period", period: 0n });
+  });
+
+  it.for(["iptables", "ipvs", "nftables", "userspace"])(
+    "in %s mode Syncs are paced by cost unless minSyncPeriod is set, even to kube-proxy's default",
+    (mode) => {
+      const block = modes[mode as ModeName].periods;
+      const paceIn = (text: string) => fromFile(`mode: ${mode}\n${block}: {${text}}`).pace;
+      expect(paceIn("").kind).toBe("cost");
+      expect(paceIn("minSyncPeriod: 0s").kind).toBe("cost");
+      expect(paceIn("minSyncPeriod: 1s")).toEqual({ kind: "period", period: seconds(1) });
+      expect(paceIn("minSyncPeriod: 10ms")).toEqual({ kind: "period", period: 10_000_000n });
+      expect(configOf([`--proxy-mode=${mode}`]).pace.kind).toBe("cost");
+    },
+  );
+
+  it("a written minSyncPeriod counts as set", () => {
+    const written = writeConfig(configOf([])).replace(/^(apiVersion|kind): .*\n/gm, "");
+    expect(fromFile(written).pace).toEqual({ kind: "period", period: seconds(1) });
   });
 
   it("01/12 port flag 0 turns the health server off, and is refused for metrics", () => {
@@ -159,10 +178,14 @@ describe("modes", () => {
       "nftables: {syncPeriod: 7s, minSyncPeriod: 4s}",
     ].join("\n");
     const of = (mode: string) => fromFile(`${body}\nmode: "${mode}"`);
-    expect(of("")).toMatchObject({ syncPeriod: seconds(5), minSyncPeriod: seconds(2), masqueradeAll: true });
+    expect(of("")).toMatchObject({
+      syncPeriod: seconds(5),
+      pace: { kind: "period", period: seconds(2) },
+      masqueradeAll: true,
+    });
     expect(of("ipvs")).toMatchObject({
       syncPeriod: seconds(6),
-      minSyncPeriod: seconds(3),
+      pace: { kind: "period", period: seconds(3) },
       masqueradeAll: true,
     });
     expect(of("nftables")).toMatchObject({ syncPeriod: seconds(7), masqueradeAll: false });

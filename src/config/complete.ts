@@ -109,9 +109,10 @@ function withServerPorts(file: FileConfig, given: Given): FileConfig {
 function foldFlags(defaults: Folded, mode: string, given: Given): Folded {
   const { periodFlags: block } = meaningIn(mode);
   const cidrs = given["cluster-cidr"];
+  const period = given[`${block}-min-sync-period`];
   return {
     syncPeriod: given[`${block}-sync-period`] ?? defaults.syncPeriod,
-    minSyncPeriod: given[`${block}-min-sync-period`] ?? defaults.minSyncPeriod,
+    pace: period === undefined ? defaults.pace : { kind: "period", period },
     masqueradeAll: given["masquerade-all"] ?? defaults.masqueradeAll,
     clusterCIDRs: cidrs === undefined ? defaults.clusterCIDRs : cidrs.split(","),
   };

@@ -2,6 +2,7 @@
 import { type FileConfig, fieldAt, type Path, paths } from "./file/fields.ts";
 import { kinds, type Plain } from "./file/kinds.ts";
 import { type ModeName, meaningIn, modes } from "./modes.ts";
+import { paceFromFile, type SyncPace, writtenPeriod } from "./pace.ts";
 import type { Duration } from "./units/duration.ts";
 
 export type LocalMode = "ClusterCIDR" | "NodeCIDR" | "BridgeInterface" | "InterfaceNamePrefix";
@@ -9,7 +10,8 @@ export type LocalMode = "ClusterCIDR" | "NodeCIDR" | "BridgeInterface" | "Interf
 /** Settings that the file keeps per mode, or as one string, and the process only once. */
 export type Folded = {
   readonly syncPeriod: Duration;
-  readonly minSyncPeriod: Duration;
+  /** `minSyncPeriod`. */
+  readonly pace: SyncPace;
   readonly masqueradeAll: boolean;
   /** `clusterCIDR`, split at its commas. */
   readonly clusterCIDRs: readonly string[];
@@ -40,10 +42,10 @@ export type ValidConfig = ProxyConfig & { readonly mode: ModeName; readonly dete
 
 /** The settings of a file for its own mode. */
 export function fold(file: FileConfig): Folded {
-  const { periods, masquerade } = meaningIn(file.mode);
+  const { periods, masquerade, minSyncPeriod } = meaningIn(file.mode);
   return {
     syncPeriod: file[`${periods}.syncPeriod`],
-    minSyncPeriod: file[`${periods}.minSyncPeriod`],
+    pace: paceFromFile(file[`${periods}.minSyncPeriod`], minSyncPeriod),
     masqueradeAll: file[`${masquerade}.masqueradeAll`],
     clusterCIDRs: file.clusterCIDR === "" ? [] : file.clusterCIDR.split(","),
   };
@@ -69,7 +71,7 @@ export function unfold(config: ProxyConfig): FileConfig {
   const { periods, masquerade, portRange } = meaningIn(config.mode);
   const folded = new Map<Path, unknown>([
     [`${periods}.syncPeriod`, config.syncPeriod],
-    [`${periods}.minSyncPeriod`, config.minSyncPeriod],
+    [`${periods}.minSyncPeriod`, writtenPeriod(config.pace)],
     [`${masquerade}.masqueradeAll`, config.masqueradeAll],
     ["clusterCIDR", config.clusterCIDRs.join(",")],
     ["portRange", portRange ? config.portRange : ""],
@@ -79,6 +81,14 @@ export function unfold(config: ProxyConfig): FileConfig {
     return [path, isFolded(path) ? kinds[fieldAt(path).kind].zero : at(config, path)];
   });
   return Object.fromEntries(values) as FileConfig;
+}
+
+/** The equivalent file in which a `minSyncPeriod` that is not set stays zero. */
+export function unfoldGiven(config: ProxyConfig): FileConfig {
+  const file = unfold(config);
+  return config.pace.kind === "period"
+    ? file
+    : { ...file, [`${meaningIn(config.mode).periods}.minSyncPeriod`]: 0n };
 }
 
 /** The same settings in another mode; the meaning of an empty list of addresses is not kept. */

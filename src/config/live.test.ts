@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { completeConfig } from "./complete.ts";
 import type { ValidConfig } from "./config.ts";
 import { compareConfigs } from "./live.ts";
-import { milliseconds } from "./units/duration.ts";
+import { seconds } from "./units/duration.ts";
 
 describe("a changed configuration", () => {
   it("applies changes of settings, sync periods and logging", () => {
@@ -26,7 +26,7 @@ logging: {verbosity: 4}
     ]);
     expect(live[3]).toEqual({ field: "nftables.minSyncPeriod", from: "1s", to: "2s" });
     expect(later).toEqual([]);
-    expect(milliseconds(next.minSyncPeriod)).toBe(2000);
+    expect(next.pace).toEqual({ kind: "period", period: seconds(2) });
     expect(next).toMatchObject({
       masqueradeAll: true,
       clusterCIDRs: ["10.0.0.0/8"],
@@ -55,7 +55,14 @@ logging: {verbosity: 4}
       `mode: iptables\niptables: {minSyncPeriod: ${seconds}s, syncPeriod: 60s}`;
     const { live, next } = compareConfigs(config(block(1)), config(block(3)));
     expect(live.map(({ field }) => field)).toEqual(["iptables.minSyncPeriod"]);
-    expect(milliseconds(next.minSyncPeriod)).toBe(3000);
+    expect(next.pace).toEqual({ kind: "period", period: seconds(3) });
+  });
+
+  it("includes a minSyncPeriod that is set to what kube-proxy writes when it is not set", () => {
+    const { live, next } = compareConfigs(config(""), config("nftables: {minSyncPeriod: 1s}"));
+    expect(live).toEqual([{ field: "nftables.minSyncPeriod", from: "0s", to: "1s" }]);
+    expect(next.pace).toEqual({ kind: "period", period: seconds(1) });
+    expect(compareConfigs(next, config("")).next.pace.kind).toBe("cost");
   });
 
   it("of another mode changes nothing", () => {

@@ -1,5 +1,5 @@
 // Which changes of the configuration a running daemon can put in force, and which need a restart.
-import { plainFile, unfold, type ValidConfig } from "./config.ts";
+import { plainFile, unfoldGiven, type ValidConfig } from "./config.ts";
 import type { Plain } from "./file/kinds.ts";
 
 /** One field that differs. */
@@ -24,7 +24,7 @@ const liveFields =
   /^(clusterCIDR|detectLocal(\..*)?|detectLocalMode|logging\.verbosity|nodePortAddresses|(ip|nf)\w+\.(masqueradeAll|minSyncPeriod|syncPeriod))$/;
 
 export function compareConfigs(running: ValidConfig, wanted: ValidConfig): Comparison {
-  const changes = changesBetween(plainFile(unfold(running)), plainFile(unfold(wanted)), "");
+  const changes = changesBetween(plainFile(unfoldGiven(running)), plainFile(unfoldGiven(wanted)), "");
   const isLive = (change: ConfigChange) =>
     running.mode === wanted.mode && liveFields.test(change.field) && !needsNode(change);
   const live = changes.filter(isLive);
@@ -46,7 +46,7 @@ function merged(running: ValidConfig, wanted: ValidConfig, live: readonly Config
     ...(has("detectLocal") ? { detectLocal: wanted.detectLocal } : {}),
     ...(has("detectLocalMode") ? { detectLocalMode: wanted.detectLocalMode } : {}),
     ...(hasFolded("masqueradeAll") ? { masqueradeAll: wanted.masqueradeAll } : {}),
-    ...(hasFolded("minSyncPeriod") ? { minSyncPeriod: wanted.minSyncPeriod } : {}),
+    ...(hasFolded("minSyncPeriod") ? { pace: wanted.pace } : {}),
     ...(hasFolded("syncPeriod") ? { syncPeriod: wanted.syncPeriod } : {}),
     ...(has("logging.verbosity")
       ? { logging: { ...running.logging, verbosity: wanted.logging.verbosity } }

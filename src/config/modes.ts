@@ -1,5 +1,6 @@
 // What the configuration means in each mode: which blocks of the file count, and the defaults of each mode.
 import type { Gates } from "./gates/gates.ts";
+import { type Duration, seconds } from "./units/duration.ts";
 
 export type ModeName = "iptables" | "ipvs" | "nftables" | "userspace";
 
@@ -7,6 +8,8 @@ type Meaning = {
   /** The block of the file whose periods count, and the flags for them. */
   readonly periods: "iptables" | "ipvs" | "nftables";
   readonly periodFlags: "iptables" | "ipvs";
+  /** What kube-proxy takes for a `minSyncPeriod` that a file does not set. */
+  readonly minSyncPeriod: Duration;
   /** The block with `masqueradeAll` and `masqueradeBit`. */
   readonly masquerade: "iptables" | "nftables";
   /** What an empty `nodePortAddresses` means; null: every address. */
@@ -22,6 +25,7 @@ type Meaning = {
 const usual: Meaning = {
   periods: "iptables",
   periodFlags: "iptables",
+  minSyncPeriod: seconds(1),
   masquerade: "iptables",
   nodePortAddresses: null,
   fields: ["iptables."],
@@ -35,6 +39,7 @@ export const modes: Readonly<Record<ModeName, Meaning>> = {
     ...usual,
     periods: "ipvs",
     periodFlags: "ipvs",
+    minSyncPeriod: 0n,
     fields: ["ipvs.", "iptables.masquerade"],
     gate: "KubeProxyIPVS",
   },

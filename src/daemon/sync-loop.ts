@@ -1,10 +1,12 @@
 // The part of the daemon that runs the sync loop and owns its drivers.
 
+import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { resyncPeriodMs } from "../modes/mode.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import { type LoopObserver, openLoop } from "../sync/loop.ts";
+import type { Gap } from "../sync/pace.ts";
 import type { Part } from "./part.ts";
 import type { OpenNode } from "./start/start.ts";
 
@@ -21,7 +23,7 @@ export function openSyncLoop(
     drivers,
     settings: (family, snapshot) => settings.of(family, snapshot),
     pace: () => ({
-      minGapMs: milliseconds(settings.config.minSyncPeriod),
+      gap: gapOf(settings.config),
       retryMs: milliseconds(settings.config.syncPeriod),
       resyncMs: resyncPeriodMs(mode, settings.config),
     }),
@@ -39,4 +41,8 @@ export function openSyncLoop(
       for (const driver of drivers.values()) await driver.close();
     },
   };
+}
+
+function gapOf({ pace }: ValidConfig): Gap {
+  return pace.kind === "cost" ? pace : { kind: "period", ms: milliseconds(pace.period) };
 }

@@ -2,6 +2,7 @@
 
 import type { ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
+import { writtenPeriod } from "../config/pace.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import type { Family } from "../model/address.ts";
@@ -116,5 +117,5 @@ const hourMs = 3_600_000;
 /** The longest time between two Syncs. */
 export function resyncPeriodMs({ drift }: Pick<Mode, "drift">, config: ValidConfig): number {
   const period = drift === "watched" ? hourMs : milliseconds(config.syncPeriod);
-  return Math.max(period, milliseconds(config.minSyncPeriod));
+  return Math.max(period, milliseconds(writtenPeriod(config.pace)));
 }

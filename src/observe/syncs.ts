@@ -8,7 +8,7 @@ import { type LocalEndpoints, openLocalEndpoints, type WithoutLocal } from "./lo
 import type { Metrics } from "./metrics/metrics.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
 
-export type SyncObserver = Omit<LoopObserver, "conflicts" | "afterSync"> & {
+export type SyncObserver = Omit<LoopObserver, "conflicts" | "afterSync" | "paced"> & {
   /** What this node has of each Service, as of the last successful Sync. */
   readonly local: (family: Family) => LocalEndpoints;
 };

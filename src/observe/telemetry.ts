@@ -68,7 +68,7 @@ export type TelemetryWorld = {
 };
 
 /** An observer of the sync loop. */
-export type Telemetry = Omit<LoopObserver, "afterSync"> & {
+export type Telemetry = Omit<LoopObserver, "afterSync" | "paced"> & {
   readonly metrics: Metrics;
   readonly health: ProxyHealth;
   readonly events: Events;

@@ -1,10 +1,11 @@
-// Runs Syncs for one IP family: rate-limited, retried on failure, repeated every resync period, immediate after drift.
+// Runs Syncs for one IP family: paced, retried on failure, repeated every resync period, immediate after drift.
 import type { Family } from "../model/address.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
 import { FamilySync } from "./family-sync.ts";
-import type { LoopObserver, LoopOptions } from "./loop.ts";
+import type { LoopObserver, LoopOptions, SharedBudget } from "./loop.ts";
+import { changeAt, type LastSync, reportPace, spend } from "./pace.ts";
 import type { Trigger } from "./record.ts";
 import type { Inbox } from "./snapshot-fanout.ts";
 
@@ -19,6 +20,7 @@ export class FamilyLoop {
   readonly #family: Family;
   readonly #driver: Driver;
   readonly #inbox: Inbox;
+  readonly #budget: SharedBudget;
   readonly #sync: FamilySync;
   /** Notified when there may be a reason to sync. */
   readonly #notifier = new Notifier();
@@ -29,16 +31,24 @@ export class FamilyLoop {
   #woken = false;
   #last: Snapshot | null = null;
   #lastEnd = Number.NEGATIVE_INFINITY;
-  /** The same without repairs, and of repairs alone: each has a pace of its own. */
-  #lastPacedEnd = Number.NEGATIVE_INFINITY;
+  /** Without repairs, which have a pace of their own. */
+  #lastPaced: LastSync = { end: Number.NEGATIVE_INFINITY, failed: false };
   #lastRepairEnd = Number.NEGATIVE_INFINITY;
 
-  constructor(family: Family, driver: Driver, inbox: Inbox, options: LoopOptions, observer: LoopObserver) {
+  constructor(
+    family: Family,
+    driver: Driver,
+    inbox: Inbox,
+    budget: SharedBudget,
+    options: LoopOptions,
+    observer: LoopObserver,
+  ) {
     this.#options = options;
     this.#observer = observer;
     this.#family = family;
     this.#driver = driver;
     this.#inbox = inbox;
+    this.#budget = budget;
     this.#sync = new FamilySync(family, driver, () => options.clock.wall());
     inbox.onChange = () => this.#notifier.notify();
     inbox.onUnchanged = (snapshot) => {
@@ -77,13 +87,13 @@ export class FamilyLoop {
 
   /** What is due next and when; requests a Snapshot once a change may be synced. */
   #next(): readonly [at: number, reason: Reason] {
-    const changeAt = this.#sync.unfinished
+    const at = this.#sync.unfinished
       ? Number.NEGATIVE_INFINITY
-      : this.#lastPacedEnd + this.#options.pace().minGapMs;
+      : changeAt(this.#options.pace().gap, this.#budget.current, this.#lastPaced);
     const hasChange = !this.#inbox.isEmpty || this.#woken;
-    const isChangeDue = changeAt <= this.#options.clock.steady();
+    const isChangeDue = at <= this.#options.clock.steady();
     if (isChangeDue && !hasChange) this.#inbox.request();
-    const next = isChangeDue && !hasChange ? this.#nextWithoutChange() : ([changeAt, "change"] as const);
+    const next = isChangeDue && !hasChange ? this.#nextWithoutChange() : ([at, "change"] as const);
     if (this.#drifted === null || this.#last === null) return next;
     // The longest overdue comes first: neither constant changes in the cluster nor constant drift starves the other.
     const repairAt = Math.max(this.#lastRepairEnd + driftGapMs, this.#readableAt);
@@ -110,6 +120,7 @@ export class FamilyLoop {
   }
 
   async #runOnce(reason: Reason, signal: AbortSignal): Promise<void> {
+    const start = this.#options.clock.steady();
     if (reason === "drift" || reason === "resync") await this.#verify(reason, signal);
     const isFirst = this.#last === null;
     const taken = reason === "change" ? this.#inbox.take() : null;
@@ -122,7 +133,16 @@ export class FamilyLoop {
       await this.#syncOnce(this.#last, taken !== null, this.#trigger(reason, isFirst), signal);
     this.#lastEnd = this.#options.clock.steady();
     if (reason === "drift") this.#lastRepairEnd = this.#lastEnd;
-    else this.#lastPacedEnd = this.#lastEnd;
+    else this.#pace(this.#lastEnd - start, isFirst);
+  }
+
+  /** The first Sync costs the budget nothing: the changes that arrived during it follow immediately. */
+  #pace(costMs: number, isFirst: boolean): void {
+    const { clock, pace } = this.#options;
+    if (!isFirst) this.#budget.current = spend(this.#budget.current, costMs, clock.steady());
+    this.#lastPaced = { end: this.#lastEnd, failed: this.#sync.failed };
+    const report = reportPace(pace().gap, this.#budget.current, this.#lastPaced, costMs);
+    this.#observer.paced(this.#family, report);
   }
 
   #trigger(reason: Reason, isFirst: boolean): Trigger {

@@ -27,6 +27,7 @@ export class FamilySync {
   readonly #contested = new Map<PortKey, readonly Problem[]>();
   #lacks: readonly Problem[] = noProblems;
   #conflicts: readonly Problem[] = [];
+  #failed = false;
   #incomplete = false;
   /** The comparison with the host that the next Sync began with; null: it begins without. */
   #verification: Verification | null = null;
@@ -48,6 +49,11 @@ export class FamilySync {
     return this.#incomplete;
   }
 
+  /** Whether the last Sync failed. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
   /** Whether the last Sync stopped because of a newer change: the next one continues, and its record covers both. */
   get unfinished(): boolean {
     return this.#unfinished !== null;
@@ -67,6 +73,7 @@ export class FamilySync {
     hasChange: () => boolean = () => false,
   ): Promise<SyncRecord> {
     const record = await this.#attempt(snapshot, settings, trigger, signal, hasChange);
+    this.#failed = record.outcome.kind === "failed";
     this.#incomplete = record.outcome.kind === "failed" || record.outcome.refused.length > 0;
     return record;
   }

@@ -8,11 +8,11 @@ import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Applied, type Driver, emptyReport, noProblems } from "../modes/driver.ts";
-import { openLoop } from "./loop.ts";
+import { openLoop, type Pace } from "./loop.ts";
 
 const applied: Applied = { readBack: false, operations: 0, bytes: 0, refused: [] };
 const noCIDRs: Snapshot["ipv4"]["serviceCIDRs"] = [];
-const pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_000 };
+const pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000, resyncMs: 3_600_000 };
 
 describe("10/60 two families", () => {
   it("sync independently: one that hangs does not delay the other", async () => {

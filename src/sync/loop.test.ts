@@ -1,10 +1,10 @@
 // The loop's pacing, on a manual clock.
 import { describe, expect, it } from "vitest";
+import { SettlingClock } from "../../test/support/settling-clock.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
-import type { Clock } from "../model/clock.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Problem } from "../model/problem.ts";
@@ -47,7 +47,11 @@ describe("loop", () => {
   });
 
   it("02/24 retries after retryMs and then waits for resyncMs", async () => {
-    const { syncs, run, advance, fail } = setUp({ minGapMs: 1000, retryMs: 5000, resyncMs: 10_000 });
+    const { syncs, run, advance, fail } = setUp({
+      gap: { kind: "period", ms: 1000 },
+      retryMs: 5000,
+      resyncMs: 10_000,
+    });
     await run()(async ({ change }) => {
       fail(1);
       change();
@@ -64,7 +68,11 @@ describe("loop", () => {
   });
 
   it("02/25 a trigger after a failure runs at minGap, and its success cancels the retry", async () => {
-    const { syncs, run, advance, fail } = setUp({ minGapMs: 1000, retryMs: 5000, resyncMs: 10_000 });
+    const { syncs, run, advance, fail } = setUp({
+      gap: { kind: "period", ms: 1000 },
+      retryMs: 5000,
+      resyncMs: 10_000,
+    });
     await run()(async ({ change }) => {
       fail(1);
       change();
@@ -79,7 +87,11 @@ describe("loop", () => {
   });
 
   it("02/26 a retry waits for minGap", async () => {
-    const { syncs, run, advance, fail } = setUp({ minGapMs: 5000, retryMs: 1000, resyncMs: 10_000 });
+    const { syncs, run, advance, fail } = setUp({
+      gap: { kind: "period", ms: 5000 },
+      retryMs: 1000,
+      resyncMs: 10_000,
+    });
     await run()(async ({ change }) => {
       fail(1);
       change();
@@ -92,7 +104,9 @@ describe("loop", () => {
   });
 
   it("02/27 refuses a longest interval below the shortest", () => {
-    expect(() => setUp({ minGapMs: 5000, retryMs: 1000, resyncMs: 1000 })).toThrow(RangeError);
+    expect(() => setUp({ gap: { kind: "period", ms: 5000 }, retryMs: 1000, resyncMs: 1000 })).toThrow(
+      RangeError,
+    );
   });
 
   it("02/28 retries a first Sync that failed, where kube-proxy would wait for an event", async () => {
@@ -110,7 +124,7 @@ describe("loop", () => {
     "02/28 mode %s tries a failed Sync again after syncPeriod",
     async ([, mode]) => {
       const { syncs, run, advance, fail } = setUp({
-        minGapMs: milliseconds(periods.minSyncPeriod),
+        gap: { kind: "period", ms: 1000 },
         retryMs: milliseconds(periods.syncPeriod),
         resyncMs: resyncPeriodMs(mode, periods as ValidConfig),
       });
@@ -199,7 +213,11 @@ describe("loop", () => {
   });
 
   it("constant changes of the cluster do not delay repairs", async () => {
-    const { run, advance, drift, verified } = setUp({ minGapMs: 10, retryMs: 5000, resyncMs: 10_000 });
+    const { run, advance, drift, verified } = setUp({
+      gap: { kind: "period", ms: 10 },
+      retryMs: 5000,
+      resyncMs: 10_000,
+    });
     await run()(async ({ change }) => {
       change();
       await advance(0);
@@ -214,7 +232,7 @@ describe("loop", () => {
 
   it("a change is queued; a retry, a resync and a repair are not", async () => {
     const { run, advance, drift, fail, syncs, queued } = setUp({
-      minGapMs: 1000,
+      gap: { kind: "period", ms: 1000 },
       retryMs: 5000,
       resyncMs: 10_000,
     });
@@ -243,13 +261,13 @@ describe("loop", () => {
 
 type Steps = (steps: (source: { change: () => void }) => Promise<void>) => Promise<void>;
 
-const periods: Pick<ValidConfig, "minSyncPeriod" | "syncPeriod"> = {
-  minSyncPeriod: 1_000_000_000n,
+const periods: Pick<ValidConfig, "pace" | "syncPeriod"> = {
+  pace: { kind: "period", period: 1_000_000_000n },
   syncPeriod: 30_000_000_000n,
 };
 
-function setUp(pace: Pace = { minGapMs: 1000, retryMs: 30_000, resyncMs: 3_600_000 }) {
-  const clock = new ManualClock();
+function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000, resyncMs: 3_600_000 }) {
+  const clock = new SettlingClock();
   const starts: number[] = [];
   const records: SyncRecord[] = [];
   const retries: boolean[] = [];
@@ -354,40 +372,3 @@ const changedSnapshot: Snapshot = {
   problems: [],
 };
 const settings = { family: "ipv4" } as unknown as FamilySettings;
-
-class ManualClock implements Clock {
-  #now = 0;
-  readonly #timers = new Set<{ at: number; run: () => void }>();
-
-  wall(): number {
-    return this.#now;
-  }
-
-  steady(): number {
-    return this.#now;
-  }
-
-  after(ms: number, run: () => void): () => void {
-    const timer = { at: this.#now + ms, run };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
-    for (;;) {
-      await settle();
-      const next = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.#timers.delete(next);
-      this.#now = Math.max(this.#now, next.at);
-      next.run();
-    }
-    this.#now = end;
-    await settle();
-  }
-}
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -7,13 +7,14 @@ import type { Snapshot } from "../model/snapshot.ts";
 import type { Driver } from "../modes/driver.ts";
 import { FamilyLoop } from "./family-loop.ts";
 import type { FinishedSync } from "./flows.ts";
+import { type Budget, fullBudget, type Gap, type PaceReport } from "./pace.ts";
 import type { SyncRecord } from "./record.ts";
 import { SnapshotFanout } from "./snapshot-fanout.ts";
 
 /** All in milliseconds, measured from the end of a Sync. */
 export type Pace = {
-  /** No Sync starts earlier than this. */
-  readonly minGapMs: number;
+  /** No Sync starts earlier than this gap allows. */
+  readonly gap: Gap;
   /** After a failure the next one starts no later than this. */
   readonly retryMs: number;
   /** Host and Plan are compared at least this often. */
@@ -36,7 +37,12 @@ export type LoopObserver = {
   readBack(family: Family, differences: number | null, message: string): void;
   /** After `synced`, with the Routes that the Sync applied. */
   afterSync(sync: FinishedSync): void;
+  /** After every Sync but repairs: what the gap before the next change follows from. */
+  paced(family: Family, pace: PaceReport): void;
 };
+
+/** One budget for all families. */
+export type SharedBudget = { current: Budget };
 
 export type LoopOptions = {
   readonly snapshots: AsyncIterable<Snapshot>;
@@ -58,16 +64,17 @@ export type Loop = {
 };
 
 export function openLoop(options: LoopOptions): Loop {
-  const pace = options.pace();
-  if (pace.resyncMs < pace.minGapMs) {
+  const { gap, resyncMs } = options.pace();
+  if (gap.kind === "period" && resyncMs < gap.ms) {
     throw new RangeError(
-      `Cannot pace syncs: the longest interval ${pace.resyncMs} ms is below the shortest ${pace.minGapMs} ms`,
+      `Cannot pace syncs: the longest interval ${resyncMs} ms is below the shortest ${gap.ms} ms`,
     );
   }
   const observer = notifyAll(options.observers);
   const fanout = new SnapshotFanout(options.snapshots, observer);
+  const budget = { current: fullBudget };
   const loops = [...options.drivers].map(
-    ([family, driver]) => new FamilyLoop(family, driver, fanout.inboxOf(family), options, observer),
+    ([family, driver]) => new FamilyLoop(family, driver, fanout.inboxOf(family), budget, options, observer),
   );
   return {
     wake: () => {
@@ -102,5 +109,6 @@ function notifyAll(observers: readonly Partial<LoopObserver>[]): LoopObserver {
     drifted: (family, message) => all((each) => each.drifted?.(family, message)),
     readBack: (family, differences, message) => all((each) => each.readBack?.(family, differences, message)),
     afterSync: (sync) => all((each) => each.afterSync?.(sync)),
+    paced: (family, pace) => all((each) => each.paced?.(family, pace)),
   };
 }

@@ -18,7 +18,7 @@ it("security/3: a change of another Service does not wait for a large one", asyn
     snapshots: snapshots(),
     drivers: new Map([["ipv4", new NftablesDriver(host)]]),
     settings: () => ipv4Settings,
-    pace: () => ({ minGapMs: 0, retryMs: 1000, resyncMs: 1_000_000 }),
+    pace: () => ({ gap: { kind: "period", ms: 0 }, retryMs: 1000, resyncMs: 1_000_000 }),
     clock: { wall: () => records.length, steady: () => 0, after: () => () => {} },
     observers: [{ synced: (record) => records.push(record), afterSync: (sync) => finished.push(sync) }],
   });

@@ -6,6 +6,7 @@ import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
 import { saveHeap } from "../../observe/status/client.ts";
 import { defaultStatusSocket, type Status } from "../../observe/status/status.ts";
+import { burstMs, type PaceReport, share } from "../../sync/pace.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { nodeFlag, outputFlag } from "../target-flags.ts";
@@ -113,6 +114,7 @@ function workRows(status: Status, now: number): Row[] {
   return [
     ["applied", status.families.map((family) => appliedText(family, status.lastSuccess[family], now))],
     ["syncs", status.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
+    ["pace", Object.entries(status.pace ?? {}).map(([family, pace]) => `${family}: ${paceText(pace)}`)],
   ];
 }
 
@@ -176,6 +178,27 @@ function syncText(
       : `FAILED: ${outcome.message}`;
   const work = `${count(changedPorts, "port")}, ${count(operations, "operation")}`;
   return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${work}, ${finishedAt - startedAt} ms, ${end}`;
+}
+
+/** The gap between the last Sync and the next change, and what it follows from. */
+function paceText(pace: PaceReport): string {
+  if (pace.kind === "period") return `${pace.gapMs} ms between Syncs, which minSyncPeriod sets`;
+  const { costMs, budgetMs, gapMs, reason } = pace;
+  const gap = `${Math.round(gapMs)} ms after the last Sync`;
+  switch (reason) {
+    case "budget":
+      return `no gap: the last Sync took ${tenths(costMs)} ms, ${Math.floor(budgetMs)} of ${burstMs} ms are left`;
+    case "cost":
+      return `${gap}, which took ${tenths(costMs)} ms: Syncs may use ${share * 100} % of one core`;
+    case "limit":
+      return `${gap}, which took ${tenths(costMs)} ms: the longest gap`;
+    case "failure":
+      return `${gap}, which failed`;
+  }
+}
+
+function tenths(ms: number): string {
+  return ms < 10 ? ms.toFixed(1) : String(Math.round(ms));
 }
 
 function count(number: number, noun: string): string {

@@ -23,6 +23,11 @@ export type Field = { [K in Kind]: FieldOf<K> }[Kind];
 type Extra = { zeroIsDefault?: true; omitEmpty?: true; defaultText?: string; values?: readonly string[] };
 
 const orDefault = { zeroIsDefault: true } as const;
+const byCost = {
+  zeroIsDefault: true,
+  defaultText:
+    "in proportion to what Syncs cost, at most `1s`: [operations.md](operations.md#how-often-it-syncs)",
+} as const;
 
 /** In the order in which the API type declares them: JSON is written in this order. */
 export const fields = {
@@ -127,18 +132,14 @@ export const fields = {
     seconds(30),
     orDefault,
   ),
-  "iptables.minSyncPeriod": period(
-    "Shortest time between two Syncs; also for userspace.",
-    seconds(1),
-    orDefault,
-  ),
+  "iptables.minSyncPeriod": period("Shortest time between two Syncs; also for userspace.", 0n, byCost),
 
   "ipvs.syncPeriod": period(
     "How soon a failed Sync is retried, and how often everything is compared with the kernel.",
     seconds(30),
     orDefault,
   ),
-  "ipvs.minSyncPeriod": period("Shortest time between two Syncs."),
+  "ipvs.minSyncPeriod": period("Shortest time between two Syncs.", 0n, byCost),
   "ipvs.scheduler": text("IPVS scheduler; empty means `rr`."),
   "ipvs.excludeCIDRs": field(
     "strings",
@@ -157,7 +158,7 @@ export const fields = {
     seconds(30),
     orDefault,
   ),
-  "nftables.minSyncPeriod": period("Shortest time between two Syncs.", seconds(1), orDefault),
+  "nftables.minSyncPeriod": period("Shortest time between two Syncs.", 0n, byCost),
 
   "winkernel.networkName": text("Accepted, no effect: Windows only."),
   "winkernel.sourceVip": text("Accepted, no effect: Windows only."),

@@ -169,7 +169,8 @@ export const flags = {
     "iptables.minSyncPeriod",
     "duration",
     "iptables mode",
-    "Shortest time between two Syncs; also for nftables and userspace.",
+    "Shortest time between two Syncs; also for nftables and userspace. Without it, Syncs are paced by their cost.",
+    { default: 1_000_000_000n },
   ),
 
   "ipvs-sync-period": of(
@@ -182,7 +183,7 @@ export const flags = {
     "ipvs.minSyncPeriod",
     "duration",
     "ipvs mode",
-    "Shortest time between two Syncs.",
+    "Shortest time between two Syncs. Without it, Syncs are paced by their cost.",
     { default: 1_000_000_000n },
   ),
   "ipvs-scheduler": of("ipvs.scheduler", "string", "ipvs mode", "IPVS scheduler; without it rr."),

@@ -4,6 +4,7 @@ import type { ProxyConfig } from "../config.ts";
 import type { Path } from "../file/fields.ts";
 import { type ResolvedGates, resolveGates } from "../gates/gates.ts";
 import { meaningIn, modes } from "../modes.ts";
+import { writtenPeriod } from "../pace.ts";
 import type { Duration } from "../units/duration.ts";
 import { parsePortRange } from "../units/port-range.ts";
 import { release } from "../version.ts";
@@ -141,7 +142,8 @@ function validatePortRange({ portRange }: ProxyConfig): FieldError[] {
 }
 
 function validatePeriods(config: ProxyConfig): FieldError[] {
-  const { syncPeriod, minSyncPeriod } = config;
+  const { syncPeriod, pace } = config;
+  const minSyncPeriod = writtenPeriod(pace);
   const { periods: block } = meaningIn(config.mode);
   const [sync, min] = [`${block}.syncPeriod`, `${block}.minSyncPeriod`] as const;
   return [

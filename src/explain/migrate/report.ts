@@ -1,5 +1,5 @@
 // Everything that a change of mode changes on a node: packets, habits and settings, with what to do about it.
-import { effective, fold, unfold, type ValidConfig } from "../../config/config.ts";
+import { effective, fold, unfoldGiven, type ValidConfig } from "../../config/config.ts";
 import { withDefaults } from "../../config/defaults.ts";
 import type { FileConfig, Path } from "../../config/file/fields.ts";
 import { type ModeName, modes } from "../../config/modes.ts";
@@ -48,7 +48,7 @@ export function reportOf(
 
 /** The file of a configuration, where none was given: what it does not set for other modes is their default. */
 export function fileOf(config: ValidConfig): FileConfig {
-  const file = withDefaults(new Map(Object.entries(unfold(config)) as [Path, unknown][]));
+  const file = withDefaults(new Map(Object.entries(unfoldGiven(config)) as [Path, unknown][]));
   // The mode's default for an empty list was not set by the user.
   const filledIn = modes[config.mode].nodePortAddresses;
   const isFilledIn = filledIn !== null && file.nodePortAddresses?.join() === filledIn.join();

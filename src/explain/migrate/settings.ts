@@ -26,7 +26,8 @@ function messageFor(path: Path, to: ModeName, file: FileConfig): string {
   const twin = paths.find((each) => belongsTo(each, to) && each.endsWith(`.${name}`));
   if (twin === undefined) return `has no effect in ${to} mode`;
   if (shown(twin, file) === shown(path, file)) return "";
-  return `${twin} counts instead, which is ${shown(twin, file)}: copy the value`;
+  const isUnset = isDefault(twin, file) && fieldAt(twin).defaultText !== undefined;
+  return `${twin} counts instead, which is ${isUnset ? "not set" : shown(twin, file)}: copy the value`;
 }
 
 const remarks: Partial<Record<Path, string>> = {

@@ -7,6 +7,7 @@ import type { OpenRelays } from "../../modes/userspace/relays.ts";
 import type { InterceptCounts } from "../../routing/intercepts.ts";
 import type { SourceStatus } from "../../sources/source.ts";
 import type { LoopObserver } from "../../sync/loop.ts";
+import type { PaceReport } from "../../sync/pace.ts";
 import type { SyncRecord } from "../../sync/record.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
@@ -69,6 +70,8 @@ export type Status = StatusFacts & {
   /** Changes by other programs that were repaired, newest first. */
   readonly drift: readonly Drift[];
   readonly watches: SourceStatus["resources"];
+  /** Of each family after its last Sync; absent in answers of older daemons. */
+  readonly pace?: Readonly<Partial<Record<Family, PaceReport>>>;
   /** Addresses of Services that are also this node's or the API server's; absent: there are none. */
   readonly intercepts?: InterceptCounts;
 };
@@ -87,7 +90,7 @@ export type StreamedAnswers = {
   readonly "/cluster": View | null;
 };
 
-export type StatusKeeper = Pick<LoopObserver, "readBack"> & {
+export type StatusKeeper = Pick<LoopObserver, "readBack" | "paced"> & {
   readonly synced: (record: SyncRecord) => void;
   readonly status: () => Status;
 };
@@ -111,12 +114,16 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
   let drift: readonly Drift[] = [];
   const refused = new Map<Family, readonly Problem[]>();
   const lastSuccess: Partial<Record<Family, number>> = {};
+  const pace: Partial<Record<Family, PaceReport>> = {};
   return {
     synced(record) {
       syncs = [record, ...syncs].slice(0, remembered);
       if (record.outcome.kind !== "ok") return;
       refused.set(record.family, record.outcome.refused);
       lastSuccess[record.family] = record.finishedAt;
+    },
+    paced(family, report) {
+      pace[family] = report;
     },
     readBack(family, differences, what) {
       if (differences !== null && differences > 0)
@@ -131,6 +138,7 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       problems: [...problems(), ...[...refused.values()].flat()],
       drift,
       watches: source().resources,
+      pace,
       ...found(intercepts?.()),
     }),
   };
