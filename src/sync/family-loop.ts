@@ -114,7 +114,8 @@ export class FamilyLoop {
   /** Until that moment, or until notified. */
   async #rest(until: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const ms = until - clock.steady();
+    // Timers have whole milliseconds: one that fires early would be set again.
+    const ms = Math.ceil(until - clock.steady());
     const cancel = Number.isFinite(ms) ? clock.after(ms, () => this.#notifier.notify()) : () => {};
     await this.#notifier.notified(signal).finally(cancel);
   }

@@ -37,6 +37,7 @@ describe("pacing by cost", () => {
     const dear = spend(empty, 10_000, 10_000);
     expect(gapAfter(dear)).toBe(longestGapMs);
     expect(gapAfter(spend(dear, 10_000, 10_001))).toBe(longestGapMs);
+    expect(spend(dear, 0, 10_000 + longestGapMs).ms).toBe(0);
   });
 
   it("a family waits no longer than the limit after its own Sync, whatever the other one does", () => {
