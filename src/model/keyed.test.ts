@@ -31,6 +31,41 @@ describe("Keyed", () => {
     for (const [map, plain] of versions) agree(map, plain);
   });
 
+  it("is not affected by versions made from it, in any order", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(), changes), { maxLength: 8 }), (branches) => {
+        const versions: [Keyed<number>, Map<string, number>][] = [[keyed([["a", 1]]), new Map([["a", 1]])]];
+        for (const [from, batch] of branches) {
+          const [map, plain] = versions[from % versions.length]!;
+          versions.push([map.with(batch), changed(plain, batch)]);
+        }
+        for (const [map, plain] of versions) agree(map, plain);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("is iterated as it is, whatever is written meanwhile", () => {
+    const map = keyed(Array.from({ length: 10 }, (_, i) => [`${i}`, i] as const));
+    const seen: number[] = [];
+    let next = map;
+    for (const value of map.values()) {
+      seen.push(value);
+      next = next.with([[`${9 - value}`, undefined]]);
+    }
+    expect(seen).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(next.size).toBe(0);
+    expect(map.size).toBe(10);
+  });
+
+  it("takes changes that are computed from it while they are read", () => {
+    const map = keyed(Array.from({ length: 10 }, (_, i) => [`${i}`, i] as const));
+    const doubled = (function* () {
+      for (const key of map.keys()) yield [key, map.get(key)! + map.get("0")! + 1] as const;
+    })();
+    expect([...map.with(doubled).values()]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
   it("is the very same map when nothing changes", () => {
     const map = keyed([
       ["a", 1],

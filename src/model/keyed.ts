@@ -1,4 +1,4 @@
-// An immutable map by string key whose copies share what did not change: a base, and what was written since in a layer.
+// An immutable map by string key: the newest version holds a Map, older versions hold what differs from the next one.
 
 /**
  * Immutable. `with` returns a new map; the old one stays valid. In no particular order.
@@ -16,26 +16,44 @@ export type Keyed<V> = {
 
 /** A map of the given entries. */
 export function keyed<V>(entries: Iterable<readonly [string, V]> = []): Keyed<V> {
-  return new Layered<V>(new Map(), new Map(), 0).with(entries);
+  return new Version<V>(new Shared(new Map())).with(entries);
 }
 
-/** undefined: gone. */
-type Layer<V> = ReadonlyMap<string, V | undefined>;
+/** The Map of the newest version, which older versions refer to. */
+class Shared<V> {
+  readonly map: Map<string, V>;
+  /** Values that older versions keep; bounds what an old version that is held can retain. */
+  replaced = 0;
+  /** Iterations under way: the Map must not change below them. */
+  readers = 0;
 
-class Layered<V> implements Keyed<V> {
+  constructor(map: Map<string, V>) {
+    this.map = map;
+  }
+}
+
+/** A version that is no longer the newest: the values it has instead of those of the next version. */
+type Older<V> = { readonly next: Version<V>; readonly instead: ReadonlyMap<string, V | undefined> };
+
+// Why not copies or layers: docs/decisions/0009-versions-of-one-map.md.
+class Version<V> implements Keyed<V> {
   readonly size: number;
-  readonly #base: ReadonlyMap<string, V>;
-  /** Written since the base was made; copied by every write, so it stays small. */
-  readonly #layer: Layer<V>;
+  readonly #shared: Shared<V>;
+  /** null: the newest version. */
+  #older: Older<V> | null = null;
 
-  constructor(base: ReadonlyMap<string, V>, layer: Layer<V>, size: number) {
-    this.#base = base;
-    this.#layer = layer;
-    this.size = size;
+  constructor(shared: Shared<V>) {
+    this.#shared = shared;
+    this.size = shared.map.size;
   }
 
   get(key: string): V | undefined {
-    return this.#getWith(this.#layer, key);
+    let version: Version<V> = this;
+    for (let older = version.#older; older !== null; older = version.#older) {
+      if (older.instead.has(key)) return older.instead.get(key);
+      version = older.next;
+    }
+    return version.#shared.map.get(key);
   }
 
   has(key: string): boolean {
@@ -45,81 +63,81 @@ class Layered<V> implements Keyed<V> {
   /** `undefined` as a value removes the key. Changes without an effect return the same map. */
   with(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
     if (this.size === 0) return this.#filled(changes);
-    let layer: Map<string, V | undefined> | null = null;
-    let size = this.size;
-    for (const [key, value] of changes) {
-      const before = this.#getWith(layer ?? this.#layer, key);
-      if (before === value) continue;
-      layer ??= new Map(this.#layer);
-      layer.set(key, value);
-      size += Number(before === undefined) - Number(value === undefined);
+    // All changes are read before the first is made: they may be computed from this map.
+    const now = changes instanceof Map ? (changes as ReadonlyMap<string, V | undefined>) : new Map(changes);
+    const instead = new Map<string, V | undefined>();
+    for (const [key, value] of now) {
+      const before = this.get(key);
+      if (before !== value) instead.set(key, before);
     }
-    if (layer === null) return this;
-    return isLarge(layer, this.#base) ? this.#folded(layer) : new Layered(this.#base, layer, size);
+    return instead.size === 0 ? this : this.#next(now, instead);
   }
 
-  keys(): IterableIterator<string> {
-    return this.#layer.size === 0 ? this.#base.keys() : firsts(this.#merged());
+  *keys(): IterableIterator<string> {
+    for (const [key] of this.entries()) yield key;
   }
 
-  values(): IterableIterator<V> {
-    return this.#layer.size === 0 ? this.#base.values() : seconds(this.#merged());
+  *values(): IterableIterator<V> {
+    for (const [, value] of this.entries()) yield value;
   }
 
-  entries(): IterableIterator<[string, V]> {
-    return this.#layer.size === 0 ? this.#base.entries() : this.#merged();
+  *entries(): IterableIterator<[string, V]> {
+    if (this.#older !== null) return yield* this.#copy();
+    const shared = this.#shared;
+    shared.readers++;
+    try {
+      yield* shared.map;
+    } finally {
+      shared.readers--;
+    }
   }
 
-  *#merged(): IterableIterator<[string, V]> {
-    for (const entry of this.#base) if (!this.#layer.has(entry[0])) yield entry;
-    for (const [key, value] of this.#layer) if (value !== undefined) yield [key, value];
+  #next(now: ReadonlyMap<string, V | undefined>, instead: ReadonlyMap<string, V | undefined>): Version<V> {
+    const isInPlace = this.#older === null && this.#shared.readers === 0 && !this.#retainsMuch();
+    const shared = isInPlace ? this.#shared : new Shared(this.#copy());
+    for (const key of instead.keys()) write(shared.map, key, now.get(key));
+    const next = new Version(shared);
+    if (isInPlace) {
+      shared.replaced += instead.size;
+      this.#older = { next, instead };
+    }
+    return next;
   }
 
-  #getWith(layer: Layer<V>, key: string): V | undefined {
-    return layer.size > 0 && layer.has(key) ? layer.get(key) : this.#base.get(key);
+  /** An old version that is held keeps all replaced values alive: at most about as many as a copy would. */
+  #retainsMuch(): boolean {
+    return this.#shared.replaced > this.size + 1024;
+  }
+
+  #copy(): Map<string, V> {
+    const chain: Older<V>[] = [];
+    let newest: Version<V> = this;
+    for (let older = newest.#older; older !== null; older = newest.#older) {
+      chain.push(older);
+      newest = older.next;
+    }
+    const copy = new Map(newest.#shared.map);
+    for (const { instead } of chain.reverse()) for (const [key, value] of instead) write(copy, key, value);
+    return copy;
   }
 
   /** Of an empty map: there is nothing to share. */
   #filled(changes: Iterable<readonly [string, V | undefined]>): Keyed<V> {
-    const base = isFull(changes) ? changes : written(new Map<string, V>(), changes);
-    return base.size === 0 ? this : new Layered(base, new Map(), base.size);
+    if (isFull(changes)) return changes.size === 0 ? this : new Version(new Shared(changes));
+    const map = new Map<string, V>();
+    for (const [key, value] of changes) write(map, key, value);
+    return map.size === 0 ? this : new Version(new Shared(map));
   }
-
-  #folded(layer: Layer<V>): Keyed<V> {
-    const base = written(new Map(this.#base), layer);
-    return new Layered(base, new Map(), base.size);
-  }
-}
-
-function* firsts<A>(pairs: Iterable<readonly [A, unknown]>): IterableIterator<A> {
-  for (const [first] of pairs) yield first;
-}
-
-function* seconds<B>(pairs: Iterable<readonly [unknown, B]>): IterableIterator<B> {
-  for (const [, second] of pairs) yield second;
 }
 
 /** Whether these changes are a Map that removes nothing. */
-function isFull<V>(
-  changes: Iterable<readonly [string, V | undefined]>,
-): changes is ReadonlyMap<string, V> & typeof changes {
+function isFull<V>(changes: Iterable<readonly [string, V | undefined]>): changes is Map<string, V> {
   if (!(changes instanceof Map)) return false;
   for (const value of changes.values()) if (value === undefined) return false;
   return true;
 }
 
-function written<V>(
-  map: Map<string, V>,
-  changes: Iterable<readonly [string, V | undefined]>,
-): ReadonlyMap<string, V> {
-  for (const [key, value] of changes) {
-    if (value === undefined) map.delete(key);
-    else map.set(key, value);
-  }
-  return map;
-}
-
-/** At its square root, the copies of the layer between two copies of the base cost about as much as the latter. */
-function isLarge(layer: Layer<unknown>, base: ReadonlyMap<string, unknown>): boolean {
-  return layer.size ** 2 > base.size + 4096;
+function write<V>(map: Map<string, V>, key: string, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
 }
