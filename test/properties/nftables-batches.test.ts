@@ -8,6 +8,7 @@ import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
 import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { after, batches } from "../../src/plan/nftables/batches.ts";
 import { diff } from "../../src/plan/nftables/diff.ts";
+import { growth } from "../../src/plan/nftables/growth.ts";
 import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
 import { isSlotMap, type NftPlan, type NftTable } from "../../src/plan/nftables/types.ts";
@@ -44,8 +45,10 @@ describe.each(["ipv4", "ipv6"] as const)("a change in batches, %s", (family) => 
           const plan: NftPlan = after(applied, want, part);
           const tables: { have: NftTable | null; want: NftTable } =
             applied === null ? { have: null, want: unfold(plan) } : unfoldChanged(applied, plan, part.keys);
-          host = applyInMemory(host, diff(tables.have, tables.want), want.foundation.family);
+          const patch = part.grows ? growth(applied, plan, part.keys) : diff(tables.have, tables.want);
+          host = applyInMemory(host, patch, want.foundation.family);
           applied = settled(plan, part.keys, tables.have);
+          expect(diff(host, unfold(applied))).toEqual([]);
           expect(slotsOf(host!)).toEqual(slotsOf(unfold(applied)));
           for (const each of packets) {
             // Before the first table, an address that is not served yet is as good as an unknown one.

@@ -57,6 +57,19 @@ function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElem
   }
 }
 
+/** All slots of these keys; the yielded object is always the same one. */
+export function* encodeSpreads(set: NftSet, spreads: readonly BackendSlots[]): Generator<KernelElement> {
+  const element = { key: "", slot: 0, data: "" };
+  for (const { key, backends } of spreads) {
+    element.key = encodeKey(set, key);
+    for (let slot = 0; slot < backends.length; slot++) {
+      element.slot = slot;
+      element.data = backendBytes(backends[slot]!);
+      yield element;
+    }
+  }
+}
+
 /** The key for a request of one element; not for sets of ranges. */
 export function encodeQuestion(set: NftSet, key: string, slot: number | null): KernelElement {
   if (slot !== null) return { key: encodeKey(set, key), slot };

@@ -15,7 +15,7 @@ import { hostU32Bytes } from "../netlink/bytes.ts";
 import { counterObject, type NftSet as KernelSet, setFlag, verdictDataType } from "../netlink/nftables.ts";
 import { declareSet, type Part as KernelPart } from "../netlink/settypes.ts";
 import { commentUserdata, setUserdata } from "../netlink/userdata.ts";
-import { encodeClients, encodeItems } from "./elements.ts";
+import { encodeClients, encodeItems, encodeSpreads } from "./elements.ts";
 import { expressionsOf } from "./expressions.ts";
 
 /** `from`: index of the operation in the Patch. */
@@ -90,6 +90,14 @@ function encodeOperation(
           kind: "addElements",
           to: inSet(operation.set, family),
           elements: encodeItems(operation.set, operation.items),
+        },
+      ];
+    case "add slots":
+      return [
+        {
+          kind: "addElements",
+          to: inSet(operation.set, family),
+          elements: encodeSpreads(operation.set, operation.spreads),
         },
       ];
     case "delete elements":

@@ -1,7 +1,14 @@
 // The kernel's table of one family: read into the Plan's types, changed by Patches, each one transaction.
 import { quoted } from "../../model/problem.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
-import type { FoundTable, NftFamily, NftSet, NftTable, OnLookup } from "../../plan/nftables/types.ts";
+import type {
+  BackendSlots,
+  FoundTable,
+  NftFamily,
+  NftSet,
+  NftTable,
+  OnLookup,
+} from "../../plan/nftables/types.ts";
 import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
 import type { Element, Elements } from "../netlink/elements.ts";
@@ -243,6 +250,18 @@ function ownedByAnother(family: NftFamily, owner: number | undefined): HostError
 
 /** Ranges take two kernel elements each; then only the operation is known. */
 function itemOf(operation: Operation, element: number | undefined): Item | null {
-  if (element === undefined || !("items" in operation)) return null;
+  if (element === undefined) return null;
+  if (operation.kind === "add slots") return slotItem(operation.spreads, element);
+  if (!("items" in operation)) return null;
   return operation.set.interval ? null : (operation.items[element] ?? null);
+}
+
+/** Element number n of all slots. */
+function slotItem(spreads: readonly BackendSlots[], n: number): Item | null {
+  let slot = n;
+  for (const { key, backends } of spreads) {
+    if (slot < backends.length) return { key, slot, data: backends[slot]!, comment: null };
+    slot -= backends.length;
+  }
+  return null;
 }

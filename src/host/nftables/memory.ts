@@ -103,6 +103,11 @@ function applyOne(table: Held, operation: TableOperation): void {
     case "add elements":
       for (const item of operation.items) addItem(table, operation.set, item);
       return;
+    case "add slots":
+      for (const { key, backends } of operation.spreads)
+        for (const [slot, data] of backends.entries())
+          addItem(table, operation.set, { key, slot, data: data!, comment: null });
+      return;
     case "delete elements":
       for (const item of operation.items) deleteItem(table, operation.set, item);
       return;

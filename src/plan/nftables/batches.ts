@@ -1,6 +1,7 @@
 // Splits a huge change into batches of whole ServicePorts, so that neither the kernel nor the event loop is blocked for long.
 import type { PortKey } from "../../model/snapshot.ts";
 import { fillings } from "./fillings.ts";
+import { isGrowth } from "./growth.ts";
 import { emptyPlan, withFragments } from "./plan.ts";
 import type { Element, Fragment, NftPlan } from "./types.ts";
 
@@ -22,6 +23,8 @@ export type Batch = {
   readonly size: number;
   /** What a ServicePort has after this batch, given what it has now. */
   readonly fragmentOf: (key: PortKey, now: Fragment | undefined) => Fragment | undefined;
+  /** The host has nothing of these ServicePorts: the batch only adds. */
+  readonly grows?: true;
 };
 
 /**
@@ -36,6 +39,7 @@ export function batches(
   limits: BatchLimits = ordinary,
 ): readonly Batch[] {
   const list = [...keys];
+  if (isGrowth(before, want, list)) return growing(list, before, want, limits);
   const size = (key: PortKey) => sizeOf(want.fragments.get(key)) + sizeOf(before?.fragments.get(key));
   const total = list.reduce((sum, key) => sum + size(key), 0);
   const wanted = (some: readonly PortKey[]): Batch => ({
@@ -49,6 +53,60 @@ export function batches(
     ...fillings(some, before, want, limits.batch),
     wanted(some),
   ]);
+}
+
+/** Batches of ServicePorts that the host has nothing of: nothing changes hands, so they are cut in their order. */
+function growing(
+  keys: readonly PortKey[],
+  before: NftPlan | null,
+  want: NftPlan,
+  limits: BatchLimits,
+): readonly Batch[] {
+  const pieces = piecesToLoad(keys, want);
+  const total = pieces.reduce((sum, { size }) => sum + size, 0);
+  const limit = total <= limits.whole ? total : limits.batch;
+  const small: { keys: PortKey[]; size: number }[] = [];
+  // The constant part is written even where there is no ServicePort.
+  if (pieces.length === 0) small.push({ keys: [], size: 0 });
+  for (const { keys, size } of pieces) {
+    if (size > limit) continue;
+    if (small.length === 0 || small.at(-1)!.size >= limit) small.push({ keys: [], size: 0 });
+    const part = small.at(-1)!;
+    part.keys.push(...keys);
+    part.size += size;
+  }
+  const fragmentOf = (key: PortKey) => want.fragments.get(key);
+  return [
+    ...small.map((part): Batch => ({ ...part, fragmentOf, grows: true })),
+    ...pieces
+      .filter(({ size }) => size > limit)
+      .flatMap((piece) => [...fillings(piece.keys, before, want, limits.batch), { ...piece, fragmentOf }]),
+  ];
+}
+
+/** ServicePorts to load together, and their size. */
+type Piece = { readonly keys: PortKey[]; size: number };
+
+/** Urgent ones first. All that share a cluster IP are one piece: an active one rejects its other ports. */
+function piecesToLoad(keys: readonly PortKey[], want: NftPlan): readonly Piece[] {
+  const uses = want.uses.get("cluster-ips");
+  const shared = new Map<string, Piece>();
+  const urgent: Piece[] = [];
+  const others: Piece[] = [];
+  for (const key of keys) {
+    const fragment = want.fragments.get(key)!;
+    const address = clusterIPOf(fragment) ?? "";
+    const known = shared.get(address);
+    if (known === undefined) {
+      const piece = { keys: [key], size: sizeOf(fragment) };
+      if ((uses?.get(address) ?? 0) > 1) shared.set(address, piece);
+      (isUrgent(key) ? urgent : others).push(piece);
+    } else {
+      known.keys.push(key);
+      known.size += sizeOf(fragment);
+    }
+  }
+  return [...urgent, ...others];
 }
 
 /** The Plan after a batch; `applied` null: there is no table yet. */

@@ -17,7 +17,7 @@ import { sameVerdict } from "./verdict.ts";
 export type Item = {
   readonly key: string;
   /** Of a slot map. */
-  readonly slot: number | null;
+  readonly slot?: number | null;
   readonly data: Verdict | Backend | null;
   readonly comment: string | null;
 };
@@ -34,6 +34,8 @@ export type Operation =
   | { readonly kind: "add rules"; readonly chain: Chain }
   | { readonly kind: "delete chain"; readonly name: string }
   | { readonly kind: "add elements"; readonly set: NftSet; readonly items: readonly Item[] }
+  /** All slots of keys that the map does not have yet. */
+  | { readonly kind: "add slots"; readonly set: NftSet; readonly spreads: readonly BackendSlots[] }
   | { readonly kind: "delete elements"; readonly set: NftSet; readonly items: readonly Item[] }
   | { readonly kind: "remember clients"; readonly set: NftSet; readonly clients: readonly Client[] };
 
@@ -91,6 +93,8 @@ export function countOperations(patch: readonly Operation[]): number {
 /** How many kernel objects an operation touches. */
 function sizeOf(operation: Operation): number {
   if ("items" in operation) return operation.items.length;
+  if ("spreads" in operation)
+    return operation.spreads.reduce((sum, { backends }) => sum + backends.length, 0);
   if (operation.kind === "remember clients") return operation.clients.length;
   return operation.kind === "add rules" ? operation.chain.rules.length : 1;
 }

@@ -1,5 +1,5 @@
 // Putting Fragments together: an NftPlan changes one Fragment at a time, and unfolds into a table.
-import { keyed } from "../../model/keyed.ts";
+import { type Keyed, keyed } from "../../model/keyed.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import { arrange } from "./diff.ts";
 import type {
@@ -15,7 +15,7 @@ import type {
 } from "./types.ts";
 
 export function emptyPlan(foundation: Foundation): NftPlan {
-  return { foundation, fragments: keyed<Fragment>(), uses: keyed<number>(), changed: new Set() };
+  return { foundation, fragments: keyed<Fragment>(), uses: keyed<Keyed<number>>(), changed: new Set() };
 }
 
 /** The Plan with other Fragments; `undefined` removes one. */
@@ -24,22 +24,59 @@ export function withFragments(
   foundation: Foundation,
   changes: readonly (readonly [PortKey, Fragment | undefined])[],
 ): NftPlan {
-  const uses = new Map<string, number>();
-  const count = (fragment: Fragment | undefined, by: number) => {
-    for (const id of fragment === undefined ? [] : sharedIds(fragment)) {
-      uses.set(id, (uses.get(id) ?? plan.uses.get(id) ?? 0) + by);
-    }
-  };
+  const uses = new UseCounts(plan.uses);
   for (const [key, fragment] of changes) {
-    count(plan.fragments.get(key), -1);
-    count(fragment, 1);
+    uses.add(plan.fragments.get(key), -1);
+    uses.add(fragment, 1);
   }
   return {
     foundation,
     fragments: plan.fragments.with(changes),
-    uses: plan.uses.with([...uses].map(([id, n]) => [id, n === 0 ? undefined : n] as const)),
+    uses: uses.counted(),
     changed: new Set(changes.map(([key]) => key)),
   };
+}
+
+/** Whether Fragments of the Plan share this: a `chain`, a `filled set`, or an element of the named plain set. */
+export function isInUse({ uses }: NftPlan, kind: string, name: string): boolean {
+  return uses.get(kind)?.has(name) === true;
+}
+
+/** Counts by kind and name: no text is made for each of a hundred thousand Fragments. */
+class UseCounts {
+  readonly #before: NftPlan["uses"];
+  readonly #changed = new Map<string, Map<string, number | undefined>>();
+
+  constructor(before: NftPlan["uses"]) {
+    this.#before = before;
+  }
+
+  add(fragment: Fragment | undefined, by: number): void {
+    if (fragment === undefined) return;
+    for (const { name } of fragment.shared) this.#count("chain", name, by);
+    for (const { set } of fragment.filled) this.#count("filled set", set.name, by);
+    for (const element of fragment.elements)
+      if (isSharable(element)) this.#count(element.set, element.key, by);
+  }
+
+  counted(): NftPlan["uses"] {
+    return this.#before.with(
+      [...this.#changed].map(
+        ([kind, counts]) => [kind, (this.#before.get(kind) ?? keyed<number>()).with(counts)] as const,
+      ),
+    );
+  }
+
+  #count(kind: string, name: string, by: number): void {
+    let counts = this.#changed.get(kind);
+    if (counts === undefined) {
+      counts = new Map();
+      this.#changed.set(kind, counts);
+    }
+    const before = counts.has(name) ? counts.get(name) : this.#before.get(kind)?.get(name);
+    const now = (before ?? 0) + by;
+    counts.set(name, now === 0 ? undefined : now);
+  }
 }
 
 /** The whole table of a Plan. */
@@ -138,38 +175,20 @@ export function tableOf(foundation: Foundation, fragments: Iterable<Fragment>): 
 function keepShared(plan: NftPlan, others: readonly Fragment[], table: MutableTable): void {
   for (const fragment of others) {
     for (const chain of fragment.shared) {
-      if (plan.uses.has(chainId(chain))) table.chains.set(chain.name, chain);
+      if (isInUse(plan, "chain", chain.name)) table.chains.set(chain.name, chain);
     }
-    for (const filled of fragment.filled) if (plan.uses.has(setId(filled))) putFilled(table, filled);
+    for (const filled of fragment.filled)
+      if (isInUse(plan, "filled set", filled.set.name)) putFilled(table, filled);
     for (const element of fragment.elements) {
-      if (isSharable(element) && plan.uses.has(elementId(element))) put(table.elements, element.set, element);
+      if (isSharable(element) && isInUse(plan, element.set, element.key))
+        put(table.elements, element.set, element);
     }
   }
-}
-
-function sharedIds(fragment: Fragment): string[] {
-  return [
-    ...fragment.shared.map(chainId),
-    ...fragment.filled.map(setId),
-    ...fragment.elements.filter(isSharable).map(elementId),
-  ];
 }
 
 /** Elements of plain sets state a fact that several ServicePorts may share; a map's key has one holder. */
 function isSharable(element: Element): boolean {
   return element.data === null;
-}
-
-function chainId(chain: Chain): string {
-  return `chain ${chain.name}`;
-}
-
-function setId({ set }: FilledSet): string {
-  return `set ${set.name}`;
-}
-
-function elementId(element: Element & { readonly set: string }): string {
-  return `${element.set} ${element.key}`;
 }
 
 /** Its elements are not copied: where two tables hold the same set, `diff` need not compare them. */

@@ -150,8 +150,8 @@ export type Foundation = {
 export type NftPlan = {
   readonly foundation: Foundation;
   readonly fragments: Keyed<Fragment>;
-  /** How many Fragments use each shared chain, filled set and element, by `sharedId`; only those used more than once, or sharable. */
-  readonly uses: Keyed<number>;
+  /** How many Fragments use each shared chain, filled set and element, by kind (`chain`, `filled set`, or the set of the element) and name. */
+  readonly uses: Keyed<Keyed<number>>;
   /** Keys whose Fragment differs from the Plan before. */
   readonly changed: ReadonlySet<PortKey>;
 };

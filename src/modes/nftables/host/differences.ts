@@ -47,6 +47,8 @@ function operationLines(operation: Operation): string[] {
       return [`foreign chain ${operation.name}`];
     case "add elements":
       return operation.items.map(({ key }) => `missing element ${key} in ${operation.set.name}`);
+    case "add slots":
+      return operation.spreads.map(({ key }) => `missing slots of ${key} in ${operation.set.name}`);
     case "delete elements":
       return operation.items.map(({ key }) => `foreign element ${key} in ${operation.set.name}`);
     case "remember clients":

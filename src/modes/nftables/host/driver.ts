@@ -11,6 +11,7 @@ import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { after, type Batch, batches, batchSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
+import { growth } from "../../../plan/nftables/growth.ts";
 import { settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
 import { takeOver } from "../../../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../../../plan/nftables/types.ts";
@@ -171,6 +172,11 @@ export class NftablesDriver implements Driver {
   async #step(want: NftPlan, part: Batch, signal: AbortSignal): Promise<Written> {
     const before = this.#applied;
     const plan = after(before, want, part);
+    if (part.grows) {
+      const written = await this.#apply(growth(before, plan, part.keys), signal);
+      this.#applied = plan;
+      return written;
+    }
     const tables: { have: NftTable | null; want: NftTable } =
       before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, part.keys);
     const patch = diff(tables.have, tables.want);

@@ -20,6 +20,7 @@ export function refusedKeysOf(parts: readonly RefusedPart[], want: NftPlan): Rea
 function namesOf({ operation, item }: RefusedPart): readonly string[] {
   switch (operation.kind) {
     case "add elements":
+    case "add slots":
     case "delete elements":
       return [item === null ? `any of ${operation.set.name}` : `${operation.set.name} ${item.key}`];
     case "add chain":
