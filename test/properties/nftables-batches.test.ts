@@ -8,7 +8,7 @@ import { mostSharedSlots } from "../../src/modes/nftables/large.ts";
 import { walkNftables } from "../../src/modes/nftables/walk.ts";
 import { after, batches } from "../../src/plan/nftables/batches.ts";
 import { diff } from "../../src/plan/nftables/diff.ts";
-import { growth } from "../../src/plan/nftables/growth.ts";
+import { Growth } from "../../src/plan/nftables/growth.ts";
 import { settled, unfold, unfoldChanged } from "../../src/plan/nftables/plan.ts";
 import { printElements } from "../../src/plan/nftables/print.ts";
 import { isSlotMap, type NftPlan, type NftTable } from "../../src/plan/nftables/types.ts";
@@ -41,11 +41,12 @@ describe.each(["ipv4", "ipv6"] as const)("a change in batches, %s", (family) => 
         let host = have;
         const results = (table: NftTable | null, each: Packet) =>
           walked(table, each, settings.localAddresses);
+        const growth = new Growth(known, want);
         for (const part of batches(known, want, want.changed, tiny)) {
           const plan: NftPlan = after(applied, want, part);
           const tables: { have: NftTable | null; want: NftTable } =
             applied === null ? { have: null, want: unfold(plan) } : unfoldChanged(applied, plan, part.keys);
-          const patch = part.grows ? growth(applied, plan, part.keys) : diff(tables.have, tables.want);
+          const patch = part.grows ? growth.patch(part.keys) : diff(tables.have, tables.want);
           host = applyInMemory(host, patch, want.foundation.family);
           applied = settled(plan, part.keys, tables.have);
           expect(diff(host, unfold(applied))).toEqual([]);

@@ -2,7 +2,16 @@
 import type { PortKey } from "../../model/snapshot.ts";
 import { diff, type Operation } from "./diff.ts";
 import { isInUse, tableOf } from "./plan.ts";
-import type { BackendSlots, Chain, Element, FilledSet, Fragment, NftPlan, NftSet } from "./types.ts";
+import type {
+  BackendSlots,
+  Chain,
+  Element,
+  FilledSet,
+  Foundation,
+  Fragment,
+  NftPlan,
+  NftSet,
+} from "./types.ts";
 
 /** Whether the host has nothing of these ServicePorts, and all of them come with a Fragment. */
 export function isGrowth(before: NftPlan | null, want: NftPlan, keys: readonly PortKey[]): boolean {
@@ -11,49 +20,75 @@ export function isGrowth(before: NftPlan | null, want: NftPlan, keys: readonly P
 }
 
 /**
- * The same operations as those of `diff`, in the same order of kinds: it grows only, so no tables have to be compared.
- * `before` null: there is no table yet. See docs/decisions/0010-first-load.md.
+ * A change that only adds, in one or more Patches: each has the operations of `diff`, in the same order of kinds, but no
+ * tables are made and compared. See docs/decisions/0010-first-load.md.
  */
-export function growth(
-  before: NftPlan | null,
-  want: NftPlan,
-  keys: readonly PortKey[],
-): readonly Operation[] {
-  const added = new Added(before);
-  for (const key of keys) added.fragment(want.fragments.get(key)!);
-  return [...(before === null ? diff(null, tableOf(want.foundation, [])) : []), ...added.operations(want)];
-}
+export class Growth {
+  readonly #want: NftPlan;
+  readonly #inUse: (kind: string, name: string) => boolean;
+  #isBegun: boolean;
+  /** Chains, filled sets and elements that several ServicePorts share and that an earlier Patch added, by kind. */
+  readonly #added = new Map<string, Set<string>>();
 
-class Added {
-  readonly #before: NftPlan | null;
-  readonly #sets = new Map<string, NftSet>();
-  readonly #chains = new Map<string, Chain>();
-  readonly #elements = new Map<string, Element[]>();
-  readonly #spreads = new Map<string, BackendSlots[]>();
-  /** Elements that several ServicePorts share, by set. */
-  readonly #shared = new Map<string, Set<string>>();
-
-  constructor(before: NftPlan | null) {
-    this.#before = before;
+  /** `before` null: there is no table yet. */
+  constructor(before: NftPlan | null, want: NftPlan) {
+    this.#want = want;
+    this.#inUse = (kind, name) => before !== null && isInUse(before, kind, name);
+    this.#isBegun = before !== null;
   }
 
-  fragment({ shared, filled, chains, sets, elements, spreads }: Fragment): void {
-    for (const chain of shared) if (!this.#isInUse("chain", chain.name)) this.#chains.set(chain.name, chain);
-    for (const chain of chains) this.#chains.set(chain.name, chain);
+  /** Adds these ServicePorts; call it once for each. */
+  patch(keys: readonly PortKey[]): readonly Operation[] {
+    const { foundation, fragments } = this.#want;
+    const base = this.#isBegun ? [] : diff(null, tableOf(foundation, []));
+    this.#isBegun = true;
+    const pieces = new Pieces((kind, name) => this.#isNew(kind, name));
+    for (const key of keys) pieces.add(fragments.get(key)!);
+    return [...base, ...pieces.operations(foundation)];
+  }
+
+  #isNew(kind: string, name: string): boolean {
+    if (this.#inUse(kind, name)) return false;
+    let names = this.#added.get(kind);
+    if (names === undefined) {
+      names = new Set();
+      this.#added.set(kind, names);
+    }
+    return names.size !== names.add(name).size;
+  }
+}
+
+/** What some Fragments add, sorted by the operation that adds it. */
+class Pieces {
+  readonly #isNew: (kind: string, name: string) => boolean;
+  readonly #sets = new Map<string, NftSet>();
+  readonly #chains: Chain[] = [];
+  readonly #elements = new Map<string, Element[]>();
+  readonly #spreads = new Map<string, BackendSlots[]>();
+
+  constructor(isNew: (kind: string, name: string) => boolean) {
+    this.#isNew = isNew;
+  }
+
+  add({ shared, filled, chains, sets, elements, spreads }: Fragment): void {
+    for (const chain of shared) if (this.#isNew("chain", chain.name)) this.#chains.push(chain);
+    for (const chain of chains) this.#chains.push(chain);
     for (const set of sets) this.#sets.set(set.name, set);
-    for (const each of filled) this.#filled(each);
-    for (const element of elements) this.#element(element);
+    for (const each of filled) this.#fill(each);
+    for (const element of elements) {
+      if (element.data === null && !this.#isNew(element.set, element.key)) continue;
+      listIn(this.#elements, element.set).push(element);
+    }
     for (const slots of spreads) listIn(this.#spreads, slots.map).push(slots);
   }
 
-  operations({ foundation }: NftPlan): readonly Operation[] {
-    const chains = [...this.#chains.values()];
+  operations(foundation: Foundation): readonly Operation[] {
     const known = new Map(foundation.sets.map((set) => [set.name, set]));
     const setNamed = (name: string) => known.get(name) ?? this.#sets.get(name)!;
     return [
       ...[...this.#sets.values()].map((set): Operation => ({ kind: "add set", set })),
-      ...chains.map((chain): Operation => ({ kind: "add chain", chain })),
-      ...chains
+      ...this.#chains.map((chain): Operation => ({ kind: "add chain", chain })),
+      ...this.#chains
         .filter(({ rules }) => rules.length > 0)
         .map((chain): Operation => ({ kind: "add rules", chain })),
       ...[...this.#spreads].map(
@@ -65,31 +100,10 @@ class Added {
     ];
   }
 
-  #filled({ set, elements }: FilledSet): void {
-    if (this.#sets.has(set.name) || this.#isInUse("filled set", set.name)) return;
+  #fill({ set, elements }: FilledSet): void {
+    if (!this.#isNew("filled set", set.name)) return;
     this.#sets.set(set.name, set);
     this.#elements.set(set.name, [...elements.values()]);
-  }
-
-  #element(element: Fragment["elements"][number]): void {
-    if (element.data === null && this.#isThere(element)) return;
-    listIn(this.#elements, element.set).push(element);
-  }
-
-  #isThere({ set, key }: Fragment["elements"][number]): boolean {
-    if (this.#isInUse(set, key)) return true;
-    let keys = this.#shared.get(set);
-    if (keys === undefined) {
-      keys = new Set();
-      this.#shared.set(set, keys);
-    }
-    if (keys.has(key)) return true;
-    keys.add(key);
-    return false;
-  }
-
-  #isInUse(kind: string, name: string): boolean {
-    return this.#before !== null && isInUse(this.#before, kind, name);
   }
 }
 

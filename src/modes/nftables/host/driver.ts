@@ -11,8 +11,8 @@ import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { after, type Batch, batches, batchSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
-import { growth } from "../../../plan/nftables/growth.ts";
-import { settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
+import { Growth } from "../../../plan/nftables/growth.ts";
+import { emptyPlan, settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
 import { takeOver } from "../../../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../../../plan/nftables/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
@@ -41,8 +41,10 @@ export class NftablesDriver implements Driver {
   readonly #host: TableHost;
   readonly #watch: TableWatch;
   readonly #deferredDeletes: DeferredDeletes;
-  /** The Plan of the latest Routes. */
+  /** The Plan of the latest Routes; the same as `#applied` once all of it is applied. */
   #want: NftPlan | null = null;
+  /** The Plan that `#want` was compiled from. */
+  #previous: NftPlan | null = null;
   /** What the host holds; null: unknown. */
   #applied: NftPlan | null = null;
   readonly #backlog = new Backlog();
@@ -70,10 +72,12 @@ export class NftablesDriver implements Driver {
     isSuperseded: () => boolean = () => false,
   ): Promise<Applied> {
     await prepared(routes);
+    this.#previous = this.#want;
     this.#want = compile(this.#want, routes);
     this.#backlog.add(this.#want.changed, retryRefused);
     if (this.#applied === null) await this.#watch.pause();
     const applied = await this.#reach(this.#want, signal, isSuperseded);
+    if (applied.refused.length === 0 && applied.unfinished !== true) this.#want = this.#applied;
     await this.#watch.resume();
     return applied;
   }
@@ -83,8 +87,10 @@ export class NftablesDriver implements Driver {
     const want = unfold(this.#applied);
     const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.#owned);
     if (patch.length === 0) return { differences: 0 };
+    const before = this.#applied;
     const repair = await this.#apply(patch, signal);
-    this.#applied = settled(this.#applied!, this.#applied!.fragments.keys(), from);
+    this.#applied = settled(before, before.fragments.keys(), from);
+    if (this.#want === before) this.#want = this.#applied;
     await this.#watch.resume();
     return { differences: countOperations(patch), repair };
   }
@@ -155,8 +161,11 @@ export class NftablesDriver implements Driver {
     let [operations, bytes, size] = [0, 0, 0];
     const parts = batches(this.#applied, want, keys);
     if (parts.length > 1) await this.#watch.pause();
+    if (parts.every(({ grows }) => grows)) return this.#grow(want, parts, signal, hasNews);
+    const isOneStep = parts.length === 1 && this.#leadsTo(want, this.#applied);
     for (const [i, part] of parts.entries()) {
-      const written = await this.#step(want, part, signal);
+      const plan = isOneStep ? want : after(this.#applied, want, part);
+      const written = await this.#step(plan, part, signal);
       operations += written.operations;
       bytes += written.bytes;
       size += part.size;
@@ -169,14 +178,52 @@ export class NftablesDriver implements Driver {
     return { operations, bytes, left: [] };
   }
 
-  async #step(want: NftPlan, part: Batch, signal: AbortSignal): Promise<Written> {
+  /** Each batch is encoded while the kernel processes the one before. */
+  async #grow(
+    want: NftPlan,
+    parts: readonly Batch[],
+    signal: AbortSignal,
+    hasNews: () => boolean,
+  ): Promise<Written & { readonly left: readonly PortKey[] }> {
     const before = this.#applied;
-    const plan = after(before, want, part);
-    if (part.grows) {
-      const written = await this.#apply(growth(before, plan, part.keys), signal);
-      this.#applied = plan;
-      return written;
+    const growth = new Growth(before, want);
+    let sum: Written = { operations: 0, bytes: 0 };
+    let [size, count] = [0, 0];
+    let sent: Promise<Written> = Promise.resolve(sum);
+    const finished = async () => {
+      const { operations, bytes } = await sent;
+      sum = { operations: sum.operations + operations, bytes: sum.bytes + bytes };
+    };
+    for (const { keys, size: added } of parts) {
+      const next = this.#apply(growth.patch(keys), signal);
+      try {
+        await finished();
+      } catch (error) {
+        // It may still reach the kernel: what that holds is unknown until it has.
+        await next.catch(() => {});
+        this.#applied = null;
+        throw error;
+      }
+      sent = next;
+      size += added;
+      count++;
+      if (size >= batchSize && count < parts.length && hasNews()) break;
     }
+    await finished();
+    const done = parts.slice(0, count).flatMap((part) => part.keys);
+    const left = parts.slice(count).flatMap((part) => part.keys);
+    this.#applied =
+      left.length === 0 && this.#leadsTo(want, before) ? want : withFragmentsOf(before, want, done);
+    return { ...sum, left };
+  }
+
+  /** Whether a host that has `before` has exactly `want` after the changes that are due: no Plan has to be made for it. */
+  #leadsTo(want: NftPlan, before: NftPlan | null): boolean {
+    return want === this.#want && (before === null || before === this.#previous);
+  }
+
+  async #step(plan: NftPlan, part: Batch, signal: AbortSignal): Promise<Written> {
+    const before = this.#applied;
     const tables: { have: NftTable | null; want: NftTable } =
       before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, part.keys);
     const patch = diff(tables.have, tables.want);
@@ -218,6 +265,12 @@ function without(plan: NftPlan, keys: Iterable<PortKey>): NftPlan {
     plan.foundation,
     [...keys].map((key) => [key, undefined] as const),
   );
+}
+
+/** The Plan of a host that had `before` and was given these ServicePorts as wanted. */
+function withFragmentsOf(before: NftPlan | null, want: NftPlan, keys: readonly PortKey[]): NftPlan {
+  const changes = keys.map((key) => [key, want.fragments.get(key)] as const);
+  return withFragments(before ?? emptyPlan(want.foundation), want.foundation, changes);
 }
 
 function systemAfter(ms: number, run: () => void): () => void {
