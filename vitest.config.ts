@@ -4,6 +4,9 @@ import { defineConfig } from "vitest/config";
 /** For what is expected to come soon; a busy machine has it come later. */
 const expect = { poll: { timeout: 30_000 } };
 
+/** Daemons under test must not serve the socket of this machine. */
+const env = { TURNOUT_STATUS_SOCKET: "" };
+
 /** In namespaces of their own; they wait for time-outs most of the time, so three share two cores. */
 const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 2 };
 
@@ -23,6 +26,7 @@ function serial(name: string, order: number, testTimeout: number) {
       name,
       include: [`test/${name}/**/*.test.ts`],
       testTimeout,
+      env,
       hookTimeout: 240_000,
       expect,
       fileParallelism: false,

@@ -42,6 +42,7 @@ async function outputOf(
   const printed = { out: "", err: "" };
   const world = {
     version: "0.0.0",
+    environment: {},
     clock: { wall: () => 1_000_000 },
     stdout: (text: string) => {
       printed.out += text;

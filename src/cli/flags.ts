@@ -145,9 +145,13 @@ function readValue(flag: Flag, { value, inlineValue, rawName }: OptionToken): st
     throw new UsageError(`${label} requires a value${exampleOf(flag)}`);
   // `-o=json`
   const text = rawName.startsWith("--") ? value : value.replace(/^=/, "");
-  if (flag.choices !== undefined && !flag.choices.includes(text))
-    throw new UsageError(`${label} must be ${alternatives(flag.choices)}, not ${JSON.stringify(text)}`);
-  return text;
+  return checkedValue(flag, text, label);
+}
+
+/** `label` names the flag, or the variable it was read from. */
+export function checkedValue({ choices }: Flag, text: string, label: string): string {
+  if (choices === undefined || choices.includes(text)) return text;
+  throw new UsageError(`${label} must be ${alternatives(choices)}, not ${JSON.stringify(text)}`);
 }
 
 function exampleOf(flag: Flag): string {

@@ -29,6 +29,7 @@ export function commandWorld(): CommandWorld {
     // Nearly all output contains text from the cluster, so it is escaped here, for all commands.
     stdout: (text: string) => void process.stdout.write(printable(text)),
     stderr: (text: string) => void process.stderr.write(printable(text)),
+    environment: process.env,
     openConfigFile,
     writeFile,
     runDaemon,

@@ -1,7 +1,7 @@
-// The executable kube-proxy: accepts kube-proxy's flags only.
+// The executable kube-proxy: accepts kube-proxy's flags only; Turnout's own settings come from the environment.
 import { constants } from "node:os";
 import { signalReason } from "../daemon/signals.ts";
-import { runCommand } from "./commands/kube-proxy.ts";
+import { runDropIn } from "./commands/kube-proxy.ts";
 import { exitWith } from "./exit.ts";
 import { commandWorld } from "./io.ts";
 
@@ -15,4 +15,4 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.kill(process.pid, signal);
   });
 }
-exitWith(runCommand(process.argv.slice(2), commandWorld(), stop.signal));
+exitWith(runDropIn(process.argv.slice(2), commandWorld(), stop.signal));

@@ -98,7 +98,9 @@ async function start(options: DaemonOptions, log: Log, signal: AbortSignal): Pro
   signal.addEventListener("abort", () => life.abort(), { once: true });
   const startUp = new StartUpStatus(options, spec, nodeName, log.in("daemon/start/startup-status.ts"));
   const socketLog = log.in("observe/status/socket.ts");
-  const socket = new StatusSocket(options.statusSocket ?? "", startUp.answering, socketLog);
+  // A process that exits after its preparations answers nothing.
+  const path = options.initOnly ? "" : (options.statusSocket ?? "");
+  const socket = new StatusSocket(path, startUp.answering, socketLog);
   await socket.open();
   try {
     const source = await open(spec, nodeName, world, life.signal);

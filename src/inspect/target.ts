@@ -7,6 +7,7 @@ import type { ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
 import { gitVersion } from "../config/version.ts";
 import { type Family, families } from "../model/address.ts";
+import type { Variables } from "../model/environment.ts";
 import { systemClock } from "../observe/clock.ts";
 import { queryDaemon } from "../observe/status/client.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status/status.ts";
@@ -56,7 +57,13 @@ export type Target = {
   readonly disk: ReportingDisk;
 };
 
-type TargetWorld = ProgressWorld & { readonly version: string };
+type TargetWorld = ProgressWorld & { readonly version: string; readonly environment: Variables };
+
+/** Where the daemon of this machine or pod answers: its variable counts for the tools too. */
+export function statusSocketOf(environment: Variables): string {
+  const variable = "TURNOUT_STATUS_SOCKET";
+  return (Object.hasOwn(environment, variable) && environment[variable]) || defaultStatusSocket;
+}
 
 /** `preferredNode` is used when `--node` is absent. */
 export async function resolveTarget(
@@ -94,9 +101,9 @@ async function daemonTarget(
   source: string,
   flags: TargetFlags,
   disk: ReportingDisk,
-  { version }: TargetWorld,
+  { version, environment }: TargetWorld,
 ): Promise<Target> {
-  const socket = source.slice("daemon:".length) || defaultStatusSocket;
+  const socket = source.slice("daemon:".length) || statusSocketOf(environment);
   const status = await daemonStatus(socket);
   const node = flags.node ?? status.node;
   // A daemon of another version may use another format.
@@ -117,7 +124,7 @@ async function sourceTarget(
   source: string,
   flags: TargetFlags,
   disk: ReportingDisk,
-  { version }: TargetWorld,
+  { version, environment }: TargetWorld,
   preferredNode: string | undefined,
 ): Promise<Target> {
   const spec = parseSource(source, version);
@@ -125,7 +132,7 @@ async function sourceTarget(
   const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
   const node = flags.node ?? preferredNode ?? here;
   if (node === undefined) throw new UsageError(await nodeRequired(spec));
-  return { spec, node, config, families, disk, fromDaemon: false, socket: defaultStatusSocket };
+  return { spec, node, config, families, disk, fromDaemon: false, socket: statusSocketOf(environment) };
 }
 
 async function nodeRequired(spec: SourceSpec): Promise<string> {

@@ -42,6 +42,8 @@ const turnout = join(import.meta.dirname, "..", "..", "bin", "turnout");
 
 /** A root file system that is read-only but for the volume of the status socket. */
 const readOnly = [
+  "env",
+  "--unset=TURNOUT_STATUS_SOCKET",
   "unshare",
   "--mount",
   "sh",

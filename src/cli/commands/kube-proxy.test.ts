@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import type { DaemonOptions } from "../../daemon/daemon.ts";
-import { type CommandWorld, runCommand } from "./kube-proxy.ts";
+import { ownFlags, variableOf } from "../own-flags.ts";
+import { type CommandWorld, runCommand, runDropIn } from "./kube-proxy.ts";
 
 const header = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 
@@ -18,6 +19,7 @@ async function run(
   argv: readonly string[],
   files: Readonly<Record<string, string>> = {},
   os = "linux",
+  environment: Readonly<Record<string, string>> | null = null,
 ): Promise<Outcome> {
   const [stdout, stderr]: [string[], string[]] = [[], []];
   const written = new Map<string, string>();
@@ -30,6 +32,7 @@ async function run(
     clock: manualClock(),
     stdout: (text) => void stdout.push(text),
     stderr: (text) => void stderr.push(text),
+    environment: environment ?? {},
     missingRights: () => null,
     openConfigFile: async (path) => {
       const text = files[path];
@@ -42,7 +45,8 @@ async function run(
       return 3;
     },
   };
-  const code = await runCommand(argv, world, new AbortController().signal);
+  const start = environment === null ? runCommand : runDropIn;
+  const code = await start(argv, world, new AbortController().signal);
   return { code, stdout: stdout.join(""), stderr: stderr.join(""), written, started };
 }
 
@@ -147,5 +151,81 @@ describe("the command", () => {
 
   it("refuses to run on Windows", async () => {
     expect(await run([], {}, "win32")).toMatchObject({ code: 1, started: [] });
+  });
+});
+
+describe("the drop-in program and the environment", () => {
+  const dropIn = (environment: Readonly<Record<string, string>>, ...argv: string[]) =>
+    run(argv, {}, "linux", environment);
+
+  it("serves the status socket at the default path, and is kube-proxy in everything else", async () => {
+    const [options] = (await dropIn({})).started;
+    expect(options).toMatchObject({
+      statusSocket: "/run/turnout/status.sock",
+      configChanges: "restart",
+      healthAnswers: "honest",
+      owned: false,
+      config: { mode: "iptables" },
+    });
+    expect(options).not.toHaveProperty("source");
+  });
+
+  it("takes every own flag of turnout run from its variable", async () => {
+    const [options] = (
+      await dropIn({
+        TURNOUT_SOURCE: "files:/srv/cluster",
+        TURNOUT_MODE: "nftables",
+        TURNOUT_NFTABLES_OWNERSHIP: "owned",
+        TURNOUT_STATUS_SOCKET: "",
+        TURNOUT_CONFIG_CHANGES: "apply",
+        TURNOUT_HEALTH_ANSWERS: "upstream",
+      })
+    ).started;
+    expect(options).toMatchObject({
+      statusSocket: "",
+      configChanges: "apply",
+      healthAnswers: "upstream",
+      owned: true,
+      source: { kind: "files" },
+      config: { mode: "nftables" },
+    });
+  });
+
+  it("prefers the flag", async () => {
+    const { started } = await dropIn({ TURNOUT_MODE: "nftables" }, "--proxy-mode=userspace");
+    expect(started).toMatchObject([{ config: { mode: "userspace" } }]);
+  });
+
+  it.each([
+    [{ TURNOUT_MODE: "ebpf" }, /^Error: TURNOUT_MODE must be nftables, .* or userspace, not "ebpf"\n$/],
+    [
+      { TURNOUT_CONFIG_CHANGES: "" },
+      /^Error: TURNOUT_CONFIG_CHANGES must be restart, apply or .*, not ""\n$/,
+    ],
+    [{ TURNOUT_SOURCE: "nowhere" }, /^Error: TURNOUT_SOURCE: Cannot use source "nowhere": .*\n$/],
+  ])("names the variable in %j", async (environment, message) => {
+    const { code, stderr, started } = await dropIn(environment);
+    expect([code, started]).toEqual([1, []]);
+    expect(stderr).toMatch(message);
+  });
+
+  it("has kube-proxy's flags only", async () => {
+    const { code, stderr } = await dropIn({}, "--status-socket=/x");
+    expect(code).toBe(1);
+    expect(stderr).toContain("unknown flag: --status-socket");
+  });
+
+  it("security/16: ignores variables that Kubernetes sets for Services, and keys of Object.prototype", async () => {
+    Object.defineProperty(Object.prototype, "TURNOUT_MODE", { value: "ebpf", configurable: true });
+    try {
+      const links = { TURNOUT_PORT: "tcp://172.30.0.9:80", TURNOUT_SERVICE_HOST: "172.30.0.9" };
+      expect((await dropIn(links)).started).toMatchObject([{ config: { mode: "iptables" } }]);
+    } finally {
+      delete (Object.prototype as { TURNOUT_MODE?: string }).TURNOUT_MODE;
+    }
+  });
+
+  it("security/16: no own flag has a variable that Kubernetes would set for a Service named turnout", () => {
+    for (const flag of ownFlags) expect(variableOf(flag)).not.toMatch(/^TURNOUT_(PORT|SERVICE)(_|$)/);
   });
 });

@@ -10,7 +10,11 @@ import { quantityValue } from "../../config/units/quantity.ts";
 import { gitVersion, rawVersion } from "../../config/version.ts";
 import type { WatchedFile } from "../../daemon/config-file.ts";
 import type { DaemonOptions } from "../../daemon/daemon.ts";
+import { UsageError } from "../../inspect/usage-error.ts";
+import type { Variables } from "../../model/environment.ts";
 import { type LogSettings, type LogWorld, type OpenLog, openLog } from "../../observe/log/log.ts";
+
+import { fromEnvironment, type OwnValues, ownOptions, withMode } from "../own-flags.ts";
 
 /** What the commands require of the machine. */
 export type CommandWorld = LogWorld & {
@@ -21,12 +25,36 @@ export type CommandWorld = LogWorld & {
   readonly width: number;
   /** Whether stderr is a terminal. */
   readonly isTerminal?: boolean;
+  readonly environment: Variables;
   readonly openConfigFile: (path: string) => Promise<WatchedFile>;
   readonly writeFile: (path: string, text: string) => Promise<void>;
   readonly runDaemon: (options: DaemonOptions, signal: AbortSignal) => Promise<number>;
   /** Why this process cannot access the kernel's network rules; null when it can. */
   readonly missingRights: () => string | null;
 };
+
+/** The program kube-proxy: kube-proxy's flags, and Turnout's own settings from the environment. */
+export async function runDropIn(
+  argv: readonly string[],
+  world: CommandWorld,
+  signal: AbortSignal,
+): Promise<number> {
+  const own = ownSettings(world);
+  if (own instanceof UsageError) return refuse(world, own.message);
+  const extra = ownOptions(own, world.version);
+  const runDaemon = (options: DaemonOptions, stop: AbortSignal) =>
+    world.runDaemon({ ...options, ...extra }, stop);
+  return runCommand(withMode(own, argv), { ...world, runDaemon }, signal);
+}
+
+function ownSettings({ environment, version }: CommandWorld): OwnValues | UsageError {
+  try {
+    return fromEnvironment(environment, version);
+  } catch (error) {
+    if (error instanceof UsageError) return error;
+    throw error;
+  }
+}
 
 /** Resolves with the exit code. */
 export async function runCommand(

@@ -1,6 +1,12 @@
 // `turnout status`: prints the state that the daemon on this machine reports.
 
-import { daemonStatus, isPlayground, playgroundPid, playgroundSocket } from "../../inspect/target.ts";
+import {
+  daemonStatus,
+  isPlayground,
+  playgroundPid,
+  playgroundSocket,
+  statusSocketOf,
+} from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
@@ -45,7 +51,7 @@ export const statusSpec = {
 
 export const status = command(statusSpec, async ({ flags }, world) => {
   const { source = "daemon", node = "node-a", output = "text", heap } = flags;
-  const socket = socketOf(source, node);
+  const socket = socketOf(source, node, world);
   const reported = await daemonStatus(
     socket,
     "start one with turnout run, or select another, for example --source=daemon:SOCKET or --source=playground",
@@ -70,14 +76,14 @@ async function writeHeap(socket: string, file: string, world: CommandWorld): Pro
   return 0;
 }
 
-function socketOf(source: string, node: string): string {
+function socketOf(source: string, node: string, { environment }: CommandWorld): string {
   if (isPlayground(source)) return playgroundSocket(playgroundPid(source), node);
   const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
   if (!source.startsWith("daemon"))
     throw new UsageError(
       `--source must be daemon, daemon:SOCKET or playground, not ${JSON.stringify(source)}`,
     );
-  return socket ?? defaultStatusSocket;
+  return socket ?? statusSocketOf(environment);
 }
 
 export function printStatus(status: Status, now: number): string {

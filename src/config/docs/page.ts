@@ -6,8 +6,16 @@ import { type FlagName, flagAt, flagNames, groups } from "../flags/table.ts";
 import { flagTypes } from "../flags/types.ts";
 import { gates } from "../gates/table.ts";
 
-export function configurationPage(): string {
-  return [introduction, flagSections(), fieldSection(), gateSection(), ""].join("\n\n");
+/** A flag of `turnout run` alone, with the environment variable that sets it. */
+export type OwnFlag = {
+  readonly name: string;
+  readonly variable: string;
+  readonly values: string;
+  readonly about: string;
+};
+
+export function configurationPage(own: readonly OwnFlag[]): string {
+  return [introduction, flagSections(), ownSection(own), fieldSection(), gateSection(), ""].join("\n\n");
 }
 
 const introduction = `# Configuration
@@ -40,6 +48,25 @@ function flagSections(): string {
     return `### ${group}\n\n${table(["Flag", "Default", "Field", "Meaning"], rows)}`;
   });
   return ["## Flags", ...sections].join("\n\n");
+}
+
+function ownSection(flags: readonly OwnFlag[]): string {
+  const rows = flags.map(({ name, variable, values, about }) => [
+    code(`--${name}`),
+    code(variable),
+    values,
+    about,
+  ]);
+  return `## Turnout's own settings
+
+\`turnout run\` has these flags in addition, beside a file too. \`kube-proxy\` has kube-proxy's flags only; both programs read the
+environment variables, so a DaemonSet in which only the image was replaced can use them. A flag wins over its variable. A
+variable that is set but empty is an empty value. A wrong value ends the program with exit code 1 and names the variable.
+
+${table(["Flag", "Variable", "Values", "Meaning"], rows)}
+
+\`TURNOUT_MODE\` is \`--proxy-mode\`, which does not count beside a file. The tools (\`turnout status\`, \`explain\`, …) read
+\`TURNOUT_STATUS_SOCKET\` too, so that they find the daemon of their pod.`;
 }
 
 function flagText(name: FlagName): string {

@@ -141,11 +141,18 @@ it("leaves the socket to another daemon, and takes it when that one has ended", 
   expect(await queryDaemon(path, "/")).toEqual({ node: "working" });
 });
 
-it("continues where nothing can be served", async () => {
+it("continues where nothing can be served, and logs that once", async () => {
   writeFileSync(join(folder, "file"), "");
-  const socket = socketAt(join(folder, "file", "sock"), "starting");
+  const path = join(folder, "file", "sock");
+  const { log, lines } = logLines(manualClock());
+  const socket = new StatusSocket(path, answersOf("starting"), log);
   await socket.open();
   await expect(socket.handTo(answersOf("working"))).resolves.toBeUndefined();
+  expect(lines()).toEqual([
+    expect.stringMatching(
+      /"Cannot serve the status socket.*" socket=".*\/file\/sock" reason="E.*" hint=".*"/,
+    ),
+  ]);
   const nowhere = socketAt("", "starting");
   await expect(nowhere.open()).resolves.toBeUndefined();
 });

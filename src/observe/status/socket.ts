@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
 import type { Log } from "../log/log.ts";
-import { type Answers, heapPath, type StreamedAnswers } from "./status.ts";
+import { type Answers, defaultStatusSocket, heapPath, type StreamedAnswers } from "./status.ts";
 
 /** The functions that answer, by path. */
 export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] } & {
@@ -20,6 +20,7 @@ export class StatusSocket {
   /** Those of start-up first, then those of the running daemon. */
   #answering: Answering;
   #close: (() => void) | null = null;
+  #loggedReason: string | null = null;
 
   /** An empty path: no socket. */
   constructor(path: string, first: Answering, log: Log) {
@@ -40,9 +41,12 @@ export class StatusSocket {
       this.#close = await serveStatus(this.#path, () => this.#answering);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
+      if (reason === this.#loggedReason) return;
+      this.#loggedReason = reason;
       this.#log.info("Cannot serve the status socket; turnout status does not work", {
         socket: this.#path,
         reason,
+        hint: "mount a writable directory there, or set TURNOUT_STATUS_SOCKET to another path, or to nothing",
       });
     }
   }
@@ -55,7 +59,7 @@ export class StatusSocket {
 
 /** Serves until the returned function is called. The folder and the socket are for root only. */
 export async function serveStatus(path: string, answering: () => Answering): Promise<() => void> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   if (existsSync(path) && (await isAnswered(path))) throw new Error(`${path} is served by another process`);
   rmSync(path, { force: true });
   const server = createServer(({ url = "/" }, response) => {
@@ -84,6 +88,12 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
     server.close();
     rmSync(path, { force: true });
   };
+}
+
+/** The kubelet mounts volumes with mode 0777. A directory that was configured keeps its mode. */
+function makeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (folder === dirname(defaultStatusSocket)) chmodSync(folder, 0o700);
 }
 
 /** Binds the socket without a moment in which another user could connect. Threads other than the main one have no umask. */

@@ -161,7 +161,7 @@ export class NftablesDriver implements Driver {
     let [operations, bytes, size] = [0, 0, 0];
     const parts = batches(this.#applied, want, keys);
     if (parts.length > 1) await this.#watch.pause();
-    if (parts.every(({ grows }) => grows)) return this.#grow(want, parts, signal, hasNews);
+    if (parts.every(({ grows }) => grows)) return this.#grow(want, parts, signal, isSuperseded);
     const isOneStep = parts.length === 1 && this.#leadsTo(want, this.#applied);
     for (const [i, part] of parts.entries()) {
       const plan = isOneStep ? want : after(this.#applied, want, part);

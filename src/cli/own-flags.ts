@@ -1,0 +1,101 @@
+// Turnout's own flags of the daemon, and the environment variables that set them where only the environment can be changed.
+
+import type { DaemonOptions } from "../daemon/daemon.ts";
+import { filesHint } from "../inspect/target.ts";
+import { modeNames } from "../inspect/target-config.ts";
+import { UsageError } from "../inspect/usage-error.ts";
+import type { Variables } from "../model/environment.ts";
+import { defaultStatusSocket } from "../observe/status/status.ts";
+import { parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
+import { checkedValue, type Flag, type Values } from "./flags.ts";
+
+export const ownFlags = [
+  {
+    name: "source",
+    value: "SOURCE",
+    suggestions: ["files:", "kubeconfig:", "api"],
+    example: "files:examples/shop",
+    fallback: "api",
+    description: "where cluster state comes from: api, kubeconfig:PATH, files:PATH[,PATH…] or a URL",
+  },
+  {
+    name: "mode",
+    value: "MODE",
+    choices: modeNames,
+    example: "nftables",
+    description: "short for --proxy-mode",
+  },
+  {
+    name: "nftables-ownership",
+    value: "OWNERSHIP",
+    choices: ["plain", "owned"],
+    fallback: "plain",
+    description: "plain: changes by other programs are repaired; owned: the kernel refuses them",
+  },
+  {
+    name: "status-socket",
+    value: "PATH",
+    example: "/run/turnout/status.sock",
+    fallback: defaultStatusSocket,
+    description: "socket that turnout status connects to; empty: none",
+  },
+  {
+    name: "config-changes",
+    value: "ACTION",
+    choices: ["restart", "apply", "apply-live-only"],
+    fallback: "restart",
+    description:
+      "when the file of --config changes: restart exits with 1, as kube-proxy does; apply updates in place where possible and otherwise restarts; apply-live-only only updates in place",
+  },
+  {
+    name: "health-answers",
+    value: "ANSWERS",
+    choices: ["honest", "upstream"],
+    fallback: "honest",
+    description: "answers of the health checks; upstream: exactly those of kube-proxy",
+  },
+] as const satisfies readonly Flag[];
+
+export type OwnValues = Values<typeof ownFlags>;
+
+/** `TURNOUT_STATUS_SOCKET` for `--status-socket`. */
+export function variableOf({ name }: Pick<Flag, "name">): string {
+  return `TURNOUT_${name.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** What the variables set, as the flags would. Throws UsageError with the name of the variable. */
+export function fromEnvironment(environment: Variables, version: string): OwnValues {
+  const values: Record<string, string> = {};
+  for (const flag of ownFlags) {
+    const variable = variableOf(flag);
+    const text = Object.hasOwn(environment, variable) ? environment[variable] : undefined;
+    if (text !== undefined) values[flag.name] = checkedValue(flag, text, variable);
+  }
+  if (values.source !== undefined) sourceOf(values.source, version, `${variableOf({ name: "source" })}: `);
+  return values;
+}
+
+/** What the own flags set in the daemon; `--mode` is passed on as `--proxy-mode`. */
+export function ownOptions(flags: OwnValues, version: string): Partial<DaemonOptions> {
+  return {
+    owned: flags["nftables-ownership"] === "owned",
+    healthAnswers: flags["health-answers"] ?? "honest",
+    configChanges: flags["config-changes"] ?? "restart",
+    statusSocket: flags["status-socket"] ?? defaultStatusSocket,
+    ...(flags.source === undefined ? {} : { source: sourceOf(flags.source, version) }),
+  };
+}
+
+/** The arguments for kube-proxy's reader, in which a later `--proxy-mode` wins. */
+export function withMode({ mode }: OwnValues, rest: readonly string[]): readonly string[] {
+  return mode === undefined ? rest : [`--proxy-mode=${mode}`, ...rest];
+}
+
+/** `prefix` of the message: the variable, where the text comes from one. */
+function sourceOf(text: string, version: string, prefix = ""): SourceSpec {
+  try {
+    return parseSourceSpec(text, userAgentOf(version));
+  } catch (error) {
+    throw new UsageError(`${prefix}${(error as Error).message}${filesHint(text)}`);
+  }
+}
