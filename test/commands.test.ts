@@ -18,6 +18,7 @@ import { offersOf } from "../src/cli/completion.ts";
 import { dispatch } from "../src/cli/dispatch.ts";
 import { readCommandLine, requestsHelp, splitFlags } from "../src/cli/flags.ts";
 import { helpText } from "../src/cli/help.ts";
+import { rowOf } from "../src/cli/status-row.ts";
 import { withUsageErrors } from "../src/cli/usage-error.ts";
 import { writeConfig } from "../src/config/file/write.ts";
 import { gitVersion } from "../src/config/version.ts";
@@ -561,6 +562,44 @@ describe("status", () => {
     );
   });
 
+  it("prints health with its reasons", () => {
+    const reason = {
+      kind: "refused",
+      family: "ipv4",
+      since: 940_000,
+      message: "shop/web: no space",
+    } as const;
+    const health = { healthy: true, reasons: [reason], watchAges: {} };
+    expect(printStatus({ ...state, health }, 1_000_000)).toContain(
+      "health    healthy\n          refused, ipv4, for 60 s: shop/web: no space\napplied",
+    );
+    expect(printStatus({ ...state, health: { ...health, healthy: false } }, 1_000_000)).toContain(
+      "health    UNHEALTHY\n",
+    );
+  });
+
+  const healthy = { healthy: true, reasons: [], watchAges: { services: 4_000, nodes: 61_000 } };
+  const late = { kind: "late", family: null, since: 0, message: "a\tb\nc" } as const;
+  it.each<[string, Partial<Status>, string[]]>([
+    ["a healthy daemon", { drift: [] }, ["ok", "10 s ago", "none", "61 s"]],
+    ["drift", {}, ["ok", "10 s ago", "3 repaired, last 50 s ago", "61 s"]],
+    [
+      "a daemon that is late, on one line",
+      { drift: [], health: { ...healthy, healthy: false, reasons: [late] } },
+      ["unhealthy: late: a\\tb\\nc", "10 s ago", "none", "61 s"],
+    ],
+    ["a family without a Sync", { drift: [], families: ["ipv4", "ipv6"] }, ["ok", "not yet", "none", "61 s"]],
+    [
+      "a daemon that starts",
+      { drift: [], health: healthy, waits: { for: "the Node", since: 990_000, until: null } },
+      ["starting: waits 10 s for the Node", "10 s ago", "none", "61 s"],
+    ],
+  ])("prints one line of tab-separated fields: %s", (_, changes, fields) => {
+    expect(rowOf({ ...state, health: healthy, ...changes }, 1_000_000)).toBe(
+      `${["node-a", "nftables", ...fields, "v1.37.1"].join("\t")}\n`,
+    );
+  });
+
   it("groups watches with the same state", () => {
     const service = state.watches.Service!;
     const watches = { Service: service, Node: service, EndpointSlice: { ...service, synced: false } };
@@ -662,10 +701,10 @@ describe("status", () => {
   );
 
   it.each([
-    [["now"], 'unexpected argument "now"; example: turnout status'],
+    [["today"], 'unexpected argument "today"; example: turnout status'],
     [["--soruce=daemon"], "did you mean --source?"],
     [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
-    [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text or json"],
+    [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text, json or row"],
   ])("reports the usage error in %j", async (argv, answer) => {
     const { code, err } = await outputOf(status, ...argv);
     expect(code).toBe(1);

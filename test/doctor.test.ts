@@ -38,6 +38,19 @@ function configFile(name: string, text: string): string {
   return path;
 }
 
+describe("doctor", () => {
+  it.each([
+    [["migrat"], 'unexpected argument "migrat"; example: turnout doctor migrate --to=nftables'],
+    [["--to=nftables"], "--to requires an argument: turnout doctor migrate --to=…"],
+    [["--source=files:x"], "cannot check files:x: --source must be daemon, daemon:SOCKET or playground"],
+    [["--source=daemon:/nonexistent/sock"], "no daemon is running on this machine"],
+  ])("reports the usage error in %j", async (argv, message) => {
+    const { code, out, err } = await outputOf(doctor, ...argv);
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain(message);
+  });
+});
+
 describe("doctor migrate", () => {
   it.each([
     ["ipvs", "nftables"],

@@ -5,7 +5,7 @@ import { viewFor, viewsOf } from "../explain/view.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Answering } from "../observe/status/socket.ts";
-import { type Answers, keepStatus, type StatusFacts } from "../observe/status/status.ts";
+import { type Answers, healthReportOf, keepStatus, type StatusFacts } from "../observe/status/status.ts";
 import type { Telemetry } from "../observe/telemetry.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { NodeSettings } from "./node-settings.ts";
@@ -18,7 +18,7 @@ const portsPerChunk = 200;
 export function openStatusAnswers(
   facts: StatusFacts,
   { source, settings, drivers }: Pick<OpenNode, "source" | "settings" | "drivers">,
-  telemetry: Pick<Telemetry, "problems" | "intercepts">,
+  telemetry: Pick<Telemetry, "problems" | "intercepts" | "health">,
 ): { readonly answering: Answering; readonly observer: Partial<LoopObserver> } {
   /** null: the Source has not yielded a Snapshot yet. */
   let latest: Snapshot | null = null;
@@ -28,6 +28,7 @@ export function openStatusAnswers(
     configuration: () => writeConfig(settings.config),
     problems: telemetry.problems,
     intercepts: telemetry.intercepts,
+    health: () => healthReportOf(telemetry.health),
     waits: () => (latest === null ? firstLists : null),
     now: () => systemClock.wall(),
   });

@@ -31,6 +31,8 @@ export type Mode = {
   readonly conntrack: "shared" | "own";
   /** Logged at every start, and recorded as an Event of the Node. */
   readonly deprecation: Deprecation | null;
+  /** Kernel modules that it uses; a kernel may have them built in. */
+  readonly modules: readonly string[];
   /** Rules that the cleanup of other modes must keep while this mode is running. */
   readonly keepRules: RuleSelection | null;
   /** Modes during which this one is not cleaned up, because its connections would break. */

@@ -10,6 +10,8 @@ export async function outputOf(
   const printed = { out: "", err: "" };
   const world = {
     version: "0.0.0",
+    environment: {},
+    missingRights: () => null,
     stdout: (text: string) => {
       printed.out += text;
     },

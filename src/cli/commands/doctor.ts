@@ -1,4 +1,4 @@
-// `turnout doctor migrate`: what a change of mode would affect on a node, and what to do about it.
+// `turnout doctor`: checks a node; with `migrate`, what a change of mode would affect on it.
 
 import { readFileSync } from "node:fs";
 import { decodeConfig } from "../../config/file/decode.ts";
@@ -7,6 +7,7 @@ import type { ModeName } from "../../config/modes.ts";
 import { type NodeRemark, printReport } from "../../explain/migrate/print.ts";
 import { fileOf, type Report, reportOf } from "../../explain/migrate/report.ts";
 import { readLocalAddresses } from "../../host/local-addresses.ts";
+import { exitCodeOf, printChecks } from "../../inspect/node-checks.ts";
 import { fileProblems, loadNode, noServices, unreadable } from "../../inspect/node-view.ts";
 import { readinessFor } from "../../inspect/readiness.ts";
 import { isPlayground, placeOf, resolveTarget, type Target } from "../../inspect/target.ts";
@@ -15,18 +16,20 @@ import { UsageError } from "../../inspect/usage-error.ts";
 import { modes } from "../../modes/index.ts";
 import { command } from "../command.ts";
 import type { CommandSpec, Values } from "../flags.ts";
+import { checkNode } from "../node-check.ts";
 import { clusterCidrFlag, nodeFlag, outputFlag, sourceFlag } from "../target-flags.ts";
+import type { CommandWorld } from "./kube-proxy.ts";
 
 export const doctorSpec = {
   name: "doctor",
-  summary: "check what a change of proxy mode would affect",
-  usage: ["migrate --to=MODE [--from=MODE] [flags]"],
+  summary: "check a node, or what a change of proxy mode would affect on it",
+  usage: ["[--source=SOURCE] [-o FORMAT]", "migrate --to=MODE [--from=MODE] [flags]"],
   args: [
     {
       name: "migrate",
       choices: ["migrate"],
       description:
-        "report what another mode would change on one node: packets that are handled differently, how endpoints are chosen, settings, the node itself",
+        "optional: report what another mode would change on one node: packets that are handled differently, how endpoints are chosen, settings, the node itself",
     },
   ],
   flags: [
@@ -64,12 +67,16 @@ export const doctorSpec = {
     outputFlag,
   ],
   exitCodes: {
-    0: "nothing changes",
-    1: "the check failed",
-    3: "something changes",
-    4: "the node cannot run the new mode",
+    0: "nothing was found, or nothing changes",
+    1: "the node cannot be checked",
+    3: "there are warnings, or something changes",
+    4: "a check failed, or the node cannot run the new mode",
   },
+  notes: [
+    "Without an argument it checks the node of the daemon: health, kernel, modules, sysctls, conntrack fill, Syncs, drift, watches, objects that the kernel refuses, and Problems. It changes nothing.",
+  ],
   examples: [
+    "turnout doctor",
     "turnout doctor migrate --from=ipvs --to=nftables --source=files:examples/shop --node=node-a",
     "turnout doctor migrate --config=/var/lib/kube-proxy/config.conf --source=api --live",
   ],
@@ -78,7 +85,11 @@ export const doctorSpec = {
 type DoctorFlags = Values<typeof doctorSpec.flags>;
 
 export const doctor = command(doctorSpec, async ({ flags, args: [subject] }, world, signal) => {
-  if (subject !== "migrate") throw new UsageError(subjectRequired(subject));
+  if (subject === undefined) return checkup(flags, world);
+  if (subject !== "migrate")
+    throw new UsageError(
+      `unexpected argument ${JSON.stringify(subject)}; example: turnout doctor migrate --to=nftables`,
+    );
   const { live = false, output = "text", to = "nftables" } = flags;
   const target = await resolveTarget(flags, world);
   const migration = { from: fromMode(flags, target), to, node: target.node };
@@ -95,10 +106,24 @@ export const doctor = command(doctorSpec, async ({ flags, args: [subject] }, wor
   return codeOf(report, remarks ?? []);
 });
 
-function subjectRequired(subject: string | undefined): string {
-  const cause =
-    subject === undefined ? "a subject is required" : `unexpected argument ${JSON.stringify(subject)}`;
-  return `${cause}; example: turnout doctor migrate --to=nftables`;
+async function checkup(flags: DoctorFlags, world: CommandWorld): Promise<number> {
+  const { source, node, output = "text", ...others } = flags;
+  const [foreign] = Object.keys(others).filter((name) => name !== "live");
+  if (foreign !== undefined)
+    throw new UsageError(`--${foreign} requires an argument: turnout doctor migrate --${foreign}=…`);
+  if (source !== undefined && !isPlayground(source) && !/^daemon(:|$)/.test(source))
+    throw new UsageError(`cannot check ${source}: --source must be daemon, daemon:SOCKET or playground`);
+  const missing = world.missingRights();
+  if (missing !== null) throw new UsageError(`cannot check this node: ${missing}`);
+  const target = await resolveTarget({ source, node, live: true }, world);
+  const { status, checks } = await checkNode(target, world.clock.wall());
+  const { mode, version } = status;
+  world.stdout(
+    output === "json"
+      ? `${JSON.stringify({ node: status.node, mode, version, checks }, null, 2)}\n`
+      : printChecks(status, checks),
+  );
+  return exitCodeOf(checks);
 }
 
 /** The whole file, including the settings of modes other than its own. */

@@ -15,6 +15,8 @@ import { defaultStatusSocket, type Status } from "../../observe/status/status.ts
 import { burstMs, type PaceReport, share } from "../../sync/pace.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
+import { span } from "../span.ts";
+import { rowOf } from "../status-row.ts";
 import { nodeFlag, outputFlag } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
@@ -36,7 +38,12 @@ export const statusSpec = {
       fallback: "node-a",
       description: "node of the playground",
     },
-    outputFlag,
+    {
+      ...outputFlag,
+      choices: ["text", "json", "row"],
+      description:
+        "output format; row: one line of tab-separated fields (node, mode, health, last Sync, drift, longest silence of a watch, version)",
+    },
     {
       name: "heap",
       value: "FILE",
@@ -58,9 +65,20 @@ export const status = command(statusSpec, async ({ flags }, world) => {
   );
   if (heap !== undefined) return writeHeap(socket, heap, world);
   const now = world.clock.wall();
-  world.stdout(output === "json" ? `${JSON.stringify(reported, null, 2)}\n` : printStatus(reported, now));
+  world.stdout(printAs(output, reported, now));
   return 0;
 });
+
+function printAs(output: "text" | "json" | "row", reported: Status, now: number): string {
+  switch (output) {
+    case "json":
+      return `${JSON.stringify(reported, null, 2)}\n`;
+    case "row":
+      return rowOf(reported, now);
+    case "text":
+      return printStatus(reported, now);
+  }
+}
 
 async function writeHeap(socket: string, file: string, world: CommandWorld): Promise<number> {
   if (file === "")
@@ -118,10 +136,20 @@ function waitText({ for: what, since, until }: NonNullable<Status["waits"]>, now
 
 function workRows(status: Status, now: number): Row[] {
   return [
+    ["health", healthLines(status.health, now)],
     ["applied", status.families.map((family) => appliedText(family, status.lastSuccess[family], now))],
     ["syncs", status.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
     ["pace", Object.entries(status.pace ?? {}).map(([family, pace]) => `${family}: ${paceText(pace)}`)],
   ];
+}
+
+function healthLines(health: Status["health"], now: number): string[] {
+  if (health === undefined) return [];
+  const reasons = health.reasons.map(
+    ({ kind, family, since, message }) =>
+      `${kind}${family === null ? "" : `, ${family}`}, for ${span(now - since)}: ${message}`,
+  );
+  return [health.healthy ? "healthy" : "UNHEALTHY", ...reasons];
 }
 
 function troubleRows(status: Status, now: number): Row[] {
@@ -229,10 +257,4 @@ function watchText(watch: NonNullable<Status["watches"][keyof Status["watches"]]
       ? ""
       : `, last error ${span(now - watch.lastError.at)} ago: ${watch.lastError.message}`;
   return `${watch.synced ? "synced" : "not synced yet"}, ${age}${last}${error}`;
-}
-
-function span(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7200 ? `${Math.floor(seconds / 60)} min` : `${Math.floor(seconds / 3600)} h`;
 }

@@ -16,6 +16,7 @@ export const iptables: Mode = {
   drift: "watched",
   conntrack: "shared",
   deprecation: null,
+  modules: ["x_tables", "nf_conntrack"],
   keepRules: null,
   keepDuring: [],
 

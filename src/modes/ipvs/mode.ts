@@ -24,6 +24,7 @@ export const ipvs: Mode = {
     reason: "IPVSDeprecation",
     text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",
   },
+  modules: ["ip_vs", "nf_conntrack"],
   keepRules: { jumps, chains: ownChains },
   keepDuring: ["iptables"],
 

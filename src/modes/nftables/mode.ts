@@ -15,6 +15,7 @@ export const nftables: Mode = {
   drift: "watched",
   conntrack: "shared",
   deprecation: null,
+  modules: ["nf_tables", "nf_conntrack"],
   keepRules: null,
   keepDuring: [],
 

@@ -22,6 +22,7 @@ export const userspace: Mode = {
   drift: "polled",
   conntrack: "own",
   deprecation: null,
+  modules: ["x_tables", "nf_conntrack"],
   keepRules: null,
   keepDuring: [],
 

@@ -9,6 +9,8 @@ import type { SourceStatus } from "../../sources/source.ts";
 import type { LoopObserver } from "../../sync/loop.ts";
 import type { PaceReport } from "../../sync/pace.ts";
 import type { SyncRecord } from "../../sync/record.ts";
+import type { ReasonKind } from "../health.ts";
+import type { ProxyHealth } from "../proxy-health.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
 
@@ -57,7 +59,24 @@ export type Drift = {
   readonly what: string;
 };
 
+/** What the health checks go by; times are milliseconds since 1970. */
+export type HealthReport = {
+  readonly healthy: boolean;
+  readonly reasons: readonly {
+    readonly kind: ReasonKind;
+    readonly family: Family | null;
+    readonly since: number;
+    readonly message: string;
+  }[];
+  /** Milliseconds since the API server last sent anything about each resource; empty for files. */
+  readonly watchAges: Readonly<Record<string, number>>;
+};
+
 export type Status = StatusFacts & {
+  /** Absent while the daemon starts, and in answers of older daemons. */
+  readonly health?: HealthReport;
+  /** When the kernel was last compared with the Plan; absent in answers of older daemons. */
+  readonly compared?: Readonly<Partial<Record<Family, number>>>;
   /** null: for nothing, the daemon has a Snapshot. */
   readonly waits: Wait | null;
   /** The configuration in force, as `--write-config-to` would write it. */
@@ -105,29 +124,33 @@ export type StatusSources = {
   readonly problems: () => readonly Problem[];
   readonly waits: () => Wait | null;
   readonly intercepts?: () => InterceptCounts;
+  readonly health?: () => HealthReport;
   readonly now: () => number;
 };
 
 export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKeeper {
-  const { source, configuration, problems, waits, intercepts, now } = sources;
+  const { source, configuration, problems, waits, intercepts, health, now } = sources;
   let syncs: readonly SyncRecord[] = [];
   let drift: readonly Drift[] = [];
   const refused = new Map<Family, readonly Problem[]>();
   const lastSuccess: Partial<Record<Family, number>> = {};
   const pace: Partial<Record<Family, PaceReport>> = {};
+  const compared: Partial<Record<Family, number>> = {};
   return {
     synced(record) {
       syncs = [record, ...syncs].slice(0, remembered);
       if (record.outcome.kind !== "ok") return;
       refused.set(record.family, record.outcome.refused);
       lastSuccess[record.family] = record.finishedAt;
+      if (record.readBack) compared[record.family] = record.finishedAt;
     },
     paced(family, report) {
       pace[family] = report;
     },
     readBack(family, differences, what) {
-      if (differences !== null && differences > 0)
-        drift = [{ at: now(), family, differences, what }, ...drift].slice(0, remembered);
+      if (differences === null) return;
+      compared[family] = now();
+      if (differences > 0) drift = [{ at: now(), family, differences, what }, ...drift].slice(0, remembered);
     },
     status: () => ({
       ...facts,
@@ -135,12 +158,25 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       configuration: configuration(),
       syncs,
       lastSuccess,
+      compared,
+      ...(health === undefined ? {} : { health: health() }),
       problems: [...problems(), ...[...refused.values()].flat()],
       drift,
       watches: source().resources,
       pace,
       ...found(intercepts?.()),
     }),
+  };
+}
+
+/** As the health server answers, except that the reasons are always listed. */
+export function healthReportOf(health: Pick<ProxyHealth, "verdict" | "watchAges">): HealthReport {
+  const { healthy } = health.verdict();
+  const { reasons } = health.verdict(undefined, "honest");
+  return {
+    healthy,
+    reasons: reasons.map((reason) => ({ ...reason, since: reason.since.wall })),
+    watchAges: Object.fromEntries(health.watchAges()),
   };
 }
 
