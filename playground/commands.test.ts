@@ -23,7 +23,7 @@ it("help COMMAND prints the details and the syntax of FROM and TO", async () => 
   const lines = await runLine({} as Playground, "help send");
   expect(lines[0]).toMatch(/^send FROM TO \[TIMES\] +send requests/);
   expect(lines).toContain("for example: send web-1 svc/shop/cart:80 5");
-  expect(lines.join("\n")).toMatch(/^FROM: .*\nTO: +svc/m);
+  expect(lines.join("\n")).toMatch(/^FROM: .*\nTO: +web/m);
 });
 
 it("prints each answer as soon as it arrives", async () => {

@@ -8,8 +8,8 @@ type Print = (line: string) => void;
 
 /** The syntax of FROM and TO in `send` and `explain`. */
 const packets = [
-  "FROM: web-1 (a pod), node-a, outside, outside:203.0.113.200",
-  "TO:   svc/shop/web:80, svc/shop/dns:dns, nodeport:30080, nodeport:30053/udp, 172.30.0.10:80",
+  "FROM: web-1 (a pod), pod/web-1, node-a, outside, outside:203.0.113.200",
+  "TO:   web:80 (a Service), svc/shop/dns:dns, nodeport:30080, nodeport:30053/udp, 172.30.0.10:80",
 ];
 
 type Command = {

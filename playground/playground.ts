@@ -200,8 +200,8 @@ export class Playground {
   }
 
   /** Cordons the node and deletes its Pods. */
-  drain(name: string): void {
-    this.#cordon(name, true);
+  drain(node: string): void {
+    const name = this.#cordon(node, true);
     for (const pod of this.api.list("Pod"))
       if (dig(pod, "spec.nodeName") === name) this.api.deleteGracefully(pod);
   }
@@ -212,8 +212,7 @@ export class Playground {
 
   /** Flushes all rules, as another program might. */
   flush(node: string): void {
-    this.#find("Node", node);
-    runScriptIn(namespaceName(node), flushScript);
+    runScriptIn(namespaceName(this.#find("Node", node).metadata.name), flushScript);
   }
 
   apply(object: Manifest): void {
@@ -274,7 +273,10 @@ export class Playground {
       return { label: "outside", node: nodeAt(towards) ?? first, sender: from };
     }
     if (from.kind === "node") return { label: first, node: first, sender: from };
-    const node = nodePlaces.find(({ name }) => from.kind === "named" && name === from.name);
+    const node = nodePlaces.find(
+      ({ name }) => from.kind === "named" && from.only !== "pod" && name === from.name,
+    );
+    if (from.kind === "named" && from.only === "node" && node === undefined) this.#find("Node", from.name);
     if (node !== undefined) return { label: node.name, node: node.name, sender: { kind: "node" } };
     const pod =
       from.kind === "named"
@@ -286,20 +288,30 @@ export class Playground {
       (to.ok ? familyOfTo(to.value) : null) ?? (from.kind === "pod" ? familyOf(from.address) : "ipv4");
     const address = addressesOf(pod).find((each) => familyOf(each) === family);
     if (address === undefined) throw new CommandError(`${text} is not running yet`);
-    const sender: Sender = { kind: "pod", address };
+    const otherAddress = addressesOf(pod).find((each) => familyOf(each) !== family);
+    const sender: Sender = { kind: "pod", address, ...(otherAddress === undefined ? {} : { otherAddress }) };
     return { label: labelOf(pod), node: String(dig(pod, "spec.nodeName")), sender };
   }
 
-  #cordon(name: string, unschedulable: boolean): void {
+  /** Returns the name without a prefix. */
+  #cordon(name: string, unschedulable: boolean): string {
     const node = this.#find("Node", name);
     this.api.put({ ...node, spec: { ...(node.spec as object), unschedulable } });
+    return node.metadata.name;
   }
 
-  #find(kind: string, name: string): ApiObject {
+  #find(kind: keyof typeof shortKinds, text: string): ApiObject {
     const all = this.api.list(kind);
-    const found = all.find(
+    const name = text.replace(shortKinds[kind], "");
+    const [found, ...others] = all.filter(
       ({ metadata }) => metadata.name === name || `${metadata.namespace}/${metadata.name}` === name,
     );
+    if (others.length > 0) {
+      const places = [found!, ...others].map(({ metadata }) => `${metadata.namespace}/${name}`);
+      throw new CommandError(
+        `${places.length} objects of kind ${kind} are named ${name}; use ${places.join(" or ")}`,
+      );
+    }
     if (found !== undefined) return found;
     const names = all.map(({ metadata }) => metadata.name);
     const some = names.length > 20 ? [...names.slice(0, 20), `${names.length - 20} more`] : names;
@@ -307,6 +319,13 @@ export class Playground {
     throw new CommandError(`${kind} ${JSON.stringify(name)} not found; ${known}`);
   }
 }
+
+/** `pod/web-1`, as kubectl writes names. */
+const shortKinds = {
+  Pod: /^(po|pods?)\//,
+  Node: /^(no|nodes?)\//,
+  Deployment: /^(deploy|deployments?)\//,
+} as const;
 
 /** Legacy tables exist only when a program has used them. */
 const flushScript = `nft flush ruleset

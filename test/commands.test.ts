@@ -83,9 +83,13 @@ describe("explain", () => {
 
   it.each([
     [["outside"], "FROM and TO are required, for example"],
-    [["outside", "there", ...shop], "svc/shop/web:80"],
+    [["outside", "there!", ...shop], "svc/shop/web:80"],
+    [["outside", "there", ...shop], "there is no Service there that Turnout serves"],
     [["Nobody!", "nodeport:30080", ...shop], "outside:203.0.113.9"],
-    [["outside", "svc/web", ...shop], "did you mean svc/shop/web?"],
+    [
+      ["outside", "svc/web", "-n", "default", ...shop],
+      "no Service default/web that Turnout serves; did you mean svc/shop/web?",
+    ],
     [["outside", "svc/shop/web:81", ...shop], "it has 80/tcp (http)"],
     [
       ["web-1", "svc/shop/web", ...shop],
@@ -93,7 +97,7 @@ describe("explain", () => {
     ],
     [["pod:10.0.1", "svc/shop/web", ...shop], "not an IP address"],
     [["node-b", "svc/shop/web", ...shop], "or for a node: node --node=node-b"],
-    [["outside", "shop/web", ...shop], "use svc/shop/web"],
+    [["outside", "shop", ...shop], "shop is a namespace; use for example svc/shop/"],
     [["outside", "svc/shop/wbe", ...shop], "did you mean svc/shop/web?"],
     [["outside", "svc/shop", ...shop], "shop is a namespace; use for example svc/shop/"],
     [["outside", "svc/shop/web:80/udp", ...shop], "it has 80/tcp (http)"],
@@ -104,7 +108,7 @@ describe("explain", () => {
       'unexpected argument "extra"; example: turnout explain',
     ],
     [["outside", "nodeport:30080", "--sorce=files:x"], "did you mean --source?"],
-    [["outside", "nodeport:30080", "-n", "shop"], 'unknown flag "-n"; see turnout explain --help'],
+    [["outside", "nodeport:30080", "-x", "shop"], 'unknown flag "-x"; see turnout explain --help'],
     [["outside", "nodeport:30080", ...shop, "--lvie"], "did you mean --live?"],
     [["outside", "nodeport:30080", ...shop, "--live=yes"], "--live takes no value"],
     [
@@ -147,6 +151,46 @@ describe("explain", () => {
   });
 });
 
+describe("explain of Services by short names", () => {
+  it.each([
+    ["web"],
+    ["svc/web"],
+    ["shop/web"],
+    ["web.shop"],
+    ["web", "-n", "shop"],
+    ["svc/shop/web", "-n", "other"],
+  ])("%j is svc/shop/web", async (...to) => {
+    const short = await outputOf(explain, "pod:10.0.1.9", ...to, ...shop);
+    expect(short).toEqual(await outputOf(explain, "pod:10.0.1.9", "svc/shop/web", ...shop));
+    expect(short.code).toBe(0);
+  });
+
+  it("a name in several namespaces is not resolved", async () => {
+    const file = join(scratch, "twice.yaml");
+    const web = (namespace: string, n: number) =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "web", namespace },
+        spec: { clusterIP: `172.30.0.${n}`, clusterIPs: [`172.30.0.${n}`], ports: [{ port: 80 }] },
+      });
+    writeFileSync(file, `${web("a", 1)}\n---\n${web("b", 2)}\n`);
+    const source = [`--source=files:${file}`, "--node=node-a"];
+    const both = await outputOf(explain, "outside", "web", ...source);
+    expect(both.code).toBe(1);
+    expect(both.err).toContain("2 Services are named web: say svc/a/web or svc/b/web");
+    expect(await outputOf(explain, "outside", "web", "-n", "b", ...source)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("172.30.0.2"),
+    });
+  });
+
+  it("a dual-stack pod uses the address of the Service's family", async () => {
+    const { code, out } = await outputOf(explain, "pod:10.0.1.9,fd00:1::9", "[fd30::10]:80", ...shop);
+    expect([code, out.split("\n")[0]]).toEqual([0, expect.stringContaining("pod fd00:1::9 →")]);
+  });
+});
+
 describe("explain of senders by name", () => {
   let allowed = true;
   const api = new ApiServer({ allows: ({ resource }) => allowed || resource.plural !== "pods" });
@@ -168,7 +212,11 @@ describe("explain of senders by name", () => {
     ["web-1", "pod 10.0.1.5 →"],
     ["shop/web-1", "pod 10.0.1.5 →"],
     ["wbe-1", 'no node or running pod is named "wbe-1"; did you mean web-1?'],
-    ["pod/web-1", 'no node or running pod is named "pod/web-1"; did you mean web-1?'],
+    ["pod/web-1", "pod 10.0.1.5 →"],
+    ["pod/shop/web-1", "pod 10.0.1.5 →"],
+    ["pod/node-a", 'no running pod is named "node-a"'],
+    ["node/node-a", "node 127.0.0.1 →"],
+    ["node/web-1", 'no node is named "web-1"'],
     ["nodea", "did you mean node-a?"],
     ["late", 'no node or running pod is named "late"\n'],
     ["pod:10.0.2.9", "! 10.0.2.9 is not a pod of node-a; its own node handles its packets first"],

@@ -8,9 +8,9 @@ import { nodeSettings } from "../explain/node-routes.ts";
 import { HostError } from "../host/error.ts";
 import { run, starter } from "../host/iptables/command.ts";
 import { type Check, checksOf, type NodeFacts } from "../inspect/node-checks.ts";
-import { askDaemon, placeOf, type Target } from "../inspect/target.ts";
+import { daemonStatus, placeOf, type Target } from "../inspect/target.ts";
 import { modes } from "../modes/index.ts";
-import { ask } from "../observe/status/client.ts";
+import { queryDaemon } from "../observe/status/client.ts";
 import type { Status } from "../observe/status/status.ts";
 import { span } from "./span.ts";
 
@@ -18,7 +18,7 @@ export async function checkNode(
   target: Target,
   now: number,
 ): Promise<{ readonly status: Status; readonly checks: readonly Check[] }> {
-  const status = await askDaemon(target.socket);
+  const status = await daemonStatus(target.socket);
   return { status, checks: checksOf(await factsOf(target, status, now)) };
 }
 
@@ -47,7 +47,7 @@ async function factsOf(target: Target, status: Status, now: number): Promise<Nod
 
 /** The Node of the daemon's View is enough: the question itself does not matter. */
 async function settingsOf({ socket, node, config }: Target): Promise<ReturnType<typeof nodeSettings>> {
-  const view = await ask(socket, "/view", { from: "node", to: "127.0.0.1:1" }).catch(() => null);
+  const view = await queryDaemon(socket, "/view", { from: "node", to: "127.0.0.1:1" }).catch(() => null);
   return nodeSettings({ node: view?.node ?? null }, node, config);
 }
 

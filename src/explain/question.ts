@@ -5,11 +5,22 @@ import type { Protocol } from "../model/snapshot.ts";
 
 /** The sender. `named`: a pod or a node by its name, which must be resolved. */
 export type From =
-  | { readonly kind: "pod"; readonly address: Address }
+  | {
+      readonly kind: "pod";
+      readonly address: Address;
+      /** Its address of the other IP family. */
+      readonly otherAddress?: Address;
+    }
   | { readonly kind: "node" }
   /** `anybody`: any outside client, so an example address of the other family can be used as well. */
   | { readonly kind: "outside"; readonly address: Address; readonly anybody?: true }
-  | { readonly kind: "named"; readonly namespace: string | null; readonly name: string };
+  | {
+      readonly kind: "named";
+      readonly namespace: string | null;
+      readonly name: string;
+      /** Which of the two it is, where the text determines it. */
+      readonly only?: "pod" | "node";
+    };
 
 /** Where to. */
 export type To =
@@ -21,7 +32,8 @@ export type To =
     }
   | {
       readonly kind: "service";
-      readonly namespace: string;
+      /** null: any in which there is one of this name. */
+      readonly namespace: string | null;
       readonly name: string;
       /** A port's number or name; null: the only one. */
       readonly port: string | null;
@@ -30,9 +42,10 @@ export type To =
     }
   | { readonly kind: "nodePort"; readonly port: number; readonly protocol: Protocol };
 
-export const fromExamples = "pod:10.0.1.5, pod:shop/web-1, web-1, node, outside:203.0.113.9";
+export const fromExamples =
+  "pod:10.0.1.5, pod:shop/web-1, pod/web-1, web-1, node, node/node-a, outside:203.0.113.9";
 export const toExamples =
-  "10.96.0.10:53/udp, [fd30::10]:80, svc/shop/web:80, svc/shop/web:http, nodeport:30080";
+  "10.96.0.10:53/udp, [fd30::10]:80, svc/shop/web:80, svc/shop/web:http, svc/web, web:80, nodeport:30080";
 
 /** Addresses of the networks that are set aside for examples. */
 export const outsideExample: Readonly<Record<Family, Address>> = {
@@ -46,7 +59,11 @@ export function familyOfTo(to: To): Family | null {
 }
 
 export function parseFrom(text: string): Parsed<From> {
+  const named = namedSender(text);
+  if (named !== null) return parsed(named);
   const [, word, rest] = /^(pod|outside):(.*)$/.exec(text) ?? [];
+  const pair = word === "pod" ? addressPair(rest ?? "") : null;
+  if (pair !== null) return parsed({ kind: "pod", address: pair[0], otherAddress: pair[1] });
   const address = parseAddress((rest ?? text).replace(/^\[(.*)\]$/, "$1"));
   if (text === "node") return parsed({ kind: "node" });
   if (text === "outside") return parsed({ kind: "outside", address: outsideExample.ipv4, anybody: true });
@@ -62,50 +79,62 @@ export function parseFrom(text: string): Parsed<From> {
   return refused(`invalid sender ${JSON.stringify(text)}; use for example ${fromExamples}`);
 }
 
+/** `pod/web-1`, `pod/shop/web-1` and `node/node-a`, as kubectl writes them. */
+function namedSender(text: string): From | null {
+  const [, word, namespace, name] =
+    /^(po|pod|pods|no|node|nodes)\/(?:([a-z0-9-]+)\/)?([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/.exec(text) ?? [];
+  if (word === undefined || name === undefined) return null;
+  const only = word.startsWith("po") ? "pod" : "node";
+  if (only === "node" && namespace !== undefined) return null;
+  return { kind: "named", namespace: namespace ?? null, name, only };
+}
+
+/** `10.0.1.5,fd00:1::5`: both addresses of a dual-stack pod. */
+function addressPair(text: string): readonly [Address, Address] | null {
+  const [first, second, ...more] = text.split(",").map((each) => parseAddress(each));
+  if (first == null || second == null || more.length > 0) return null;
+  return familyOf(first) === familyOf(second) ? null : [first, second];
+}
+
 /** What `parseFrom` reads as this sender. */
 export function senderText(from: Exclude<From, { kind: "named" }>): string {
   if (from.kind === "node" || (from.kind === "outside" && from.anybody)) return from.kind;
-  return `${from.kind}:${from.address}`;
+  const other = from.kind === "pod" && from.otherAddress !== undefined ? `,${from.otherAddress}` : "";
+  return `${from.kind}:${from.address}${other}`;
 }
 
 export function parseTo(text: string): Parsed<To> {
-  const meant = serviceMeant(text);
-  const hint = meant === null ? "" : `for a Service use ${meant}; `;
-  const mistake = refused(`invalid destination ${JSON.stringify(text)}; ${hint}examples: ${toExamples}`);
-  const [, service] = /^(?:svc|service)\/(.+)$/.exec(text) ?? [];
-  if (service !== undefined) {
-    const [, namespace, name, port, protocol] =
-      /^(?:([a-z0-9-]+)\/)?([a-z0-9-]+)(?::([a-z0-9-]+)(?:\/(tcp|udp|sctp))?)?$/.exec(service) ?? [];
-    if (name === undefined) return mistake;
-    return parsed({
-      kind: "service",
-      namespace: namespace ?? "default",
-      name,
-      port: port ?? null,
-      protocol: (protocol ?? null) as Protocol | null,
-    });
-  }
+  const mistake = refused(`invalid destination ${JSON.stringify(text)}; examples: ${toExamples}`);
   if (parseAddress(text) !== null)
     return refused(`no port in ${text}; use for example ${text.includes(":") ? `[${text}]` : text}:80`);
   const [, place, digits, protocol = "tcp"] = /^(.+):(\d{1,5})(?:\/(tcp|udp|sctp))?$/.exec(text) ?? [];
   const port = Number(digits);
-  if (place === undefined) return mistake;
-  if (port < 1 || port > 65_535)
+  if (place !== undefined && (port < 1 || port > 65_535))
     return refused(`invalid port ${digits}: must be between 1 and 65535, for example svc/shop/web:80`);
   if (place === "nodeport") return parsed({ kind: "nodePort", port, protocol: protocol as Protocol });
-  const address = parseAddress(place.replace(/^\[(.*)\]$/, "$1"));
-  return address === null
-    ? mistake
-    : parsed({ kind: "address", address, port, protocol: protocol as Protocol });
+  const address = parseAddress((place ?? "").replace(/^\[(.*)\]$/, "$1"));
+  if (address !== null) return parsed({ kind: "address", address, port, protocol: protocol as Protocol });
+  const service = serviceIn(text);
+  return service === null ? mistake : parsed(service);
 }
 
-/** Of `shop/web:80`, `web.shop.svc.cluster.local`, `http://web.shop/` or `web`: how to write it here. */
-function serviceMeant(text: string): string | null {
-  const plain = text.replace(/^(https?:\/\/|svc\/|service\/)/, "").replace(/\/$/, "");
-  const [, folder, name, port = ""] = /^([a-z0-9-]+)\/([a-z0-9-]+)(:[a-z0-9-]+)?$/.exec(plain) ?? [];
-  if (name !== undefined) return `svc/${folder}/${name}${port}`;
-  const [, host, domain, dnsPort = ""] =
-    /^(\d*[a-z-][a-z0-9-]*)(?:\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?)?(:[a-z0-9-]+)?$/.exec(plain) ?? [];
-  if (host === undefined || host === "nodeport") return null;
-  return `svc/${domain ?? "NAMESPACE"}/${host}${dnsPort}`;
+/** `svc/shop/web:80/tcp`, `shop/web:80`, `web`, `web.shop.svc.cluster.local`, `http://web.shop/`. */
+function serviceIn(text: string): To | null {
+  const [, prefix, plain = ""] = /^(https?:\/\/|svc\/|services?\/)?(.*?)\/?$/.exec(text) ?? [];
+  const port = String.raw`(?::([a-z0-9-]+)(?:\/(tcp|udp|sctp))?)?`;
+  const path = new RegExp(`^(?:([a-z0-9-]+)\\/)?([a-z0-9-]+)${port}$`).exec(plain);
+  const domain = new RegExp(`^([a-z0-9-]+)\\.([a-z0-9-]+)(?:\\.svc(?:\\.[a-z0-9.-]+)?)?${port}$`).exec(plain);
+  const namespace = path?.[1] ?? domain?.[2] ?? null;
+  const name = path?.[2] ?? domain?.[1];
+  // Numbers alone are more likely a part of an address.
+  if (name === undefined || (prefix === undefined && (name === "nodeport" || !/[a-z]/.test(name))))
+    return null;
+  const [, , , number, protocol] = path ?? domain ?? [];
+  return {
+    kind: "service",
+    namespace,
+    name,
+    port: number ?? null,
+    protocol: (protocol ?? null) as Protocol | null,
+  };
 }

@@ -51,13 +51,19 @@ function clusterAddress(
   routes: BothRoutes,
   family: Family | null,
 ): Parsed<Packet["to"]> {
-  const service = `${to.namespace}/${to.name}`;
   const all = families
     .flatMap((each) => [...routes[each].ports.values()])
     .map(({ port }) => port)
-    .filter((port) => port.service === service);
-  if (all.length === 0)
-    return refused(`there is no Service ${service} that Turnout serves${similar(service, routes)}`);
+    .filter((port) => port.name === to.name && (to.namespace === null || port.namespace === to.namespace));
+  const [service, ...others] = [...new Set(all.map((port) => port.service))].sort();
+  if (service === undefined) {
+    const wanted = to.namespace === null ? to.name : `${to.namespace}/${to.name}`;
+    return refused(`there is no Service ${wanted} that Turnout serves${similar(wanted, routes)}`);
+  }
+  if (others.length > 0)
+    return refused(
+      `${others.length + 1} Services are named ${to.name}: say svc/${[service, ...others].join(" or svc/")}`,
+    );
   const inFamily = all.filter((port) => family === null || port.family === family);
   const candidates = inFamily.length === 0 ? all : inFamily;
   const found = candidates.filter(
@@ -101,6 +107,8 @@ function similar(service: string, routes: BothRoutes): string {
 /** The node sends to itself from the very address it sends to. */
 function sourceAddress(from: Sender, family: Family, { settings }: Routes, to: Address): Address {
   if (from.kind === "outside" && from.anybody) return outsideExample[family];
+  if (from.kind === "pod" && from.otherAddress !== undefined && familyOf(from.address) !== family)
+    return from.otherAddress;
   if (from.kind !== "node") return from.address;
   const isOwn = isLoopback(to) || (settings.family === family && settings.localAddresses.includes(to));
   return isOwn ? to : settings.nodeIP;

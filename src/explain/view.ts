@@ -32,7 +32,8 @@ export function viewFor(snapshot: Snapshot, nodeIPs: readonly Address[], from: S
     isNamed(port, to) ||
     [port.nodePort, port.healthCheckNodePort].includes(Number(to.port)) ||
     addressesOf(port).some((address) => places.has(address)) ||
-    (from.kind === "pod" && port.endpoints.some(({ address }) => address === from.address));
+    (from.kind === "pod" &&
+      port.endpoints.some(({ address }) => [from.address, from.otherAddress].includes(address)));
   const view = ({ ports, serviceCIDRs }: FamilySnapshot) => ({
     ports: [...ports.values()].filter(matters).map(portToJson),
     serviceCIDRs,

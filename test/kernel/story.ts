@@ -176,7 +176,12 @@ class Stage {
     const place = placeOf(inFamily(from, this.#family))!;
     const url = `http://${joinHostPort(address, port)}/`;
     // A packet that is dropped is as silent after seconds as after ten.
-    const answer = await httpGet(this.#world.at[place], url, {}, status === null ? usualTimeoutMs : undefined);
+    const answer = await httpGet(
+      this.#world.at[place],
+      url,
+      {},
+      status === null ? usualTimeoutMs : undefined,
+    );
     const seen = answer?.status ?? null;
     return seen === status ? null : `${seen} instead of ${status}`;
   }

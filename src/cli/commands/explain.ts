@@ -1,6 +1,7 @@
 // `turnout explain FROM TO`: what happens to a packet and why; with --live, whether the kernel agrees.
 
 import { closest } from "../../config/closest.ts";
+import { type Parsed, parsed } from "../../config/units/parsed.ts";
 import { printTrace } from "../../explain/print.ts";
 import {
   type From,
@@ -33,6 +34,13 @@ export const explainSpec = {
     { name: "TO", description: toExamples },
   ],
   flags: [
+    {
+      name: "namespace",
+      short: "n",
+      value: "NAME",
+      example: "shop",
+      description: "namespace of a pod or Service whose name has none; without it the name must be unique",
+    },
     ...targetFlags,
     {
       name: "live",
@@ -44,7 +52,7 @@ export const explainSpec = {
   exitCodes: { 0: "explained", 1: "the question cannot be answered", 3: "the kernel differs (with --live)" },
   examples: [
     "turnout explain outside nodeport:30080 --source=files:examples/shop --node=node-a",
-    "turnout explain web-1 svc/shop/stock --source=playground --live",
+    "turnout explain web-1 svc/stock -n shop --source=playground --live",
   ],
 } as const satisfies CommandSpec;
 
@@ -54,12 +62,12 @@ export const explain = command(explainSpec, async ({ flags, args: [fromText, toT
     throw new UsageError(
       "FROM and TO are required, for example: turnout explain outside:203.0.113.9 nodeport:30080",
     );
-  const [from, to] = [parseFrom(fromText), parseTo(toText)];
+  const [from, to] = [parseFrom(fromText), inNamespace(parseTo(toText), flags.namespace)];
   if (!from.ok) throw new UsageError(from.reason);
   if (!to.ok) throw new UsageError(to.reason);
 
   const first = await resolveTarget(flags, world);
-  const { sender, node } = await senderOf(from.value, familyOfTo(to.value), first, signal);
+  const { sender, node } = await senderOf(from.value, to.value, flags.namespace ?? null, first, signal);
   const isNodeOpen = flags.node === undefined && node !== null;
   const target = isNodeOpen ? await resolveTarget(flags, world, node) : first;
   const { view, whole } = await loadPart(target, { from: sender, to: to.value, toText }, signal, live);
@@ -82,6 +90,11 @@ export const explain = command(explainSpec, async ({ flags, args: [fromText, toT
   return kernel?.agrees === false ? 3 : 0;
 });
 
+function inNamespace(to: Parsed<To>, namespace: string | undefined): Parsed<To> {
+  if (!to.ok || to.value.kind !== "service" || namespace === undefined) return to;
+  return parsed({ ...to.value, namespace: to.value.namespace ?? namespace });
+}
+
 /** With all Services loaded, the reason can name a similar one. */
 async function betterReason(
   reason: string,
@@ -97,16 +110,19 @@ async function betterReason(
 /** A name is resolved to a Node, or to a Pod and the node it runs on. */
 async function senderOf(
   from: From,
-  family: Family | null,
+  to: To,
+  defaultNamespace: string | null,
   target: Target,
   signal: AbortSignal,
 ): Promise<{ sender: Sender; node: string | null }> {
   if (from.kind !== "named") return { sender: from, node: null };
-  const { namespace, name } = from;
-  if (namespace === null && name === target.node) return { sender: { kind: "node" }, node: name };
-  const nodes = await itemsAt("/api/v1/nodes");
-  if (namespace === null && nodes?.some(({ metadata }) => metadata?.name === name))
-    return { sender: { kind: "node" }, node: name };
+  const { name } = from;
+  const mayBeNode = from.namespace === null && from.only !== "pod";
+  if (mayBeNode && name === target.node) return { sender: { kind: "node" }, node: name };
+  const nodes = mayBeNode ? await itemsAt("/api/v1/nodes") : [];
+  if (nodes?.some(({ metadata }) => metadata?.name === name)) return { sender: { kind: "node" }, node: name };
+  if (from.only === "node") throw new UsageError(notFound(from, nodes ?? []));
+  const namespace = from.namespace ?? defaultNamespace;
   const pods = await itemsAt("/api/v1/pods");
   if (pods === null)
     throw new UsageError(
@@ -119,10 +135,9 @@ async function senderOf(
     const names = found.map(({ metadata }) => `pod:${metadata?.namespace}/${name}`).join(" or ");
     throw new UsageError(`${found.length} pods are named ${name}; use ${names}`);
   }
-  const { podIP, podIPs = [] } = found[0]?.status ?? {};
-  const address = podIPs.map(({ ip }) => ip).find((ip) => familyOf(ip) === family) ?? podIP;
-  if (address === undefined) throw new UsageError(notFound(from, [...pods, ...(nodes ?? [])]));
-  return { sender: { kind: "pod", address }, node: found[0]?.spec?.nodeName ?? null };
+  const sender = podSender(found[0], familyOfTo(to));
+  if (sender === null) throw new UsageError(notFound({ ...from, namespace }, [...pods, ...(nodes ?? [])]));
+  return { sender, node: found[0]?.spec?.nodeName ?? null };
 
   async function itemsAt(path: string): Promise<readonly Item[] | null> {
     try {
@@ -136,14 +151,28 @@ async function senderOf(
   }
 }
 
-function notFound({ namespace, name }: Extract<From, { kind: "named" }>, items: readonly Item[]): string {
+/** In the family of the destination, where that is known; null without an address. */
+function podSender(pod: Item | undefined, family: Family | null): Sender | null {
+  const { podIP, podIPs = [] } = pod?.status ?? {};
+  const all = podIPs.map(({ ip }) => ip);
+  const address = all.find((ip) => familyOf(ip) === family) ?? podIP;
+  if (address === undefined) return null;
+  const otherAddress = all.find((ip) => familyOf(ip) !== familyOf(address));
+  return { kind: "pod", address, ...(otherAddress === undefined ? {} : { otherAddress }) };
+}
+
+function notFound(
+  { namespace, name, only }: Extract<From, { kind: "named" }>,
+  items: readonly Item[],
+): string {
   const wanted = namespace === null ? name : `${namespace}/${name}`;
   const near = closest(
     name,
     items.map(({ metadata }) => metadata?.name ?? ""),
   );
   const hint = near === null || near === wanted ? "" : `; did you mean ${near}?`;
-  return `no node or running pod is named ${JSON.stringify(wanted)}${hint}`;
+  const what = only === undefined ? "node or running pod" : only === "pod" ? "running pod" : "node";
+  return `no ${what} is named ${JSON.stringify(wanted)}${hint}`;
 }
 
 type Item = {
