@@ -1,4 +1,5 @@
-// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest.
+// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest, and what
+// builds the image with --image.
 // Quick and silent when nothing is missing. The Node.js in PATH runs it, so it works with older ones (18 and up); everything else
 // is run by node_modules/.bin/node.
 import { execFileSync, spawnSync } from "node:child_process";
@@ -25,9 +26,12 @@ const guestTools = {
   modprobe: "kmod",
 };
 
+const imageTools = { mmdebstrap: "mmdebstrap" };
+
 installNpmPackages();
 if (process.argv.includes("--host")) installDebianPackages(hostTools);
 if (process.argv.includes("--guest")) installDebianPackages(guestTools);
+if (process.argv.includes("--image")) installDebianPackages(imageTools);
 
 function installNpmPackages() {
   const lock = join(root, "package-lock.json");
