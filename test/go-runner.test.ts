@@ -59,6 +59,13 @@ describe("output", () => {
     expect([stdout.split("\n").length, status, logged()]).toEqual([100_001, 0, stdout]);
   });
 
+  it("is in the file when go-runner exits", async () => {
+    const late = ["sh", "-c", "seq 300000"];
+    const child = spawn(goRunner, [`--log-file=${log}`, "--also-stdout", ...late], { stdio: "ignore" });
+    await exitOf(child);
+    expect(logged()?.endsWith("\n300000\n")).toBe(true);
+  });
+
   it("arguments arrive as they are", () => {
     expect(run(`--log-file=${log}`, "--also-stdout", "printf", "<%s>", "a b", "", "*").stdout).toBe(
       "<a b><><*>",
@@ -66,17 +73,17 @@ describe("output", () => {
   });
 });
 
+const endsOnSignal =
+  'for s in HUP INT QUIT TERM; do trap "echo got $s; exit 7" $s; done; echo ready; while :; do sleep 0.02; done';
+
 describe.each([
   ["with a copy on stdout", ["--also-stdout"]],
   ["without", []],
 ])("signals %s", (_, flags) => {
-  const script =
-    'for s in HUP INT QUIT TERM; do trap "echo got $s; exit 7" $s; done; echo ready; while :; do sleep 0.02; done';
-
   it.each(["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"] as const)(
     "%s reaches the program, which ends in its own way",
     async (signal) => {
-      const child = spawn(goRunner, [`--log-file=${log}`, ...flags, "sh", "-c", script]);
+      const child = spawn(goRunner, [`--log-file=${log}`, ...flags, "sh", "-c", endsOnSignal]);
       await expect.poll(logged).toBe("ready\n");
       child.kill(signal);
       expect(await exitOf(child)).toEqual([7, null]);
@@ -93,6 +100,15 @@ describe.each([
     child.kill("SIGINT");
     expect(await exitOf(child)).toEqual([5, null]);
   });
+});
+
+it("a signal to the whole process group ends the program too, and loses no output", async () => {
+  const argv = [`--log-file=${log}`, "--also-stdout", "sh", "-c", endsOnSignal];
+  const child = spawn(goRunner, argv, { detached: true });
+  await expect.poll(logged).toBe("ready\n");
+  process.kill(-child.pid!, "SIGTERM");
+  expect(await exitOf(child)).toEqual([7, null]);
+  expect(logged()).toBe("ready\ngot TERM\n");
 });
 
 it("a killed program gives 128 and the number of the signal", () => {
