@@ -56,15 +56,12 @@ export function openSyncObserver(
         health.report({ kind: "failed", family, message: outcome.message });
         return;
       }
-      for (const at of triggers) {
-        metrics.programmingDuration.with(label(family)).observe((finishedAt - at) / 1000);
-      }
       one.local.update(snapshot[family].ports, one.changed);
       one.changed.clear();
       reportWithoutLocal(metrics, family, one.local.without(countsLocal));
       const refused = outcome.refused.map(({ object, message }) => `${object}: ${message}`);
       health.report({ kind: "synced", family, refused });
-      metrics.lastSynced.with(label(family)).set(finishedAt / 1000);
+      reportSuccess(metrics, family, finishedAt, triggers);
       metrics.driftRepaired.with(label(family)).add(one.differences);
       one.differences = 0;
     },
@@ -121,6 +118,19 @@ function reportSync(metrics: Metrics, record: SyncRecord): void {
   if (restores > 0) metrics.restoreFailures.with(family).add(restores);
   if (restores > 0 && !isFull) metrics.partialRestoreFailures.with(family).add();
   if (outcome.kind === "ok") metrics.refusedPorts.with(family).set(outcome.refused.length);
+}
+
+/** `triggers`: when the changes it contains were triggered. */
+function reportSuccess(
+  metrics: Metrics,
+  family: Family,
+  finishedAt: number,
+  triggers: readonly number[],
+): void {
+  for (const at of triggers) {
+    metrics.programmingDuration.with(label(family)).observe((finishedAt - at) / 1000);
+  }
+  metrics.lastSynced.with(label(family)).set(finishedAt / 1000);
 }
 
 function reportWithoutLocal(metrics: Metrics, family: Family, { internal, external }: WithoutLocal): void {

@@ -16,17 +16,21 @@ import { keepIntercepts } from "./intercepts.ts";
 import type { Log } from "./log/log.ts";
 import { reportEvents } from "./metrics/events.ts";
 import { type KernelCounters, reportKernelCounters } from "./metrics/kernel-counters.ts";
-import { type BuildFacts, type GateFact, type Metrics, openMetrics } from "./metrics/metrics.ts";
-import { type ProcessView, reportProcess, startTime } from "./metrics/process.ts";
+import {
+  type BuildFacts,
+  type GateFact,
+  type Metrics,
+  type OpenMetrics,
+  openMetrics,
+} from "./metrics/metrics.ts";
+import { type ProcessView, reportProcess } from "./metrics/process.ts";
 import { observeRequest } from "./metrics/requests.ts";
 import { observeSweep } from "./metrics/sweeps.ts";
 import { openProblemLog } from "./problem-log.ts";
-import { keepProblems } from "./problems.ts";
+import { type KnownProblems, keepProblems } from "./problems.ts";
 import { openHealth, type ProxyHealth } from "./proxy-health.ts";
-import { type DebugServerWorld, debugPages } from "./servers/debug-server.ts";
-import { healthPages } from "./servers/health-server.ts";
-import { type ListenAddress, listen, type Respond } from "./servers/http.ts";
-import { type KeptServer, keepServing } from "./servers/keep-serving.ts";
+import type { DebugServerWorld } from "./servers/debug-server.ts";
+import { openServers } from "./servers/servers.ts";
 import { openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
 import { openSyncObserver, type SyncObserverSettings } from "./syncs.ts";
 import { watchAges } from "./watches.ts";
@@ -89,19 +93,13 @@ export type Telemetry = Omit<LoopObserver, "afterSync" | "paced"> & {
   readonly close: () => Promise<void>;
 };
 
-const connectionLimit = 512;
-
 /** Bookmarks come every minute, and a watch is renewed after ten at the latest. */
 const silentMs = 15 * 60_000;
-
-const drainMs = 1_000;
 
 export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld): Telemetry {
   const { clock, log } = world;
   const gates = new Set(settings.gates.filter(({ on }) => on).map(({ name }) => name));
-  const kubernetes = `${settings.build.major}.${settings.build.minor}`;
-  const { mode, showHidden } = settings;
-  const opened = openMetrics({ mode, gates, kubernetes, showHidden }, settings.build, settings.gates, clock);
+  const opened = openAllMetrics(settings, gates, clock);
   const { metrics } = opened;
   const timeoutMs = () => 2 * settings.syncPeriodMs();
   const health = openHealth({ timeoutMs, answers: settings.answers, silentMs }, clock);
@@ -114,78 +112,27 @@ export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld
   const families = settings.families.map(({ family }) => family);
   const { countsLocal, nodeName } = settings;
   const syncs = openSyncObserver({ countsLocal, families, nodeName }, metrics, health, clock);
-  const checks = new Map(settings.families.map((one) => [one.family, serviceHealth(one)]));
-  const servers: KeptServer[] = [];
-  const logProblems = openProblemLog(log.in("observe/problem-log.ts"));
-  const problems = keepProblems((all) => {
-    logProblems(all);
-    countProblems(metrics, all);
-  });
+  const parts = { metrics, health, events };
+  const checks = new Map(
+    settings.families.map((each) => [each.family, serviceHealth(each, nodeName, log, parts)]),
+  );
+  const servers = openServers(settings, world, { ...parts, opened, gates });
+  const problems = reportedProblems(metrics, log);
   const externalIPsAllowed = gates.has("AllowServiceExternalIPs");
   const intercepts = keepIntercepts({ families, externalIPsAllowed }, problems.intercepts);
   metrics.intercepts.from(intercepts.samples);
   reportProcess(metrics, world.process);
   reportKernelCounters(metrics, world.counters);
-  metrics.watchAge.from(() =>
-    [...health.watchAges()].map(([resource, value]) => ({ labels: { resource }, value: value / 1000 })),
-  );
-  metrics.healthy.from(() =>
-    (["honest", "upstream"] as const).map((answers) => ({
-      labels: { answers },
-      value: health.verdict(undefined, answers).healthy ? 1 : 0,
-    })),
-  );
-
-  function serviceHealth({ family, addresses }: FamilyAddresses): ServiceHealth {
-    return openServiceHealth({
-      family,
-      addresses,
-      healthy: () => health.verdict().healthy,
-      onFailure(service, port, error) {
-        const [namespace = "", name = ""] = service.split("/");
-        log
-          .in("observe/servers/service-health.ts")
-          .error(error, "Cannot open health check node port", { service, port });
-        const note = `Cannot open health check node port ${port} on node ${settings.nodeName}: ${error.message}`;
-        events.record("FailedToStartServiceHealthcheck", { kind: "Service", namespace, name }, note);
-      },
-      onDisplaced: () => metrics.connectionsDropped.with({ server: "healthcheck-nodeport" }).add(),
-    });
-  }
-
-  function serveAt(name: "healthz" | "metrics", address: string, respond: Respond): KeptServer {
-    const limits = {
-      connections: connectionLimit,
-      onDisplaced: () => metrics.connectionsDropped.with({ server: name }).add(),
-    };
-    const serving = {
-      name,
-      address,
-      open: () => listen(listenAddress(address), respond, limits),
-      onHardFail: settings.hardFail ? (error: Error) => void giveUp(name, error) : null,
-    };
-    return keepServing(serving, clock, log.in("observe/servers/keep-serving.ts"));
-  }
-
-  async function giveUp(name: "healthz" | "metrics", error: Error): Promise<void> {
-    const reason = name === "healthz" ? "FailedToStartProxierHealthcheck" : "FailedToStartMetricServer";
-    events.record(reason, { kind: "Node", name: settings.nodeName }, error.message);
-    await events.drain(drainMs);
-    world.onHardFail(error);
-  }
+  reportHealth(metrics, health);
 
   return {
     ...syncs,
-    metrics,
-    health,
-    events,
+    ...parts,
     problems: problems.all,
     intercepts: intercepts.counts,
     conflicts: problems.conflicts,
     arrived(snapshot: Snapshot) {
-      problems.arrived(snapshot);
-      intercepts.arrived(snapshot);
-      syncs.arrived(snapshot);
+      for (const { arrived } of [problems, intercepts, syncs]) arrived(snapshot);
     },
     requested: (facts) => observeRequest(metrics, facts),
     swept: (sweep) => observeSweep(metrics, sweep),
@@ -200,25 +147,64 @@ export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld
       syncs.synced(record, snapshot);
       if (outcome.kind === "ok") void checks.get(family)!.update(syncs.local(family).checked());
     },
-    serve() {
-      const pages = { ...opened, ...settings.pages, mode, now: () => clock.wall() };
-      const started = startTime(world.process) ?? clock.wall() / 1000;
-      const status = gates.has("ComponentStatusz") ? statusFacts(settings.build, started) : null;
-      const flags = gates.has("ComponentFlagz") ? settings.pages.flags : null;
-      if (settings.healthzAddress !== "") {
-        servers.push(serveAt("healthz", settings.healthzAddress, healthPages(health, metrics, clock)));
-      }
-      const debug = debugPages({ ...pages, flags, status, startTime: started });
-      servers.push(serveAt("metrics", settings.metricsAddress, debug));
-    },
+    serve: servers.serve,
     async close() {
       events.close();
-      await Promise.all([
-        ...servers.map((server) => server.close()),
-        ...[...checks.values()].map((one) => one.close()),
-      ]);
+      await Promise.all([servers, ...checks.values()].map((each) => each.close()));
     },
   };
+}
+
+function openAllMetrics(settings: TelemetrySettings, gates: ReadonlySet<string>, clock: Clock): OpenMetrics {
+  const { mode, showHidden, build } = settings;
+  const kubernetes = `${build.major}.${build.minor}`;
+  return openMetrics({ mode, gates, kubernetes, showHidden }, build, settings.gates, clock);
+}
+
+type Parts = Pick<Telemetry, "metrics" | "health" | "events">;
+
+/** The health check node ports of one IP family. */
+function serviceHealth(
+  { family, addresses }: FamilyAddresses,
+  nodeName: string,
+  log: Log,
+  { metrics, health, events }: Parts,
+): ServiceHealth {
+  return openServiceHealth({
+    family,
+    addresses,
+    healthy: () => health.verdict().healthy,
+    onFailure(service, port, error) {
+      const [namespace = "", name = ""] = service.split("/");
+      log
+        .in("observe/servers/service-health.ts")
+        .error(error, "Cannot open health check node port", { service, port });
+      const note = `Cannot open health check node port ${port} on node ${nodeName}: ${error.message}`;
+      events.record("FailedToStartServiceHealthcheck", { kind: "Service", namespace, name }, note);
+    },
+    onDisplaced: () => metrics.connectionsDropped.with({ server: "healthcheck-nodeport" }).add(),
+  });
+}
+
+function reportHealth(metrics: Metrics, health: ProxyHealth): void {
+  metrics.watchAge.from(() =>
+    [...health.watchAges()].map(([resource, value]) => ({ labels: { resource }, value: value / 1000 })),
+  );
+  metrics.healthy.from(() =>
+    (["honest", "upstream"] as const).map((answers) => ({
+      labels: { answers },
+      value: health.verdict(undefined, answers).healthy ? 1 : 0,
+    })),
+  );
+}
+
+/** Problems are logged and counted when they change. */
+function reportedProblems(metrics: Metrics, log: Log): KnownProblems {
+  const logProblems = openProblemLog(log.in("observe/problem-log.ts"));
+  return keepProblems((all) => {
+    logProblems(all);
+    countProblems(metrics, all);
+  });
 }
 
 function countProblems(metrics: Metrics, problems: readonly Problem[]): void {
@@ -226,20 +212,4 @@ function countProblems(metrics: Metrics, problems: readonly Problem[]): void {
   for (const { kind } of problems) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   metrics.problems.reset();
   for (const [kind, count] of counts) metrics.problems.with({ kind }).set(count);
-}
-
-function statusFacts(build: BuildFacts, startedSeconds: number) {
-  return {
-    startedAt: startedSeconds * 1000,
-    runtime: `node ${build.nodeVersion}`,
-    binaryVersion: build.gitVersion.replace(/^v/, ""),
-    emulationVersion: `${build.major}.${build.minor}`,
-  };
-}
-
-/** `0.0.0.0:10256`, `[::]:10256`; validation has seen to it that it is one of these. */
-function listenAddress(text: string): ListenAddress {
-  const at = text.lastIndexOf(":");
-  const host = text.slice(0, at).replace(/^\[(.*)\]$/, "$1");
-  return { host, port: Number(text.slice(at + 1)), families: "both" };
 }

@@ -51,37 +51,20 @@ const refreshMs = 30 * 60_000;
 
 export function openEvents(hostname: string, world: EventWorld): Events {
   const { clock, log } = world;
-  const reporter = { reportingController: "kube-proxy", reportingInstance: `kube-proxy-${hostname}` };
+  const queue = openQueue(hostname, world);
   const tracked = new Map<string, Tracked>();
-  const queue: { event: Tracked; isNew: boolean }[] = [];
-  const idle = new Set<() => void>();
-  const tokens = openTokens(clock);
-  let send: SendEvent | null = null;
-  let closed = false;
-  let sending = false;
-  let lastName = 0n;
+  const nextName = openNames();
   let cancelSweep: (() => void) | null = null;
+  let closed = false;
 
-  function record(reason: EventReason, regarding: Regarding, note: string): void {
-    const { action, type } = eventReasons[reason];
-    log.v(2, "Event occurred", { object: regarding.name, kind: regarding.kind, type, reason, action, note });
-    const key = seriesKey(reason, regarding);
-    const known = tracked.get(key);
-    if (known === undefined) start(key, reason, regarding, note);
-    else repeat(known);
-    cancelSweep ??= clock.after(finishMs, sweep);
-  }
-
-  function start(key: string, reason: EventReason, regarding: Regarding, note: string): void {
+  function start(key: string, occurred: Pick<ProxyEvent, "reason" | "regarding" | "note">): void {
     const at = clock.wall();
-    const now = BigInt(Math.round(at)) * 1_000_000n;
-    lastName = now > lastName ? now : lastName + 1n;
-    const name = eventName(regarding, lastName);
+    const name = eventName(occurred.regarding, nextName(at));
     const first = { at, lastAt: at, count: 1, seenAt: clock.steady(), sentAt: 0, waiting: false };
-    const event: Tracked = { name, reason, regarding, note, ...first };
     if (tracked.size >= limits.tracked) tracked.delete(tracked.keys().next().value!);
+    const event: Tracked = { name, ...occurred, ...first };
     tracked.set(key, event);
-    enqueue(event, true);
+    queue.add(event, true);
   }
 
   /** The second occurrence makes it a series immediately; later ones are counted and sent from time to time. */
@@ -89,22 +72,68 @@ export function openEvents(hostname: string, world: EventWorld): Events {
     event.count++;
     event.lastAt = clock.wall();
     event.seenAt = clock.steady();
-    if (event.count === 2) enqueue(event, false);
+    if (event.count === 2) queue.add(event, false);
   }
 
-  function enqueue(event: Tracked, isNew: boolean): void {
-    if (event.waiting && !isNew) return;
-    if (queue.length >= limits.queue) {
-      world.onDropped("queue-full");
-      return;
+  /** Ends series that have not occurred for a while, and renews active ones before the API server deletes them. */
+  function sweep(): void {
+    cancelSweep = null;
+    const now = clock.steady();
+    for (const [key, event] of tracked) {
+      const isOver = now - event.seenAt >= finishMs;
+      if (event.count > 1 && (isOver || now - event.sentAt >= refreshMs)) queue.add(event, false);
+      if (isOver) tracked.delete(key);
     }
-    event.waiting = true;
-    queue.push({ event, isNew });
-    void pump();
+    if (tracked.size > 0 && !closed) cancelSweep = clock.after(finishMs, sweep);
   }
+
+  return {
+    record(reason, regarding, note) {
+      const { action, type } = eventReasons[reason];
+      const { name: object, kind } = regarding;
+      log.v(2, "Event occurred", { object, kind, type, reason, action, note });
+      const key = seriesKey(reason, regarding);
+      const known = tracked.get(key);
+      if (known === undefined) start(key, { reason, regarding, note });
+      else repeat(known);
+      cancelSweep ??= clock.after(finishMs, sweep);
+    },
+    connect: queue.connect,
+    drain: queue.drain,
+    close() {
+      closed = true;
+      queue.close();
+      cancelSweep?.();
+    },
+  };
+}
+
+/** Numbers for the names of Events: nanoseconds since 1970, and never the same twice. */
+function openNames(): (wallMs: number) => bigint {
+  let last = 0n;
+  return (wallMs) => {
+    const now = BigInt(Math.round(wallMs)) * 1_000_000n;
+    last = now > last ? now : last + 1n;
+    return last;
+  };
+}
+
+type Queue = Pick<Events, "connect" | "drain" | "close"> & {
+  readonly add: (event: Tracked, isNew: boolean) => void;
+};
+
+/** Sends one Event after another, and retries each a few times. */
+function openQueue(hostname: string, world: EventWorld): Queue {
+  const { clock } = world;
+  const queue: { event: Tracked; isNew: boolean }[] = [];
+  const idle = new Set<() => void>();
+  const tokens = openTokens(clock);
+  let deliver: ((event: Tracked, isNew: boolean) => Promise<void>) | null = null;
+  let closed = false;
+  let sending = false;
 
   async function pump(): Promise<void> {
-    if (sending || send === null) return;
+    if (sending || deliver === null) return;
     sending = true;
     for (let item = queue.shift(); item !== undefined && !closed; item = queue.shift()) {
       await tokens.take();
@@ -114,54 +143,23 @@ export function openEvents(hostname: string, world: EventWorld): Events {
     for (const done of idle) done();
   }
 
-  async function deliver(event: Tracked, isNew: boolean): Promise<void> {
-    for (let tries = 1; !closed; tries++) {
-      event.waiting = false;
-      event.sentAt = clock.steady();
-      const outcome = await attempt(event, isNew);
-      if (outcome === "done") return;
-      if (outcome === "rejected" || tries === limits.tries) {
-        world.onDropped(outcome === "rejected" ? "rejected" : "retries");
-        log.v(2, "Event given up", { event: event.name, reason: event.reason, tries });
+  return {
+    add(event, isNew) {
+      if (event.waiting && !isNew) return;
+      if (queue.length >= limits.queue) {
+        world.onDropped("queue-full");
         return;
       }
-      await pause(clock, retryMs * (1 + world.random() / 4));
-    }
-  }
-
-  async function attempt(event: Tracked, isNew: boolean): Promise<"done" | "retry" | "rejected"> {
-    try {
-      let status = await send!(isNew ? createRequest(event, reporter) : seriesRequest(event));
-      // Events live for an hour: the one this series belongs to may be gone.
-      if (status === 404 && !isNew) status = await send!(createRequest(event, reporter));
-      if (status < 300) return "done";
-      const passing = status === 429 || status >= 500 || (status === 409 && !isNew);
-      return passing ? "retry" : "rejected";
-    } catch {
-      return "retry";
-    }
-  }
-
-  /** Ends series that have not occurred for a while, and renews active ones before the API server deletes them. */
-  function sweep(): void {
-    cancelSweep = null;
-    const now = clock.steady();
-    for (const [key, event] of tracked) {
-      const isOver = now - event.seenAt >= finishMs;
-      if (event.count > 1 && (isOver || now - event.sentAt >= refreshMs)) enqueue(event, false);
-      if (isOver) tracked.delete(key);
-    }
-    if (tracked.size > 0 && !closed) cancelSweep = clock.after(finishMs, sweep);
-  }
-
-  return {
-    record,
-    connect(next) {
-      send = next;
+      event.waiting = true;
+      queue.push({ event, isNew });
+      void pump();
+    },
+    connect(send) {
+      deliver = deliveryWith(send, hostname, world, () => closed);
       void pump();
     },
     drain(ms) {
-      if (!sending && (queue.length === 0 || send === null)) return Promise.resolve();
+      if (!sending && (queue.length === 0 || deliver === null)) return Promise.resolve();
       return new Promise((resolve) => {
         const done = () => {
           cancel();
@@ -174,8 +172,40 @@ export function openEvents(hostname: string, world: EventWorld): Events {
     },
     close() {
       closed = true;
-      cancelSweep?.();
     },
+  };
+}
+
+function deliveryWith(send: SendEvent, hostname: string, world: EventWorld, isClosed: () => boolean) {
+  const { clock, log } = world;
+  const reporter = { reportingController: "kube-proxy", reportingInstance: `kube-proxy-${hostname}` };
+
+  async function attempt(event: Tracked, isNew: boolean): Promise<"done" | "retry" | "rejected"> {
+    try {
+      let status = await send(isNew ? createRequest(event, reporter) : seriesRequest(event));
+      // Events live for an hour: the one this series belongs to may be gone.
+      if (status === 404 && !isNew) status = await send(createRequest(event, reporter));
+      if (status < 300) return "done";
+      const passing = status === 429 || status >= 500 || (status === 409 && !isNew);
+      return passing ? "retry" : "rejected";
+    } catch {
+      return "retry";
+    }
+  }
+
+  return async (event: Tracked, isNew: boolean): Promise<void> => {
+    for (let tries = 1; !isClosed(); tries++) {
+      event.waiting = false;
+      event.sentAt = clock.steady();
+      const outcome = await attempt(event, isNew);
+      if (outcome === "done") return;
+      if (outcome === "rejected" || tries === limits.tries) {
+        world.onDropped(outcome === "rejected" ? "rejected" : "retries");
+        log.v(2, "Event given up", { event: event.name, reason: event.reason, tries });
+        return;
+      }
+      await pause(clock, retryMs * (1 + world.random() / 4));
+    }
   };
 }
 
