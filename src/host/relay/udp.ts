@@ -19,61 +19,14 @@ type Flow = {
 export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
   const type = options.host.includes(":") ? "udp6" : "udp4";
   const server = createSocket({ type, ipv6Only: type === "udp6", recvBufferSize });
-  const flows = new Map<string, Flow>();
-  /** Clients that no backend ever answered, oldest first: they are dropped first when the limit is reached, as sources may be forged. */
-  const unanswered = new Set<string>();
+  const flows = new Flows(options, server);
   await bound(server, options);
   server.on("message", (data, from) => {
-    const key = `${from.address} ${from.port}`;
-    const flow = flows.get(key) ?? open(key, from);
+    const flow = flows.of(from);
     if (flow === null) return;
     flow.timer.refresh();
     flow.send(data);
   });
-
-  function open(key: string, from: RemoteInfo): Flow | null {
-    const backend = options.choose(from.address, 0);
-    const isServed = backend !== null && makeRoom();
-    options.onOutcome?.(isServed ? "forwarded" : "failed");
-    if (!isServed) return null;
-    options.room.take(1);
-    const socket = createSocket(backend.address.includes(":") ? "udp6" : "udp4");
-    // A refusal (ICMP) ends the flow: the client's next datagram goes to another backend.
-    const fail = () => forget(key, flow);
-    const timer = setTimeout(fail, options.idleMs).unref();
-    const flow: Flow = { backend, socket, timer, send: sender(socket, fail) };
-    socket.on("error", fail);
-    socket.on("message", (data) => {
-      unanswered.delete(key);
-      timer.refresh();
-      if (takesMore(server)) server.send(data, from.port, from.address, () => {});
-    });
-    socket.connect(backend.port, backend.address);
-    flows.set(key, flow);
-    unanswered.add(key);
-    return flow;
-  }
-
-  function makeRoom(): boolean {
-    for (const key of unanswered) {
-      if (hasRoom()) break;
-      forget(key, flows.get(key));
-    }
-    return hasRoom();
-  }
-
-  function hasRoom(): boolean {
-    return flows.size < Math.min(options.limit, options.room.share) && options.room.has(1);
-  }
-
-  function forget(key: string, flow: Flow | undefined): void {
-    if (flow === undefined || flows.get(key) !== flow) return;
-    flows.delete(key);
-    unanswered.delete(key);
-    clearTimeout(flow.timer);
-    flow.socket.close();
-    options.room.give(1);
-  }
 
   const { port } = server.address();
   return {
@@ -81,15 +34,88 @@ export async function openUdpRelay(options: UdpRelayOptions): Promise<Relay> {
     open: () => flows.size,
     // The kernel releases a port that it chose with the abort; an explicitly bound one stays.
     hasLostListener: () => server.address().port !== port,
-    retain: (isStill) => {
-      for (const [key, flow] of flows) if (!isStill(flow.backend)) forget(key, flow);
-    },
+    retain: (isStill) => flows.retain(isStill),
     close: () =>
       new Promise((resolve) => {
-        for (const [key, flow] of flows) forget(key, flow);
+        flows.retain(() => false);
         server.close(() => resolve());
       }),
   };
+}
+
+/** The flows of one relay, by client. */
+class Flows {
+  readonly #options: UdpRelayOptions;
+  readonly #server: Socket;
+  readonly #flows = new Map<string, Flow>();
+  /** Clients that no backend ever answered, oldest first: they are dropped first when the limit is reached, as sources may be forged. */
+  readonly #unanswered = new Set<string>();
+
+  constructor(options: UdpRelayOptions, server: Socket) {
+    this.#options = options;
+    this.#server = server;
+  }
+
+  get size(): number {
+    return this.#flows.size;
+  }
+
+  /** The client's flow, or a new one; null: there is no backend or no descriptor for it. */
+  of(client: RemoteInfo): Flow | null {
+    const key = `${client.address} ${client.port}`;
+    return this.#flows.get(key) ?? this.#open(key, client);
+  }
+
+  /** Closes the flows to other backends. */
+  retain(isStill: (backend: RelayBackend) => boolean): void {
+    for (const [key, flow] of this.#flows) if (!isStill(flow.backend)) this.#forget(key, flow);
+  }
+
+  #open(key: string, client: RemoteInfo): Flow | null {
+    const { choose, onOutcome, room, idleMs } = this.#options;
+    const backend = choose(client.address, 0);
+    const isServed = backend !== null && this.#makeRoom();
+    onOutcome?.(isServed ? "forwarded" : "failed");
+    if (!isServed) return null;
+    room.take(1);
+    const socket = createSocket(backend.address.includes(":") ? "udp6" : "udp4");
+    // A refusal (ICMP) ends the flow: the client's next datagram goes to another backend.
+    const fail = () => this.#forget(key, flow);
+    const timer = setTimeout(fail, idleMs).unref();
+    const flow: Flow = { backend, socket, timer, send: sender(socket, fail) };
+    socket.on("error", fail);
+    socket.on("message", (data) => {
+      this.#unanswered.delete(key);
+      timer.refresh();
+      if (takesMore(this.#server)) this.#server.send(data, client.port, client.address, () => {});
+    });
+    socket.connect(backend.port, backend.address);
+    this.#flows.set(key, flow);
+    this.#unanswered.add(key);
+    return flow;
+  }
+
+  #makeRoom(): boolean {
+    for (const key of this.#unanswered) {
+      if (this.#hasRoom()) break;
+      this.#forget(key, this.#flows.get(key));
+    }
+    return this.#hasRoom();
+  }
+
+  #hasRoom(): boolean {
+    const { limit, room } = this.#options;
+    return this.#flows.size < Math.min(limit, room.share) && room.has(1);
+  }
+
+  #forget(key: string, flow: Flow | undefined): void {
+    if (flow === undefined || this.#flows.get(key) !== flow) return;
+    this.#flows.delete(key);
+    this.#unanswered.delete(key);
+    clearTimeout(flow.timer);
+    flow.socket.close();
+    this.#options.room.give(1);
+  }
 }
 
 function bound(server: Socket, options: UdpRelayOptions): Promise<void> {
