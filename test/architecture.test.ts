@@ -103,16 +103,11 @@ const longFunctions: Readonly<Record<string, string>> = {
   "src/host/netlink/native.ts load": "declares the C functions and wraps each in one or two lines",
   "src/host/nftables/encode.ts encodeOperation": "one switch over the kinds of operation",
   "src/host/nftables/expressions.ts expressionsFor": "one switch over the kinds of statement",
-  "src/host/relay/udp.ts openUdpRelay": "TODO",
   "src/modes/ipvs/foundation.ts foundationOf": "a table of rules in the order of the chains",
   "src/modes/nftables/walk.ts runRule": "one switch over the kinds of statement",
-  "src/observe/events/recorder.ts openEvents": "TODO",
-  "src/observe/syncs.ts openSyncObserver": "TODO",
-  "src/observe/telemetry.ts openTelemetry": "TODO",
   "src/sources/api/client.ts apiClient": "closes over the connection, the credentials and the rate limit",
   "src/sources/api/source.ts apiSource": "closes over the state of the reflectors",
   "src/sources/api/transport.ts transport": "one request from connection to response, with its timers",
-  "src/sources/files/source.ts filesSource": "TODO",
 };
 
 const files = ["src", "playground"]

@@ -29,14 +29,12 @@ export async function filesSource(
 ): Promise<Source> {
   await checkThere(paths);
   const cluster = new Cluster(nodeName);
-  const nodes = new NodeLog();
+  const node = openOwnNode(nodeName);
   const changes = new Notifier();
   const follower = new FileFollower(paths, clock, disk);
   let status: ResourceStatus = initialStatus;
   let bug: unknown;
   let unreported = true;
-  /** Non-empty while this Node is no longer in any of the files. */
-  let nodeProblems: readonly Problem[] = [];
   follow().catch((error: unknown) => {
     bug = error;
     changes.notify();
@@ -49,14 +47,14 @@ export async function filesSource(
         if (status.synced && (first || unreported || cluster.pending)) {
           first = false;
           unreported = false;
-          yield take(cluster, [...follower.problems, ...nodeProblems]);
+          yield take(cluster, [...follower.problems, ...node.problems()]);
         }
         await changes.notified(signal).catch(() => {});
         if (bug !== undefined) throw bug;
         if (signal.aborted || life.aborted) return;
       }
     },
-    nodeEvents: (signal) => nodes.events(signal),
+    nodeEvents: (signal) => node.log.events(signal),
     events: () => cluster.events,
     status: () => ({
       synced: status.synced,
@@ -70,27 +68,35 @@ export async function filesSource(
   async function follow(): Promise<void> {
     for await (const change of follower.changes(life)) {
       // Keep its last state: an edited file is no reason to stop or to lose the node's zone and addresses.
-      apply({ ...change, gone: change.gone.filter((found) => !isOurNode(found)) }, cluster);
-      seeNode(change);
-      status = statusAfter(status, [...follower.problems, ...nodeProblems], clock.wall());
+      apply({ ...change, gone: change.gone.filter((found) => !node.is(found)) }, cluster);
+      node.see(change, status.synced);
+      status = statusAfter(status, [...follower.problems, ...node.problems()], clock.wall());
       unreported = true;
       changes.notify();
     }
   }
+}
 
-  /** Unlike in the API, a Node missing from the files was not deleted: the files are being edited. */
-  function seeNode({ set, gone }: Change): void {
-    const present = set.find(isOurNode)?.reading;
-    if (present?.kind === "Node") {
-      nodeProblems = [];
-      if (present.parsed.value !== null) nodes.see(present.parsed.value, "");
-    } else if (gone.some(isOurNode)) nodeProblems = [nodeGone(nodeName)];
-    else if (!status.synced) nodes.see(null, "");
-  }
-
-  function isOurNode({ reading: { kind, who } }: FoundObject): boolean {
-    return kind === "Node" && who.name === nodeName;
-  }
+/** The Node of this daemon in the files. */
+function openOwnNode(nodeName: string) {
+  const log = new NodeLog();
+  /** Non-empty while it is no longer in any of the files. */
+  let problems: readonly Problem[] = [];
+  const is = ({ reading: { kind, who } }: FoundObject) => kind === "Node" && who.name === nodeName;
+  return {
+    log,
+    is,
+    problems: () => problems,
+    /** Unlike in the API, a Node missing from the files was not deleted: the files are being edited. */
+    see({ set, gone }: Change, synced: boolean): void {
+      const present = set.find(is)?.reading;
+      if (present?.kind === "Node") {
+        problems = [];
+        if (present.parsed.value !== null) log.see(present.parsed.value, "");
+      } else if (gone.some(is)) problems = [nodeGone(nodeName)];
+      else if (!synced) log.see(null, "");
+    },
+  };
 }
 
 function nodeGone(nodeName: string): Problem {
