@@ -5,7 +5,10 @@ import { expect, it } from "vitest";
 
 const { outputFiles } = buildSync({
   stdin: {
-    contents: `import { exitWith } from "./exit.ts"; exitWith(COMMAND);`,
+    contents: `import { exitWith } from "./exit.ts";
+import { systemClock } from "../observe/clock.ts";
+globalThis.clock = systemClock;
+exitWith(COMMAND);`,
     resolveDir: import.meta.dirname,
   },
   bundle: true,
@@ -18,6 +21,8 @@ const program = outputFiles[0]!.text;
 it.each([
   ["Promise.resolve(3)", 3, ""],
   ["new Promise((done) => setTimeout(() => done(0), 50))", 0, ""],
+  ["new Promise((done) => clock.after(50, () => done(0)))", 0, ""],
+  ["(clock.after(60_000, () => {}), Promise.resolve(3))", 3, ""],
   ["Promise.reject(new Error('no'))", 2, "Error: no"],
   ["new Promise(() => setTimeout(() => { throw new Error('later') }))", 2, "Error: later"],
   ["new Promise(() => {})", 2, "the command is pending, but the event loop is empty"],

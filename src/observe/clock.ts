@@ -10,7 +10,7 @@ export const systemClock: Clock = {
   wall: () => Date.now(),
   steady: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms).unref();
+    const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);
   },
 };

@@ -3,7 +3,6 @@ import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Disk, syncDisk } from "./files/disk.ts";
 import { filesInTurn } from "./files/source.ts";
-import { holdProcess } from "./hold.ts";
 import { type FilesSpec, openSource, type SourceSpec } from "./index.ts";
 import { SourceError, type SourceStatus } from "./source.ts";
 import { realWorld } from "./world.ts";
@@ -23,14 +22,18 @@ export async function firstSnapshot(
 ): Promise<Snapshot> {
   const life = new AbortController();
   signal.addEventListener("abort", () => life.abort(), { once: true });
+  const deadlines: (() => void)[] = [];
   try {
     const source = await openSource(spec, nodeName, { ...realWorld(clock), disk }, life.signal);
-    clock.after(timeoutMs, () => life.abort());
-    clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort());
+    deadlines.push(
+      clock.after(timeoutMs, () => life.abort()),
+      clock.after(insistenceMs, () => reasonIn(source.status()) !== null && life.abort()),
+    );
     for await (const snapshot of source.snapshots(life.signal)) return snapshot;
     throw new SourceError(`Cannot read the cluster: ${reasonIn(source.status()) ?? "no response"}`);
   } finally {
     life.abort();
+    for (const cancel of deadlines) cancel();
   }
 }
 
@@ -42,16 +45,11 @@ export async function firstSnapshots(
   signal: AbortSignal,
   disk: Disk,
 ): Promise<readonly [Snapshot, Snapshot]> {
-  const letGo = holdProcess();
-  try {
-    const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal, disk);
-    const [first, second] = [await snapshots.next(), await snapshots.next()];
-    if (first.done || second.done) throw new SourceError("Cannot read the files: interrupted");
-    await snapshots.return(undefined);
-    return [first.value, second.value];
-  } finally {
-    letGo();
-  }
+  const snapshots = filesInTurn([before.paths, after.paths], nodeName, clock, signal, disk);
+  const [first, second] = [await snapshots.next(), await snapshots.next()];
+  if (first.done || second.done) throw new SourceError("Cannot read the files: interrupted");
+  await snapshots.return(undefined);
+  return [first.value, second.value];
 }
 
 function reasonIn({ resources }: SourceStatus): string | null {

@@ -5,7 +5,6 @@ import { type ConnectionOptions, resolveConnection } from "./api/connection.ts";
 import { apiSource } from "./api/source.ts";
 import { type Limit, throttle } from "./api/throttle.ts";
 import { filesSource } from "./files/source.ts";
-import { holdProcess } from "./hold.ts";
 import { type Source, SourceError } from "./source.ts";
 import type { World } from "./world.ts";
 
@@ -27,8 +26,6 @@ export async function openSource(
   world: World,
   life: AbortSignal,
 ): Promise<Source> {
-  const letGo = holdProcess();
-  life.addEventListener("abort", letGo, { once: true });
   setMaxListeners(0, life);
   try {
     switch (spec.kind) {
@@ -38,7 +35,6 @@ export async function openSource(
         return apiSource({ client: await openApi(spec, world), nodeName, world }, life);
     }
   } catch (error) {
-    letGo();
     throw new SourceError(error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
