@@ -1,5 +1,6 @@
 // The table of all fields of a KubeProxyConfiguration v1alpha1; decoder, defaults, writer, schema and docs read it.
 
+import { modes } from "../modes.ts";
 import { type Duration, seconds } from "../units/duration.ts";
 import type { Kind, KindValues } from "./kinds.ts";
 import { kinds } from "./kinds.ts";
@@ -117,7 +118,7 @@ export const fields = {
 
   mode: text("The proxy mode: how Services are implemented on this node.", "", {
     defaultText: "empty, which means `iptables`",
-    values: ["", "iptables", "ipvs", "nftables", "userspace"],
+    values: ["", ...Object.keys(modes)],
   }),
 
   "iptables.masqueradeBit": field(
