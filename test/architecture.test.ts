@@ -85,6 +85,9 @@ const effectPattern =
 
 const branchOnMode = /([!=]==|\bcase) "(nftables|iptables|ipvs|userspace)"/;
 
+/** The separator of a key's parts next to a quote or a value, and verdicts as text. */
+const nftTextPattern = /["'`}] \. ["'`$]|["'`](goto|jump) (\$\{|")/;
+
 /** The only tables keyed by mode: the Mode values, and what the configuration means in each mode. */
 const tablesByMode = ["src/config/modes.ts", "src/modes/index.ts"];
 
@@ -171,6 +174,13 @@ describe("architecture", () => {
       .filter(({ path, text }) => path.startsWith("src/") && isKeyedByMode(withoutComments(text)))
       .map(({ path }) => path);
     expect(found.sort()).toEqual(tablesByMode);
+  });
+
+  it("only key.ts joins and splits the keys of nftables elements, and only print.ts writes nft's text", () => {
+    const found = files
+      .filter(({ text }) => nftTextPattern.test(withoutComments(text)))
+      .map(({ path }) => path);
+    expect(found.sort()).toEqual(["src/plan/nftables/key.ts", "src/plan/nftables/print.ts"]);
   });
 
   it("every file opens with a sentence on its job", () => {

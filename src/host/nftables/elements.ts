@@ -1,12 +1,7 @@
 // Elements of the Plan as kernel bytes and back: keys are text in the Plan, packed fields in the kernel.
-import {
-  type Address,
-  addressBytes,
-  formatAddress,
-  networkAddress,
-  prefixLength,
-} from "../../model/address.ts";
+import { type Address, addressBytes, formatAddress } from "../../model/address.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
+import { type ElementKey, joinKey, rangeKey, rangeOf, splitKey } from "../../plan/nftables/key.ts";
 import type {
   Backend,
   BackendSlots,
@@ -71,7 +66,7 @@ export function* encodeSpreads(set: NftSet, spreads: readonly BackendSlots[]): G
 }
 
 /** The key for a request of one element; not for sets of ranges. */
-export function encodeQuestion(set: NftSet, key: string, slot: number | null): KernelElement {
+export function encodeQuestion(set: NftSet, key: ElementKey, slot: number | null): KernelElement {
   if (slot !== null) return { key: encodeKey(set, key), slot };
   return encodeItem(set, { key, slot, data: null, comment: null });
 }
@@ -106,10 +101,9 @@ function encodeItem(set: NftSet, item: Item): KernelElement {
   };
 }
 
-export function encodeKey(set: NftSet, key: string): Bytes {
+export function encodeKey(set: NftSet, key: ElementKey): Bytes {
   let bytes: Bytes = "";
-  if (key === "") return bytes;
-  for (const [i, part] of key.split(" . ").entries()) bytes += encodePart(set.key[i]!, part);
+  for (const [i, part] of splitKey(key).entries()) bytes += encodePart(set.key[i]!, part);
   return bytes;
 }
 
@@ -141,20 +135,21 @@ export function backendBytes({ address, port }: Backend): Bytes {
 
 function decodeElement(set: NftSet, { key, data, userdata }: KernelElement): Element {
   return {
-    key: decodeParts(set.key, key).join(" . "),
+    key: decodeKey(set.key, key),
     data: typeof data === "object" ? data : null,
     comment: commentOf(userdata),
   };
 }
 
-function decodeParts(parts: readonly Part[], key: Bytes): string[] {
+function decodeKey(parts: readonly Part[], key: Bytes): ElementKey {
   let at = 0;
-  return parts.map((part) => {
+  const texts = parts.map((part) => {
     const length = part === "address" ? addressLength(parts, key) : 4;
     const bytes = key.slice(at, at + length);
     at += length;
     return decodePart(part, bytes);
   });
+  return joinKey(texts);
 }
 
 /** All addresses of a key have the same length: what the other parts leave. */
@@ -189,7 +184,7 @@ export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Ma
     const bytes = key.slice(0, -4);
     let slots = byBytes.get(bytes);
     if (slots === undefined) {
-      slots = { key: decodeParts(parts, bytes).join(" . "), backends: [] };
+      slots = { key: decodeKey(parts, bytes), backends: [] };
       byBytes.set(bytes, slots);
     }
     const address = addressOf(data.slice(0, -4));
@@ -203,8 +198,9 @@ export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Ma
 
 /** Sets of plain networks contain the first address, and the address after the last one marked as an end. */
 function* encodeRange({ key }: Item): Generator<KernelElement> {
-  yield { key: addressText(networkStart(key)) };
-  const next = addressAfter(networkEnd(key));
+  const { first, last } = rangeOf(key);
+  yield { key: addressText(first) };
+  const next = addressAfter(last);
   if (next !== null) yield { key: addressText(next), flags: elementFlag.intervalEnd };
 }
 
@@ -218,36 +214,9 @@ function decodeRanges(elements: readonly KernelElement[]): Element[] {
     if (isEnd(element)) continue;
     const next = sorted[i + 1];
     const last = next === undefined ? "\xff".repeat(element.key.length) : bytesBefore(next.key);
-    found.push({ key: rangeText(addressOf(element.key), addressOf(last)), data: null, comment: null });
+    found.push({ key: rangeKey(addressOf(element.key), addressOf(last)), data: null, comment: null });
   }
   return found;
-}
-
-/** A network where the range is one, else `first-last`: then it is not ours. */
-function rangeText(first: Address, last: Address): string {
-  const [a, b] = [addressBytes(first)!, addressBytes(last)!];
-  let bits = 0;
-  while (bits < a.length * 8 && bit(a, bits) === bit(b, bits)) bits++;
-  for (let i = bits; i < a.length * 8; i++) if (bit(a, i) !== 0 || bit(b, i) !== 1) return `${first}-${last}`;
-  return bits === a.length * 8 ? first : `${first}/${bits}`;
-}
-
-function bit(bytes: Uint8Array, index: number): number {
-  return (bytes[index >> 3]! >> (7 - (index & 7))) & 1;
-}
-
-function networkStart(text: string): string {
-  return text.includes("/") ? networkAddress(text) : text;
-}
-
-function networkEnd(text: string): string {
-  if (!text.includes("/")) return text;
-  const bits = prefixLength(text);
-  return formatAddress(
-    addressBytes(networkAddress(text))!.map(
-      (byte, i) => byte | (255 >> Math.min(8, Math.max(0, bits - 8 * i))),
-    ),
-  );
 }
 
 function addressAfter(address: Address): Address | null {

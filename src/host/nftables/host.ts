@@ -1,6 +1,7 @@
 // The kernel's table of one family: read into the Plan's types, changed by Patches, each one transaction.
 import { quoted } from "../../model/problem.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
+import { type ElementKey, elementId, slotKey } from "../../plan/nftables/key.ts";
 import type {
   BackendSlots,
   FoundTable,
@@ -125,13 +126,14 @@ export class NftablesHost implements TableHost {
         const table = decode({ ...contents, elements });
         const questions = new Map<string, Parameters<OnLookup>>();
         const result = walk(table, (...question) => {
-          const text = question.join(" ");
-          if (!answered.has(text)) questions.set(text, question);
+          const [name, key, slot] = question;
+          const id = elementId(name, slot === null ? key : slotKey(key, slot));
+          if (!answered.has(id)) questions.set(id, question);
         });
         if (questions.size === 0) return { result };
         const found = new Map<string, Element[]>();
-        for (const [text, [name, key, slot]] of questions) {
-          answered.add(text);
+        for (const [id, [name, key, slot]] of questions) {
+          answered.add(id);
           const element = await this.#element(table.sets.get(name), key, slot, signal);
           if (!found.has(name)) found.set(name, [...(elements.get(name)?.all() ?? [])]);
           if (element !== null) found.get(name)!.push(element);
@@ -146,7 +148,7 @@ export class NftablesHost implements TableHost {
     return { family: this.family, name: tableName, place: this.#place, signal };
   }
 
-  #element(set: NftSet | undefined, key: string, slot: number | null, signal: AbortSignal | undefined) {
+  #element(set: NftSet | undefined, key: ElementKey, slot: number | null, signal: AbortSignal | undefined) {
     // Not one of our sets, and not decoded.
     if (set === undefined || set.key.length === 0) return null;
     const element = encodeQuestion(set, key, slot);

@@ -2,6 +2,7 @@
 // each address.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import type { Endpoint, ServicePort } from "../../model/snapshot.ts";
+import { joinKey } from "../../plan/nftables/key.ts";
 import type { Chain, Fragment, NftSet } from "../../plan/nftables/types.ts";
 import type { PortRoutes } from "../../routing/routes.ts";
 import { rule } from "./foundation.ts";
@@ -66,6 +67,6 @@ function pool(
       timeout: null,
       comment: null,
     },
-    spread: { map, key: "", backends: endpoints },
+    spread: { map, key: joinKey([]), backends: endpoints },
   };
 }

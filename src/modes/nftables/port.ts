@@ -1,6 +1,7 @@
 // One ServicePort's contribution to the table: elements that point to shared pickers, or chains of its own if sticky.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Endpoint, portLabel, type ServicePort } from "../../model/snapshot.ts";
+import { addressKey, type ElementKey, hairpinKey, nodePortKey } from "../../plan/nftables/key.ts";
 import type {
   BackendSlots,
   Chain,
@@ -25,7 +26,8 @@ export function compilePort(routed: PortRoutes, settings: FamilySettings, limit 
   const fragment = new FragmentBuilder();
   fragment.element("cluster-ips", port.clusterIP);
   for (const endpoint of reachable(routed)) {
-    if (isLocal(endpoint, settings)) fragment.element("hairpin-connections", hairpinKey(endpoint, port));
+    if (!isLocal(endpoint, settings)) continue;
+    fragment.element("hairpin-connections", hairpinKey(endpoint.address, port.protocol, endpoint.port));
   }
   const own = ownChains(routed, settings, limit);
   const compileRoute = own === null ? plainRoute : ownRoute;
@@ -57,11 +59,11 @@ class FragmentBuilder {
   #chains: readonly Chain[] = nothing;
   #sets: readonly NftSet[] = nothing;
 
-  element(set: string, key: string, data: Verdict | null = null, comment: string | null = null): void {
+  element(set: string, key: ElementKey, data: Verdict | null = null, comment: string | null = null): void {
     this.#elements.push({ set, key, data, comment });
   }
 
-  spread(map: string, key: string, endpoints: readonly Endpoint[]): void {
+  spread(map: string, key: ElementKey, endpoints: readonly Endpoint[]): void {
     this.#spreads.push({ map, key, backends: endpoints });
   }
 
@@ -184,13 +186,11 @@ function localhost(
   fragment.element("localhost-nodeport-reject-ports", keyOf(frontend), rejectOnLocalhost[port.protocol]);
 }
 
-function keyOf(frontend: Frontend): string {
-  const port = `${frontend.protocol} . ${frontend.port}`;
-  return frontend.kind === "nodePort" ? port : `${frontend.address} . ${port}`;
-}
-
-function hairpinKey({ address, port }: Endpoint, { protocol }: ServicePort): string {
-  return `${address} . ${address} . ${protocol} . ${port}`;
+function keyOf(frontend: Frontend): ElementKey {
+  const { protocol, port } = frontend;
+  return frontend.kind === "nodePort"
+    ? nodePortKey(protocol, port)
+    : addressKey(frontend.address, protocol, port);
 }
 
 /** Endpoints that some frontend forwards to. */

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Cidr } from "../../model/address.ts";
 import { withoutNested } from "../../model/networks.ts";
+import { networkKey } from "../../plan/nftables/key.ts";
 import type { Chain, Element, FilledSet, NftSet, Verdict } from "../../plan/nftables/types.ts";
 import { goto } from "../../plan/nftables/verdict.ts";
 import type { Routes } from "../../routing/routes.ts";
@@ -46,7 +47,7 @@ export function sourceChecksAmong(
 }
 
 function make(allowed: readonly Cidr[]): SourceCheck {
-  const keys = withoutNested(allowed).map(elementNetwork);
+  const keys = withoutNested(allowed).map(networkKey);
   // 128 bits: another tenant must not find ranges that give the same name.
   const hash = createHash("sha256").update(keys.join()).digest("hex").slice(0, 32);
   const elements = new Map(keys.map((key): [string, Element] => [key, { key, data: null, comment: null }]));
@@ -74,11 +75,4 @@ function setOf(hash: string): NftSet {
     timeout: null,
     comment: "LoadBalancerSourceRanges",
   };
-}
-
-/** nft writes a network of one address without its prefix. */
-function elementNetwork(network: Cidr): string {
-  return network.replace(/\/(32|128)$/, (suffix) =>
-    (suffix === "/128") === network.includes(":") ? "" : suffix,
-  );
 }

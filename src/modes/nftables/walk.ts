@@ -1,5 +1,6 @@
 // Walks a packet through an nftables table as the kernel would, and keeps the steps.
-import { addressBytes, contains, isLoopback, parseCidr } from "../../model/address.ts";
+import { contains, isLoopback } from "../../model/address.ts";
+import { type ElementKey, isInRange, joinKey } from "../../plan/nftables/key.ts";
 import { printMapped, printSlot, printStatements } from "../../plan/nftables/print.ts";
 import type {
   Backend,
@@ -262,18 +263,18 @@ function choose(state: State, among: number): number {
   return state.pick;
 }
 
-function keyOf(state: State, fields: readonly Field[]): string {
+function keyOf(state: State, fields: readonly Field[]): ElementKey {
   const values: Record<Field, string> = {
     saddr: state.saddr,
     daddr: state.daddr,
     l4proto: state.packet.to.protocol,
     dport: String(state.dport),
   };
-  return fields.map((field) => values[field]).join(" . ");
+  return joinKey(fields.map((field) => values[field]));
 }
 
 /** The element of a set that holds the key: the key itself, or a network that contains it. */
-function memberOf(state: State, name: string, key: string): string | null {
+function memberOf(state: State, name: string, key: ElementKey): ElementKey | null {
   if (state.around.remembered?.get(name)?.has(key)) return key;
   const set = state.table.sets.get(name);
   const elements = state.table.elements.get(name);
@@ -281,13 +282,8 @@ function memberOf(state: State, name: string, key: string): string | null {
     state.asked(name, key, null);
     return elements?.has(key) ? key : null;
   }
-  for (const element of elements?.keys() ?? []) if (contains(networkOf(element), key)) return element;
+  for (const element of elements?.keys() ?? []) if (isInRange(element, key)) return element;
   return null;
-}
-
-function networkOf(text: string): string {
-  if (text.includes("/")) return text;
-  return parseCidr(`${text}/${addressBytes(text)?.length === 16 ? 128 : 32}`)!;
 }
 
 function isLocal(state: State, address: string): boolean {

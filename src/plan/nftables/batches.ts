@@ -2,6 +2,7 @@
 import type { PortKey } from "../../model/snapshot.ts";
 import { fillings } from "./fillings.ts";
 import { isGrowth } from "./growth.ts";
+import { elementId } from "./key.ts";
 import { emptyPlan, withFragments } from "./plan.ts";
 import type { Element, Fragment, NftPlan } from "./types.ts";
 
@@ -194,8 +195,8 @@ function mapKeys(fragment: Fragment | undefined): string[] {
   if (fragment === undefined) return [];
   const isOfMap = ({ data }: Element) => data !== null;
   return [
-    ...fragment.elements.filter(isOfMap).map(({ set, key }) => `${set} ${key}`),
-    ...fragment.spreads.map(({ map, key }) => `${map} ${key}`),
+    ...fragment.elements.filter(isOfMap).map(({ set, key }) => elementId(set, key)),
+    ...fragment.spreads.map(({ map, key }) => elementId(map, key)),
   ];
 }
 

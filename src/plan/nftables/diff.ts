@@ -1,5 +1,6 @@
 // The minimal operations from one table to another, ordered so that no packet reaches a half-built Service.
 import { endpointKey } from "../../model/snapshot.ts";
+import type { ElementKey } from "./key.ts";
 import {
   type Backend,
   type BackendSlots,
@@ -15,7 +16,7 @@ import { sameVerdict } from "./verdict.ts";
 
 /** One element of any set or map, as an operation names it. */
 export type Item = {
-  readonly key: string;
+  readonly key: ElementKey;
   /** Of a slot map. */
   readonly slot?: number | null;
   readonly data: Verdict | Backend | null;

@@ -1,5 +1,6 @@
 // A table as text that `nft -f` accepts; same table, same bytes.
-import { familyOf, joinHostPort, prefixLength } from "../../model/address.ts";
+import { joinHostPort } from "../../model/address.ts";
+import { networkKey, slotKey } from "./key.ts";
 import {
   type Backend,
   type BackendSlots,
@@ -64,11 +65,6 @@ function printSlots({ key, backends }: BackendSlots): string[] {
   return backends.length <= 10 ? slots : slots.sort();
 }
 
-/** The key of a pool's own map is the slot alone. */
-function printSlotKey(key: string, slot: number): string {
-  return key === "" ? String(slot) : `${key} . ${slot}`;
-}
-
 function setLines(set: NftSet, table: NftTable): string[] {
   const flags = [
     ...(set.interval ? ["interval"] : []),
@@ -121,7 +117,7 @@ export function printMapped(key: string, verdict: Verdict): string {
 
 /** One slot of a slot map as nft lists it. */
 export function printSlot(key: string, slot: number, backend: Backend): string {
-  return `${printSlotKey(key, slot)} : ${printBackend(backend)}`;
+  return `${slotKey(key, slot)} : ${printBackend(backend)}`;
 }
 
 export function printVerdict(verdict: Verdict): string {
@@ -172,7 +168,7 @@ function printStatement(statement: Statement, family: NftFamily): string {
     case "goto":
       return printVerdict(statement);
     case "address":
-      return `${family} ${statement.field}${statement.not ? " !=" : ""} ${printNetwork(statement.network)}`;
+      return `${family} ${statement.field}${statement.not ? " !=" : ""} ${networkKey(statement.network)}`;
     case "iifname":
       return `iifname${statement.not ? " !=" : ""} ${quote(statement.name + (statement.prefix ? "*" : ""))}`;
     case "fib local":
@@ -218,12 +214,6 @@ const fieldNames: Record<Field, (family: NftFamily) => string> = {
   l4proto: () => "meta l4proto",
   dport: () => "th dport",
 };
-
-/** nft leaves out a prefix that covers one address. */
-function printNetwork(network: string): string {
-  const whole = familyOf(network) === "ipv4" ? 32 : 128;
-  return prefixLength(network) === whole ? network.slice(0, network.indexOf("/")) : network;
-}
 
 function printSeconds(seconds: number): string {
   const units = [

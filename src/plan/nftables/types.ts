@@ -2,6 +2,7 @@
 import type { Address, Cidr, Family } from "../../model/address.ts";
 import type { Keyed } from "../../model/keyed.ts";
 import type { PortKey, Protocol } from "../../model/snapshot.ts";
+import type { ElementKey } from "./key.ts";
 
 export type NftFamily = "ip" | "ip6";
 
@@ -82,9 +83,9 @@ export type Verdict =
   | { readonly kind: "accept" | "drop" | "return" | "continue" | "break" }
   | { readonly kind: "jump" | "goto"; readonly chain: string };
 
-/** One element. `key` is nft's text, parts joined by ` . `; `data` is the verdict of a verdict map. */
+/** One element; `data` is the verdict of a verdict map. */
 export type Element = {
-  readonly key: string;
+  readonly key: ElementKey;
   readonly data: Verdict | null;
   readonly comment: string | null;
 };
@@ -93,7 +94,7 @@ export type Element = {
 export type Backend = { readonly address: Address; readonly port: number };
 
 /** All slots of one key of a slot map: slot i holds backends[i]. Which Backend has which slot does not matter. */
-export type BackendSlots = { readonly key: string; readonly backends: readonly (Backend | undefined)[] };
+export type BackendSlots = { readonly key: ElementKey; readonly backends: readonly (Backend | undefined)[] };
 
 /** One complete table, current or wanted. */
 export type NftTable = {
@@ -102,13 +103,13 @@ export type NftTable = {
   readonly counters: ReadonlySet<string>;
   readonly chains: ReadonlyMap<string, Chain>;
   /** By set name, then by key. */
-  readonly elements: ReadonlyMap<string, ReadonlyMap<string, Element>>;
+  readonly elements: ReadonlyMap<string, ReadonlyMap<ElementKey, Element>>;
   /** By the name of the slot map, then by key. */
-  readonly spreads: ReadonlyMap<string, ReadonlyMap<string, BackendSlots>>;
+  readonly spreads: ReadonlyMap<string, ReadonlyMap<ElementKey, BackendSlots>>;
 };
 
 /** Receives which element of a set, or which slot of a slot map, a result depends on, whether it exists or not. */
-export type OnLookup = (set: string, key: string, slot: number | null) => void;
+export type OnLookup = (set: string, key: ElementKey, slot: number | null) => void;
 
 /** A session affinity entry of a ServicePort in a set that packets fill, and its remaining time. */
 export type Client = { readonly address: Address; readonly milliseconds: number };
@@ -123,7 +124,7 @@ export type FoundTable = {
 };
 
 /** A set and all its elements. */
-export type FilledSet = { readonly set: NftSet; readonly elements: ReadonlyMap<string, Element> };
+export type FilledSet = { readonly set: NftSet; readonly elements: ReadonlyMap<ElementKey, Element> };
 
 /** What one ServicePort contributes. */
 export type Fragment = {

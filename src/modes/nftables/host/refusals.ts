@@ -1,6 +1,7 @@
 // Which ServicePorts a refused Patch of the nftables mode concerns.
 import type { RefusedPart } from "../../../host/nftables/host.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
+import { elementId } from "../../../plan/nftables/key.ts";
 import type { Fragment, NftPlan } from "../../../plan/nftables/types.ts";
 
 /** With the reason; none when the refusal concerns the foundation. Each Fragment is visited once. */
@@ -22,7 +23,7 @@ function namesOf({ operation, item }: RefusedPart): readonly string[] {
     case "add elements":
     case "add slots":
     case "delete elements":
-      return [item === null ? `any of ${operation.set.name}` : `${operation.set.name} ${item.key}`];
+      return [item === null ? `any of ${operation.set.name}` : elementId(operation.set.name, item.key)];
     case "add chain":
     case "add rules":
       return [`chain ${operation.chain.name}`];
@@ -42,8 +43,8 @@ function namesOf({ operation, item }: RefusedPart): readonly string[] {
 
 /** Everything of a Fragment that a refusal could name. */
 function* namesIn({ elements, spreads, chains, shared, sets, filled }: Fragment): Generator<string> {
-  for (const { set, key } of elements) yield* [`${set} ${key}`, `any of ${set}`];
-  for (const { map, key } of spreads) yield* [`${map} ${key}`, `any of ${map}`];
+  for (const { set, key } of elements) yield* [elementId(set, key), `any of ${set}`];
+  for (const { map, key } of spreads) yield* [elementId(map, key), `any of ${map}`];
   for (const { name } of chains) yield `chain ${name}`;
   for (const { name } of shared) yield `chain ${name}`;
   for (const { name } of sets) yield `set ${name}`;
