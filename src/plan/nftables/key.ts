@@ -29,8 +29,9 @@ export function splitKey(key: ElementKey): string[] {
   return key === "" ? [] : key.split(separator);
 }
 
+/** In two steps: V8 keeps the result of a longer template as a chain of pieces, which takes more memory. */
 export function addressKey(address: Address, protocol: Protocol, port: number): ElementKey {
-  return `${address} . ${protocol} . ${port}`;
+  return `${address} . ${nodePortKey(protocol, port)}`;
 }
 
 export function nodePortKey(protocol: Protocol, port: number): ElementKey {
