@@ -571,11 +571,11 @@ describe("status", () => {
     [{ kind: "period", gapMs: 1000 }, "1000 ms between Syncs, which minSyncPeriod sets"],
     [
       { kind: "cost", costMs: 2.13, budgetMs: 0, gapMs: 12.07, reason: "cost" },
-      "12 ms after the last Sync, which took 2.1 ms: Syncs may use 15 % of one core",
+      "12 ms after the last Sync, which used 2.1 ms of CPU: Syncs may use 15 % of one core",
     ],
     [
       { kind: "cost", costMs: 412.3, budgetMs: 0, gapMs: 1000, reason: "limit" },
-      "1000 ms after the last Sync, which took 412 ms: the longest gap",
+      "1000 ms after the last Sync, which used 412 ms of CPU: the longest gap",
     ],
     [
       { kind: "cost", costMs: 3, budgetMs: 200, gapMs: 1000, reason: "failure" },

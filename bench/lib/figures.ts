@@ -1,7 +1,7 @@
 // The figures of one kube-proxy at one size: how fast it gets ready and follows changes, and what it costs.
 import { setTimeout as sleep } from "node:timers/promises";
 import { enter } from "../../test/reference/foothold.ts";
-import { type Mode, type RunningProxy, startProxy } from "../../test/reference/proxy.ts";
+import { type Configuration, type Mode, type RunningProxy, startProxy } from "../../test/reference/proxy.ts";
 import {
   clusterOf,
   endpointAddress,
@@ -36,10 +36,7 @@ export async function measure(
   { patience, changes }: { readonly patience: number; readonly changes: number },
 ): Promise<Figures | null> {
   const foothold = enter(stage.node);
-  // kube-proxy's default periods, as users run it.
-  const periods = { minSyncPeriod: "1s", syncPeriod: "30s" };
-  const configuration = { mode, detectLocalMode: "ClusterCIDR", clusterCIDR: "10.0.0.0/8", [mode]: periods };
-  const proxy = await startProxy(foothold, program, configuration, nodeName, clusterOf(size));
+  const proxy = await startProxy(foothold, program, configurationOf(mode), nodeName, clusterOf(size));
   try {
     const ready = await untilReached(stage, size.services - 1, size, 0, patience);
     if (ready === null) return null;
@@ -64,6 +61,12 @@ export async function measure(
   }
 }
 
+/** The default periods, as kubeadm writes them: zeros. */
+export function configurationOf(mode: Mode): Configuration {
+  const periods = { minSyncPeriod: "0s", syncPeriod: "0s" };
+  return { mode, detectLocalMode: "ClusterCIDR", clusterCIDR: "10.0.0.0/8", [mode]: periods };
+}
+
 async function flipMany(
   stage: Stage,
   { api, pid }: RunningProxy,
@@ -81,7 +84,13 @@ async function flipMany(
   return { times, cpu: cpuSeconds(pid) - before };
 }
 
-async function addMany(stage: Stage, { api }: RunningProxy, size: Size, count: number): Promise<number[]> {
+/** Seconds until each of this many new Services answers. */
+export async function addMany(
+  stage: Stage,
+  { api }: RunningProxy,
+  size: Size,
+  count: number,
+): Promise<number[]> {
   const times: number[] = [];
   for (let n = 0; n < count; n++) {
     const i = size.services + n;
@@ -94,7 +103,7 @@ async function addMany(stage: Stage, { api }: RunningProxy, size: Size, count: n
 }
 
 /** Seconds until a connection to the Service reaches one of these endpoints; null after the timeout. */
-async function untilReached(
+export async function untilReached(
   stage: Stage,
   i: number,
   { endpoints }: Size,

@@ -7,6 +7,7 @@ import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import { type LoopObserver, openLoop } from "../sync/loop.ts";
 import type { Gap } from "../sync/pace.ts";
+import { openCpuMeter } from "./cpu-meter.ts";
 import type { Part } from "./part.ts";
 import type { OpenNode } from "./start/start.ts";
 
@@ -28,6 +29,7 @@ export function openSyncLoop(
       resyncMs: resyncPeriodMs(mode, settings.config),
     }),
     clock: systemClock,
+    cpuMs: openCpuMeter(),
     observers,
   });
   return {

@@ -121,7 +121,7 @@ export class FamilyLoop {
   }
 
   async #runOnce(reason: Reason, signal: AbortSignal): Promise<void> {
-    const start = this.#options.clock.steady();
+    const startMs = this.#options.cpuMs();
     if (reason === "drift" || reason === "resync") await this.#verify(reason, signal);
     const isFirst = this.#last === null;
     const taken = reason === "change" ? this.#inbox.take() : null;
@@ -134,16 +134,19 @@ export class FamilyLoop {
       await this.#syncOnce(this.#last, taken !== null, this.#trigger(reason, isFirst), signal);
     this.#lastEnd = this.#options.clock.steady();
     if (reason === "drift") this.#lastRepairEnd = this.#lastEnd;
-    else this.#pace(this.#lastEnd - start, isFirst);
+    else this.#pace(startMs, isFirst);
   }
 
   /** The first Sync costs the budget nothing: the changes that arrived during it follow immediately. */
-  #pace(costMs: number, isFirst: boolean): void {
-    const { clock, pace } = this.#options;
-    if (!isFirst) this.#budget.current = spend(this.#budget.current, costMs, clock.steady());
+  #pace(startMs: number, isFirst: boolean): void {
+    const { cpuMs, pace } = this.#options;
+    const budget = this.#budget;
+    const endMs = cpuMs();
+    const costMs = endMs - Math.max(startMs, budget.chargedMs);
+    budget.chargedMs = endMs;
+    if (!isFirst) budget.current = spend(budget.current, costMs, this.#lastEnd);
     this.#lastPaced = { end: this.#lastEnd, failed: this.#sync.failed };
-    const report = reportPace(pace().gap, this.#budget.current, this.#lastPaced, costMs);
-    this.#observer.paced(this.#family, report);
+    this.#observer.paced(this.#family, reportPace(pace().gap, budget.current, this.#lastPaced, costMs));
   }
 
   #trigger(reason: Reason, isFirst: boolean): Trigger {

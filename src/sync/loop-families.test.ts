@@ -149,6 +149,7 @@ async function running(steps: (rig: Rig) => Promise<void>): Promise<void> {
     settings: (family) => ({ family }) as unknown as FamilySettings,
     pace: () => pace,
     clock,
+    cpuMs: () => clock.steady(),
     observers: [{ taken: (family, snapshot) => taken.push({ family, snapshot }) }],
   });
   const ended = loop.run(stop.signal);

@@ -311,6 +311,7 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
     settings: () => settings,
     pace: () => pace,
     clock,
+    cpuMs: () => clock.steady(),
     observers: [
       {
         queued: () => {

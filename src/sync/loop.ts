@@ -42,7 +42,11 @@ export type LoopObserver = {
 };
 
 /** One budget for all families. */
-export type SharedBudget = { current: Budget };
+export type SharedBudget = {
+  current: Budget;
+  /** Until where on the counter of work it is charged: families that sync at the same time are not charged twice. */
+  chargedMs: number;
+};
 
 export type LoopOptions = {
   readonly snapshots: AsyncIterable<Snapshot>;
@@ -52,6 +56,8 @@ export type LoopOptions = {
   /** Called before every Sync. */
   readonly pace: () => Pace;
   readonly clock: Clock;
+  /** A counter of CPU time, of this process and the programs it starts: what Syncs cost. */
+  readonly cpuMs: () => number;
   /** Notified in this order. */
   readonly observers: readonly Partial<LoopObserver>[];
 };
@@ -72,7 +78,7 @@ export function openLoop(options: LoopOptions): Loop {
   }
   const observer = notifyAll(options.observers);
   const fanout = new SnapshotFanout(options.snapshots, observer);
-  const budget = { current: fullBudget };
+  const budget = { current: fullBudget, chargedMs: 0 };
   const loops = [...options.drivers].map(
     ([family, driver]) => new FamilyLoop(family, driver, fanout.inboxOf(family), budget, options, observer),
   );

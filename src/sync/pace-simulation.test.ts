@@ -125,6 +125,7 @@ async function simulate({
   const notifier = new Notifier();
   const stop = new AbortController();
   let begin = 0;
+  let workedMs = 0;
   let syncs: SimulatedSync[] = [];
   /** When each change that no Sync has taken yet was made. */
   let pending: number[] = [];
@@ -135,6 +136,7 @@ async function simulate({
     if (family === families[0]) pending = [];
     await new Promise<void>((resolve) => clock.after(costMs, resolve));
     const end = clock.steady() - begin;
+    workedMs += costMs;
     syncs.push({ family, start, end });
     if (family === families[0]) waits.push(...taken.map((at) => end - at));
     if (failing && begin > 0) throw new HostError("refused", "Cannot apply: no");
@@ -146,6 +148,7 @@ async function simulate({
     settings: (family) => ({ family }) as unknown as FamilySettings,
     pace: () => ({ gap, retryMs: 30_000, resyncMs: 3_600_000 }),
     clock,
+    cpuMs: () => workedMs,
     observers: [],
   });
   const running = loop.run(stop.signal);

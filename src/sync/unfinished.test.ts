@@ -20,6 +20,7 @@ it("security/3: a change of another Service does not wait for a large one", asyn
     settings: () => ipv4Settings,
     pace: () => ({ gap: { kind: "period", ms: 0 }, retryMs: 1000, resyncMs: 1_000_000 }),
     clock: { wall: () => records.length, steady: () => 0, after: () => () => {} },
+    cpuMs: () => 0,
     observers: [{ synced: (record) => records.push(record), afterSync: (sync) => finished.push(sync) }],
   });
   await loop.run(new AbortController().signal);

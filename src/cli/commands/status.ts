@@ -221,11 +221,11 @@ function paceText(pace: PaceReport): string {
   const gap = `${Math.round(gapMs)} ms after the last Sync`;
   switch (reason) {
     case "budget":
-      return `no gap: the last Sync took ${tenths(costMs)} ms, ${Math.floor(budgetMs)} of ${burstMs} ms are left`;
+      return `no gap: the last Sync used ${tenths(costMs)} ms of CPU, ${Math.floor(budgetMs)} of ${burstMs} ms are left`;
     case "cost":
-      return `${gap}, which took ${tenths(costMs)} ms: Syncs may use ${share * 100} % of one core`;
+      return `${gap}, which used ${tenths(costMs)} ms of CPU: Syncs may use ${share * 100} % of one core`;
     case "limit":
-      return `${gap}, which took ${tenths(costMs)} ms: the longest gap`;
+      return `${gap}, which used ${tenths(costMs)} ms of CPU: the longest gap`;
     case "failure":
       return `${gap}, which failed`;
   }

@@ -1,0 +1,96 @@
+// Slow: steady changes, 20 and 100 a second, beside the real kube-proxy: latency from event to packet, CPU, and new Services.
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findAssets } from "../test/assets.ts";
+import { reasonToSkip } from "../test/kernel/netns.ts";
+import { enter } from "../test/reference/foothold.ts";
+import { type Mode, startProxy } from "../test/reference/proxy.ts";
+import { type Churn, churn, churnCluster } from "./lib/churn.ts";
+import { nodeName, type Size, sizeText } from "./lib/cluster.ts";
+import { addMany, configurationOf, median, untilReached } from "./lib/figures.ts";
+import { publish, type Row } from "./lib/measure.ts";
+import { createStage, type Stage } from "./lib/stage.ts";
+
+const seconds = Number(process.env.TURNOUT_CHURN_SECONDS ?? 60);
+const patience = Number(process.env.TURNOUT_PATIENCE ?? 120);
+const who = process.env.TURNOUT_CHURN_PROGRAMS ?? "kube-proxy turnout";
+const [mode, size] = parseSize(process.env.TURNOUT_SIZE ?? "nftables:10000x10");
+
+/** With the latencies that are wanted at 10,000 × 10 in nftables mode, in milliseconds. */
+const phases = [
+  { changesPerSecond: 20, protocol: "tcp", p50: 5, p99: 25 },
+  { changesPerSecond: 100, protocol: "tcp", p50: 10, p99: 40 },
+  { changesPerSecond: 20, protocol: "udp", p50: 5, p99: 25 },
+] as const;
+type Phase = (typeof phases)[number];
+const wantedAdd = 15;
+const wantedCpu = 2;
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
+
+async function main(): Promise<void> {
+  const reason = reasonToSkip();
+  if (reason !== null) {
+    console.log(`  skipped: ${reason}`);
+    return;
+  }
+  const stage = createStage();
+  const rows: Row[] = [];
+  try {
+    for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program)));
+  } finally {
+    await stage.close();
+  }
+  publish(rows);
+}
+
+function programs(): readonly (readonly [string, string])[] {
+  const ours = ["turnout", process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy")] as const;
+  const assets = findAssets("kube-proxy");
+  if (!assets.found) console.log(`  without kube-proxy: ${assets.reason}`);
+  const all = assets.found ? [["kube-proxy", assets.paths["kube-proxy"]] as const, ours] : [ours];
+  return all.filter(([name]) => who.includes(name));
+}
+
+async function measure(stage: Stage, name: string, program: string): Promise<Row[]> {
+  const foothold = enter(stage.node);
+  const proxy = await startProxy(foothold, program, configurationOf(mode), nodeName, churnCluster(size));
+  const title = `${name}, ${mode}, ${sizeText(size)}`;
+  try {
+    const ready = await untilReached(stage, size.services - 1, size, 0, patience);
+    if (ready === null) throw new Error(`${title}: not ready after ${patience} s`);
+    const rows: Row[] = [];
+    for (const [i, phase] of phases.entries()) {
+      await sleep(5000);
+      const figures = await churn(stage, proxy, size, { ...phase, seconds, generation: i + 1 });
+      rows.push(...rowsOf(`${name}, ${phase.changesPerSecond}/s ${phase.protocol}`, figures, phase));
+    }
+    await sleep(5000);
+    const add = median(await addMany(stage, proxy, size, 5)) * 1000;
+    return [...rows, { what: `${name}, new Service: p50`, value: add, unit: "ms", limit: wantedAdd }];
+  } finally {
+    await proxy.stop();
+    await foothold.leave();
+    stage.sweep();
+  }
+}
+
+function rowsOf(title: string, { p50, p99, max, cpuPerChange, lost }: Churn, phase: Phase): Row[] {
+  return [
+    { what: `${title}: p50`, value: p50, unit: "ms", limit: phase.p50 },
+    { what: `${title}: p99`, value: p99, unit: "ms", limit: phase.p99 },
+    { what: `${title}: max`, value: max, unit: "ms" },
+    { what: `${title}: CPU per change`, value: cpuPerChange, unit: "ms", limit: wantedCpu },
+    ...(lost === 0 ? [] : [{ what: `${title}: lost`, value: lost, unit: "changes" }]),
+  ];
+}
+
+function parseSize(text: string): readonly [Mode, Size] {
+  const match = /^(nftables|iptables):(\d+)x(\d+)$/.exec(text);
+  if (match === null) throw new Error(`Cannot read TURNOUT_SIZE: "${text}" is not like nftables:1000x10`);
+  const [, mode, services, endpoints] = match;
+  return [mode as Mode, { services: Number(services), endpoints: Number(endpoints) }];
+}
