@@ -22,11 +22,12 @@ export function slim(kind: Kind, object: unknown): unknown {
 }
 
 /** own: text that hardly repeats. shared: text that many objects repeat; one copy of it is kept. */
-type Shape = "own" | "shared" | readonly [Shape] | { readonly [field: string]: Shape };
+export type Shape = "own" | "shared" | readonly [Shape] | { readonly [field: string]: Shape };
 
 const named = { name: "own", namespace: "shared" } as const;
 
-const shapes: Readonly<Record<Kind, Shape>> = {
+/** `protobuf/fields.ts` has the number of each of these fields. */
+export const shapes = {
   Service: {
     metadata: { ...named, labels: { [labels.proxyName]: "shared" } },
     spec: {
@@ -68,7 +69,7 @@ const shapes: Readonly<Record<Kind, Shape>> = {
     status: { addresses: [{ type: "shared", address: "own" }] },
   },
   ServiceCIDR: { metadata: named, spec: { cidrs: ["own"] } },
-};
+} as const satisfies Readonly<Record<Kind, Shape>>;
 
 function pick(shape: Shape, value: unknown): unknown {
   if (typeof value === "string") return shape === "shared" ? intern(value) : value;
