@@ -11,9 +11,9 @@ export type Fault =
   /** Closes the connection without an answer. */
   | { readonly kind: "drop" }
   /** Answers 200 with a body that is not from Kubernetes. */
-  | { readonly kind: "body"; readonly contentType: string; readonly text: string }
-  /** Opens the stream with raw text before anything else, e.g. a broken line. */
-  | { readonly kind: "prelude"; readonly text: string }
+  | { readonly kind: "body"; readonly contentType: string; readonly body: string | Buffer }
+  /** Opens the stream with raw bytes before anything else, e.g. a broken line. */
+  | { readonly kind: "prelude"; readonly body: string | Buffer }
   /** Ignores `sendInitialEvents`, as an old server does. */
   | { readonly kind: "ignore-initial-events" }
   | ByteFault;

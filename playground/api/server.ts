@@ -7,8 +7,9 @@ import { type AdmissionHooks, defaultHooks } from "./admission-hooks.ts";
 import { discoveryAnswer, isHealthPath } from "./discovery/discovery.ts";
 import { reviewAnswer } from "./discovery/reviews.ts";
 import { type Fault, Faults, isByteFault, matches, type RequestMatch, type Verb } from "./faults.ts";
-import { acceptsGzip, answerFailure, answerJson, interrupts } from "./http/answer.ts";
+import { acceptsGzip, answerFailure, answerObject, interrupts } from "./http/answer.ts";
 import { readBody } from "./http/body.ts";
+import { type Encoder, encoderFor } from "./http/encoder.ts";
 import { Failure } from "./http/failure.ts";
 import { type Guard, hasToken, mustBeAllowed } from "./http/guard.ts";
 import { type ApiRequest, parseRequest, urlOf } from "./http/request.ts";
@@ -34,6 +35,8 @@ export type ApiServerOptions = {
   readonly allows?: (request: ApiRequest) => boolean;
   readonly bookmarkMs?: number;
   readonly hooks?: AdmissionHooks;
+  /** An encoding besides JSON, for objects, events and failures. */
+  readonly encoder?: Encoder;
   readonly now?: () => number;
 };
 
@@ -167,27 +170,28 @@ export class ApiServer {
   }
 
   async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const encoder = encoderFor(message, this.#options.encoder);
     try {
       mustBeAllowed(message, this.#guard);
       const path = urlOf(message).pathname;
       if (isHealthPath(path)) return void response.writeHead(200).end("ok");
       if (path === "/openapi/v2") return answerNoDefinitions(response);
       const described = message.method === "GET" ? discoveryAnswer(path) : null;
-      if (described !== null) return answerJson(message, response, 200, described);
+      if (described !== null) return answerObject(message, response, 200, described);
       const review = message.method === "POST" ? reviewAnswer(path) : null;
-      if (review !== null) return answerJson(message, response, 201, review);
+      if (review !== null) return answerObject(message, response, 201, review);
       const request = parseRequest(message);
       this.#record(message, request);
       if (this.#options.allows?.(request) === false) throw forbidden(request);
       const fault = this.faults.take(request.verb, request.resource);
-      if (fault && interrupts(response, fault)) return;
-      if (request.verb === "watch") return this.#watch(message, response, request, fault);
+      if (fault && interrupts(response, fault, encoder)) return;
+      if (request.verb === "watch") return this.#watch(message, response, request, fault, encoder);
       const { code, body } = await this.#outcome(message, request);
-      answerJson(message, response, code, body, fault);
+      answerObject(message, response, code, body, { encoder, fault });
     } catch (error) {
       // Discard the rest of the body, so that the client can read the response.
       message.resume();
-      answerFailure(response, error);
+      answerFailure(response, encoder, error);
     }
   }
 
@@ -202,8 +206,15 @@ export class ApiServer {
     return writeObject(this.store, request, body, this.#options.hooks ?? defaultHooks);
   }
 
-  #watch(message: IncomingMessage, response: ServerResponse, request: ApiRequest, fault: Fault | null): void {
+  #watch(
+    message: IncomingMessage,
+    response: ServerResponse,
+    request: ApiRequest,
+    fault: Fault | null,
+    encoder: Encoder,
+  ): void {
     const options = {
+      encoder,
       bookmarkMs: this.#options.bookmarkMs ?? 60_000,
       knowsInitialEvents: fault?.kind !== "ignore-initial-events",
       refusesInitialEvents: this.faults.refuseStreamingLists,
@@ -215,14 +226,14 @@ export class ApiServer {
     // Of all watches only streaming lists are compressed (v1.37).
     const gzip = request.query.get("sendInitialEvents") === "true" && acceptsGzip(message);
     response.writeHead(200, {
-      "content-type": "application/json",
+      "content-type": encoder.streamType,
       "cache-control": "no-cache, private",
       ...(gzip ? { "content-encoding": "gzip" } : {}),
     });
     response.flushHeaders();
     const wire = openWire(response, gzip);
     if (isByteFault(fault)) wire.arm(fault);
-    if (fault?.kind === "prelude") wire.send(fault.text);
+    if (fault?.kind === "prelude") wire.send(fault.body);
     const watch = serveWatch(this.store, request, wire, options);
     this.#watches.add(watch);
     wire.onClose(() => this.#watches.delete(watch));

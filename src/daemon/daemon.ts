@@ -204,11 +204,12 @@ function isOwned(drivers: ReadonlyMap<Family, Driver>, { owned = false }: Daemon
 }
 
 function apiSpec({ config, master, version }: DaemonOptions): SourceSpec {
-  const { kubeconfig, qps, burst } = config.clientConnection;
+  const { kubeconfig, qps, burst, contentType, acceptContentTypes } = config.clientConnection;
   return {
     kind: "api",
     connection: { kubeconfig, master },
     limit: { qps, burst },
     userAgent: userAgentOf(version),
+    contentTypes: { contentType, acceptContentTypes },
   };
 }

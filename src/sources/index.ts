@@ -2,6 +2,7 @@
 import { setMaxListeners } from "node:events";
 import { apiClient } from "./api/client.ts";
 import { type ConnectionOptions, resolveConnection } from "./api/connection.ts";
+import { acceptHeader, type ContentTypes } from "./api/encoding/accept.ts";
 import { apiSource } from "./api/source.ts";
 import { type Limit, throttle } from "./api/throttle.ts";
 import { filesSource } from "./files/source.ts";
@@ -14,6 +15,8 @@ export type SourceSpec =
       readonly connection: ConnectionOptions;
       readonly limit: Limit;
       readonly userAgent: string;
+      /** The settings of `clientConnection`; absent: its defaults. */
+      readonly contentTypes?: ContentTypes;
     }
   | FilesSpec;
 
@@ -43,7 +46,8 @@ export async function openSource(
 export async function openApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World) {
   const connection = await resolveConnection(spec.connection, world);
   for (const warning of connection.warnings) world.onWarning?.(warning);
-  return apiClient(connection, world, throttle(spec.limit, world.clock), spec.userAgent);
+  const accept = spec.contentTypes === undefined ? {} : { accept: acceptHeader(spec.contentTypes) };
+  return apiClient(connection, world, throttle(spec.limit, world.clock), spec.userAgent, accept);
 }
 
 /** Reads `api`, `kubeconfig:PATH`, an `http(s)://` URL, or `files:PATH[,PATH…]`. Throws on anything else. */

@@ -30,12 +30,12 @@ const troubles: Readonly<Record<string, Trouble>> = {
   "connection closed before an answer": { perHour: 12, fault: { kind: "drop" } },
   "page of a proxy in between": {
     perHour: 4,
-    fault: { kind: "body", contentType: "text/html", text: "<html>a proxy in between</html>" },
+    fault: { kind: "body", contentType: "text/html", body: "<html>a proxy in between</html>" },
   },
   "half an event": {
     perHour: 4,
     match: watches,
-    fault: { kind: "prelude", text: '{"type":"ADDED","object":\n' },
+    fault: { kind: "prelude", body: '{"type":"ADDED","object":\n' },
   },
   "streaming lists not known": { perHour: 4, match: watches, fault: { kind: "ignore-initial-events" } },
   "answer reset midway": { perHour: 12, fault: { kind: "reset", afterBytes: 300 } },

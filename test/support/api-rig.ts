@@ -14,8 +14,13 @@ import { throttle } from "../../src/sources/api/throttle.ts";
 import type { Source } from "../../src/sources/source.ts";
 import type { Clock, World } from "../../src/sources/world.ts";
 import { caCert, serverCert, serverKey } from "./certificates.ts";
+import { protobufEncoder } from "./protobuf/encode.ts";
 
 export const nodeName = "node-1";
+
+/** Tests of the API source run in both. */
+export const encodings = ["json", "protobuf"] as const;
+export type EncodingName = (typeof encodings)[number];
 
 export type ApiRig = {
   readonly server: ApiServer;
@@ -32,6 +37,8 @@ export async function apiRig(
   clock: Clock,
   options: {
     readonly server?: ApiServerOptions;
+    /** What the server offers and the Source prefers; absent: JSON. */
+    readonly encoding?: EncodingName;
     readonly figures?: ReflectorFigures;
     readonly random?: () => number;
     /** Where the Source finds its token. */
@@ -44,7 +51,8 @@ export async function apiRig(
 ): Promise<ApiRig> {
   // A token is sent over TLS alone.
   const tls = options.tokenFile === undefined ? {} : { tls: { key: serverKey, cert: serverCert } };
-  const server = new ApiServer({ ...tls, ...options.server });
+  const encoded = options.encoding === "protobuf" ? { encoder: protobufEncoder } : {};
+  const server = new ApiServer({ ...tls, ...encoded, ...options.server });
   await server.listen();
   options.prepare?.(server);
   const world: World = { clock, random: options.random ?? Math.random, env: {}, run: async () => "" };

@@ -1,14 +1,37 @@
 // A rig of the API source for tests with several steps: created by `synced` or `started`, and stopped after each test.
-import { afterEach, expect, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { jsonEncoder } from "../../playground/api/http/encoder.ts";
 import type { RecordedRequest } from "../../playground/api/server.ts";
-import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "./api-rig.ts";
+import {
+  type ApiRig,
+  apiRig,
+  type EncodingName,
+  encodings,
+  node,
+  service,
+  serviceCIDR,
+  slice,
+} from "./api-rig.ts";
 import { type ManualClock, manualClock } from "./manual-clock.ts";
+import { frame, protobufEncoder } from "./protobuf/encode.ts";
 
 export const patiently = { timeout: 30_000, interval: 5 };
 
 export let rig: ApiRig;
 export let clock: ManualClock;
+/** Of the server in this test. */
+export let encoding: EncodingName = "json";
 let failuresBefore = 0;
+
+/** Runs the tests against a server that answers in JSON, and against one that answers in protobuf. */
+export function inBothEncodings(tests: () => void): void {
+  describe.each(encodings)("%s", (name) => {
+    beforeEach(() => {
+      encoding = name;
+    });
+    tests();
+  });
+}
 
 afterEach(() => rig?.stop());
 
@@ -34,7 +57,7 @@ export async function synced(options: RigOptions & { streaming?: boolean } = {})
 export async function started(options: RigOptions = {}) {
   clock = manualClock();
   failuresBefore = 0;
-  rig = await apiRig(clock, { random: () => 0.5, ...options });
+  rig = await apiRig(clock, { random: () => 0.5, encoding, ...options });
 }
 
 export const agrees = () => vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), patiently);
@@ -69,3 +92,19 @@ const kindOf = (seen: RecordedRequest): string =>
       : `watch ${seen.query.get("resourceVersion")}`;
 
 export const text = (requested: readonly RecordedRequest[]) => requested.map(kindOf);
+
+const encoder = () => (encoding === "json" ? jsonEncoder : protobufEncoder);
+
+/** The fault that answers with this object. */
+export const bodyOf = (object: object) =>
+  ({ kind: "body", contentType: encoder().contentType, body: encoder().object(object)! }) as const;
+
+/** An event that ends in the middle, although the stream continues after it. */
+export function brokenEvent(): Buffer {
+  const whole = encoder().event("ADDED", service("broken"));
+  if (encoding === "json") return Buffer.concat([whole.subarray(0, 40), Buffer.from("\n")]);
+  return frame(whole.subarray(4, 60));
+}
+
+/** An event without content. */
+export const emptyEvent = () => (encoding === "json" ? Buffer.from("\n") : frame(Buffer.alloc(0)));

@@ -1,18 +1,20 @@
-// Sends responses: JSON (compressed when large), failures as Status objects, and injected faults.
+// Sends responses: objects (compressed when large), failures as Status objects, and injected faults.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { type Fault, isByteFault } from "../faults.ts";
+import { type Encoder, jsonEncoder } from "./encoder.ts";
 import { Failure, statusOf } from "./failure.ts";
 import { openWire } from "./wire.ts";
 
 const compressFrom = 128 * 1024;
 
 /** Applies a fault that replaces the whole response; false for other faults. */
-export function interrupts(response: ServerResponse, fault: Fault): boolean {
+export function interrupts(response: ServerResponse, fault: Fault, encoder: Encoder): boolean {
   switch (fault.kind) {
     case "status":
       answerFailure(
         response,
+        encoder,
         new Failure(fault.code, fault.reason ?? reasonOf(fault.code), `injected fault ${fault.code}`, {
           ...(fault.retryAfter === undefined ? {} : { retryAfterSeconds: fault.retryAfter }),
         }),
@@ -24,7 +26,7 @@ export function interrupts(response: ServerResponse, fault: Fault): boolean {
       response.socket?.destroy();
       return true;
     case "body":
-      response.writeHead(200, { "content-type": fault.contentType }).end(fault.text);
+      response.writeHead(200, { "content-type": fault.contentType }).end(fault.body);
       return true;
     case "prelude":
     case "ignore-initial-events":
@@ -49,40 +51,48 @@ function reasonOf(code: number): string {
   return reasons[code] ?? "InternalError";
 }
 
-export function answerJson(
+export function answerObject(
   message: IncomingMessage,
   response: ServerResponse,
   code: number,
   body: unknown,
-  fault: Fault | null = null,
+  { encoder = jsonEncoder, fault = null as Fault | null } = {},
 ): void {
-  const text = `${JSON.stringify(body)}\n`;
+  const { bytes, contentType } = encoded(body, encoder);
   if (isByteFault(fault)) {
-    response.writeHead(code, { "content-type": "application/json" });
+    response.writeHead(code, { "content-type": contentType });
     const wire = openWire(response, false);
     wire.arm(fault);
-    wire.send(text);
+    wire.send(bytes);
     wire.end();
     return;
   }
-  const gzip = text.length > compressFrom && acceptsGzip(message);
+  const gzip = bytes.length > compressFrom && acceptsGzip(message);
   response.writeHead(code, {
-    "content-type": "application/json",
+    "content-type": contentType,
     ...(gzip ? { "content-encoding": "gzip" } : {}),
   });
-  response.end(gzip ? gzipSync(text) : text);
+  response.end(gzip ? gzipSync(bytes) : bytes);
 }
 
-export function answerFailure(response: ServerResponse, error: unknown): void {
+/** In JSON what the encoding does not have. */
+function encoded(body: unknown, encoder: Encoder): { readonly bytes: Buffer; readonly contentType: string } {
+  const bytes = encoder.object(body);
+  if (bytes !== null) return { bytes, contentType: encoder.contentType };
+  return { bytes: jsonEncoder.object(body)!, contentType: jsonEncoder.contentType };
+}
+
+export function answerFailure(response: ServerResponse, encoder: Encoder, error: unknown): void {
   // Too late for a Status: break off the stream.
   if (response.headersSent) return void response.destroy();
   const failure = error instanceof Failure ? error : new Failure(500, "InternalError", String(error));
   const wait = failure.details.retryAfterSeconds;
+  const { bytes, contentType } = encoded(statusOf(failure), encoder);
   response.writeHead(failure.code, {
-    "content-type": "application/json",
+    "content-type": contentType,
     ...(wait === undefined ? {} : { "retry-after": `${wait}` }),
   });
-  response.end(`${JSON.stringify(statusOf(failure))}\n`);
+  response.end(bytes);
 }
 
 export function acceptsGzip(message: IncomingMessage): boolean {

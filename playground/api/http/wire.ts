@@ -5,7 +5,7 @@ import type { ByteFault } from "../faults.ts";
 
 export type Wire = {
   /** Writes and flushes; with gzip, each call is one gzip member, as kube-apiserver flushes its streams. */
-  send(text: string): void;
+  send(data: string | Buffer): void;
   end(): void;
   /** Resets the connection. */
   destroy(): void;
@@ -19,9 +19,10 @@ export function openWire(response: ServerResponse, gzip: boolean): Wire {
   const plain = plainPath(response);
   let path = plain;
   return {
-    send(text) {
-      if (text === "" || response.writableEnded || response.destroyed) return;
-      path.write(gzip ? gzipMember(text) : Buffer.from(text));
+    send(data) {
+      const bytes = Buffer.from(data);
+      if (bytes.length === 0 || response.writableEnded || response.destroyed) return;
+      path.write(gzip ? gzipMember(bytes) : bytes);
     },
     end: () => path.end(),
     destroy: () => void response.socket?.resetAndDestroy(),
@@ -33,16 +34,16 @@ export function openWire(response: ServerResponse, gzip: boolean): Wire {
 }
 
 /**
- * One gzip member whose text ends in a flush before the member's own end. Go's reader hands out text that
+ * One gzip member whose data ends in a flush before the member's own end. Go's reader hands out data that
  * comes together with the end of a member only when the next member has begun.
  */
-function gzipMember(text: string): Buffer {
+function gzipMember(bytes: Buffer): Buffer {
   const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-  const body = deflateRawSync(text, { finishFlush: constants.Z_SYNC_FLUSH });
+  const body = deflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });
   const emptyLastBlock = Buffer.from([3, 0]);
   const trailer = Buffer.alloc(8);
-  trailer.writeUInt32LE(crc32(text), 0);
-  trailer.writeUInt32LE(Buffer.byteLength(text) >>> 0, 4);
+  trailer.writeUInt32LE(crc32(bytes), 0);
+  trailer.writeUInt32LE(bytes.length >>> 0, 4);
   return Buffer.concat([header, body, emptyLastBlock, trailer]);
 }
 

@@ -1,4 +1,5 @@
 // Answers watch requests: past changes, live changes, bookmarks, and streaming lists.
+import type { Encoder } from "../http/encoder.ts";
 import { Failure, invalid, statusOf } from "../http/failure.ts";
 import { type ApiRequest, isOn } from "../http/request.ts";
 import type { Wire } from "../http/wire.ts";
@@ -14,13 +15,16 @@ export type WatchOptions = {
   readonly knowsInitialEvents: boolean;
   readonly refusesInitialEvents: boolean;
   /** How objects are shown: as they are, or as rows of a table. */
-  readonly show: (object: ApiObject) => unknown;
+  readonly show: (object: ApiObject) => object;
+  readonly encoder: Encoder;
 };
 
 /** An open watch; tests inspect it. */
 export type OpenWatch = {
   readonly request: ApiRequest;
   readonly wire: Wire;
+  /** Sends any event now. */
+  emit(type: string, object: object): void;
   /** Sends a bookmark now, of this version or an invented one. */
   bookmark(version?: number): void;
 };
@@ -48,7 +52,8 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
   const selected = selectionOf(request);
   const matches: Matcher = (object) =>
     (namespace === "" || object.metadata.namespace === namespace) && selected(object);
-  const emit = (type: string, object: unknown) => wire.send(`${JSON.stringify({ type, object })}\n`);
+  const { event } = options.encoder;
+  const emit = (type: string, object: object) => wire.send(event(type, object));
   const bookmark = (version: number = store.version, annotations?: Record<string, string>) =>
     emit("BOOKMARK", {
       kind: resource.kind,
@@ -64,7 +69,8 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
   const from = Number(query.get("resourceVersion") ?? "");
   try {
     if (streaming || from === 0) {
-      wire.send(store.list(resource).filter(matches).map(addedLine(options.show)).join(""));
+      const found = store.list(resource).filter(matches);
+      wire.send(Buffer.concat(found.map((object) => event("ADDED", options.show(object)))));
       if (streaming) bookmark(store.version, { "k8s.io/initial-events-end": "true" });
     } else {
       for (const change of store.since(resource, from)) send(change);
@@ -74,7 +80,7 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
     // An expired version is reported inside the stream, not as HTTP status.
     emit("ERROR", statusOf(error));
     wire.end();
-    return { request, wire, bookmark };
+    return { request, wire, emit, bookmark };
   }
 
   const unsubscribe = store.subscribe(
@@ -92,11 +98,11 @@ export function serveWatch(store: Store, request: ApiRequest, wire: Wire, option
     clearInterval(bookmarkTimer);
     clearTimeout(timeout);
   });
-  return { request, wire, bookmark };
+  return { request, wire, emit, bookmark };
 
   function send(change: Change): void {
-    const event = eventOf(change, matches);
-    if (event) emit(event.type, options.show(event.object));
+    const found = eventOf(change, matches);
+    if (found) emit(found.type, options.show(found.object));
   }
 }
 
@@ -106,8 +112,4 @@ function eventOf({ before, after, version }: Change, matches: Matcher): WatchEve
   const is = after !== null && matches(after);
   if (is) return { type: was ? "MODIFIED" : "ADDED", object: after };
   return was ? { type: "DELETED", object: withVersion(before, version) } : null;
-}
-
-function addedLine(show: WatchOptions["show"]): (object: ApiObject) => string {
-  return (object) => `${JSON.stringify({ type: "ADDED", object: show(object) })}\n`;
 }

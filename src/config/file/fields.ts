@@ -39,9 +39,11 @@ export const fields = {
   "clientConnection.kubeconfig": text(
     "Path of the kubeconfig file; empty means the service account of the pod.",
   ),
-  "clientConnection.acceptContentTypes": text("Accepted, no effect: Turnout requests JSON."),
+  "clientConnection.acceptContentTypes": text(
+    "Media types for lists and watches, as in an Accept header; empty: `contentType`, then any. Others than JSON and protobuf are left out.",
+  ),
   "clientConnection.contentType": text(
-    "Accepted, no effect: requests and answers are JSON.",
+    "Preferred media type of lists and watches: protobuf, or `application/json`. What is written, such as Events, is always JSON.",
     "application/vnd.kubernetes.protobuf",
     orDefault,
   ),

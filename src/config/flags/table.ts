@@ -64,7 +64,7 @@ export const flags = {
     "clientConnection.contentType",
     "string",
     "Cluster",
-    "Accepted, no effect: requests and answers are JSON.",
+    "Preferred media type of lists and watches: protobuf, or application/json.",
   ),
   "kube-api-qps": of("clientConnection.qps", "float32", "Cluster", "Requests per second to the API."),
   "kube-api-burst": of(

@@ -19,7 +19,7 @@ it("a watch is not rate-limited and is counted, not measured; other requests are
   const stop = new AbortController();
   const path = "/api/v1/services";
   await client.json({ path }, stop.signal);
-  const body = await client.stream({ path, query: { watch: "true" } }, stop.signal);
+  const { body } = await client.stream({ path, query: { watch: "true" } }, stop.signal);
   body.on("error", () => {});
   const late = client.json({ path }, stop.signal);
   stop.abort();

@@ -8,6 +8,8 @@ import type { ServerAddress } from "../source.ts";
 import type { World } from "../world.ts";
 import type { Connection } from "./connection.ts";
 import type { Presented } from "./credentials.ts";
+import { defaultAccept, jsonType, mediaTypeOf, protobufType } from "./encoding/accept.ts";
+import { type Encoding, json, parseJson, protobuf } from "./encoding/encoding.ts";
 import { ApiFailure, failureOf } from "./failure.ts";
 import { bareHost, portOf } from "./proxy.ts";
 import { type Throttle, unlimited } from "./throttle.ts";
@@ -19,6 +21,8 @@ export type Ask = {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: { readonly contentType: string; readonly text: string };
+  /** Whether the response may be in protobuf, if the settings allow it; otherwise it is JSON. */
+  readonly protobuf?: boolean;
   /** Timeout for the response header. */
   readonly headMs?: number;
   /** Limit for the decompressed response in bytes; absent: the limit for lists. */
@@ -29,8 +33,10 @@ export type Ask = {
 
 export type ApiClient = {
   /** Streams the body of a successful response: a watch, which is not rate-limited. Rejects with ApiFailure, or with the signal's reason. */
-  stream(ask: Ask, signal: AbortSignal): Promise<Readable>;
-  /** The whole response as JSON. */
+  stream(ask: Ask, signal: AbortSignal): Promise<{ readonly body: Readable; readonly encoding: Encoding }>;
+  /** The whole response. */
+  read(ask: Ask, signal: AbortSignal): Promise<{ readonly bytes: Buffer; readonly encoding: Encoding }>;
+  /** The whole response, which is requested as JSON. */
   json(ask: Ask, signal: AbortSignal): Promise<unknown>;
   /** null: the server is configured by name. */
   readonly server: ServerAddress | null;
@@ -52,49 +58,64 @@ export function apiClient(
   world: World,
   throttle: Throttle,
   userAgent: string,
-  largest = largestBody,
+  { accept = defaultAccept, largest = largestBody } = {},
 ): ApiClient {
   const wire = transport(connection, world.clock);
   return {
     async stream(ask, signal) {
       const { answer, report } = await accepted(ask, signal, null);
       report(null);
-      return bodyOf(answer);
+      return bodyOf(answer, ask);
     },
-    async json(ask, signal) {
-      const { answer, report } = await accepted(ask, signal, throttle);
-      let text: string | null = null;
-      try {
-        text = await readBody(await bodyOf(answer), Math.min(largest, ask.mostBytes ?? largest));
-        ask.onBytes?.(Buffer.byteLength(text));
-      } finally {
-        report(text === null ? null : Buffer.byteLength(text));
-      }
-      return parsed(text);
-    },
+    read,
+    json: async (ask, signal) => parseJson((await read({ ...ask, protobuf: false }, signal)).bytes),
     server: serverAddress(connection),
     close: () => wire.close(),
   };
 
-  async function bodyOf(answer: IncomingMessage): Promise<Readable> {
-    const code = answer.statusCode ?? 0;
-    if (code < 200 || code > 299) throw await refusal(answer, code);
-    if (isJson(answer)) return unzipped(answer);
-    answer.destroy();
-    const type = JSON.stringify(answer.headers["content-type"]?.slice(0, 100) ?? "");
-    throw new ApiFailure("garbled", `Cannot read the response: it is ${type}, not JSON`, { code });
+  async function read(ask: Ask, signal: AbortSignal): Promise<{ bytes: Buffer; encoding: Encoding }> {
+    const { answer, report } = await accepted(ask, signal, throttle);
+    let bytes: Buffer | null = null;
+    try {
+      const { body, encoding } = await bodyOf(answer, ask);
+      bytes = await readBody(body, Math.min(largest, ask.mostBytes ?? largest));
+      ask.onBytes?.(bytes.length);
+      return { bytes, encoding };
+    } finally {
+      report(bytes?.length ?? null);
+    }
   }
 
-  /** If credentials were refused and have been rotated since, the request is repeated immediately. */
+  async function bodyOf(
+    answer: IncomingMessage,
+    { protobuf: allowed }: Ask,
+  ): Promise<{ body: Readable; encoding: Encoding }> {
+    const code = answer.statusCode ?? 0;
+    if (code < 200 || code > 299) throw await refusal(answer, code);
+    const encoding = encodingOf(answer);
+    if (encoding === json || (encoding === protobuf && allowed)) return { body: unzipped(answer), encoding };
+    answer.destroy();
+    const type = JSON.stringify(answer.headers["content-type"]?.slice(0, 100) ?? "");
+    const wanted = allowed ? "JSON or protobuf" : "JSON";
+    throw new ApiFailure("garbled", `Cannot read the response: it is ${type}, not ${wanted}`, { code });
+  }
+
+  /**
+   * If credentials were refused and have been rotated since, the request is repeated immediately; so it is as JSON if the
+   * server does not have the requested encoding.
+   */
   async function accepted(ask: Ask, signal: AbortSignal, limit: Throttle | null): Promise<Reply> {
     const shown = await presented(connection, signal);
     const reply = await sent(ask, shown, signal, limit);
-    if (reply.answer.statusCode !== 401) return reply;
-    const renewed = await renewedSince(shown, signal);
-    if (renewed === null) return reply;
-    reply.report(null);
-    reply.answer.resume();
-    return sent(ask, renewed, signal, limit);
+    const code = reply.answer.statusCode;
+    const repeat = (again: Ask, credentials: Presented) => {
+      reply.report(null);
+      reply.answer.resume();
+      return sent(again, credentials, signal, limit);
+    };
+    if (ask.protobuf && (code === 406 || code === 415)) return repeat({ ...ask, protobuf: false }, shown);
+    const renewed = code === 401 ? await renewedSince(shown, signal) : null;
+    return renewed === null ? reply : repeat(ask, renewed);
   }
 
   /** Credentials that differ from these; null when there are none. */
@@ -149,7 +170,7 @@ export function apiClient(
       });
     };
     try {
-      const options = await requestOptions(connection, shown, userAgent, ask, signal);
+      const options = await requestOptions(connection, shown, { userAgent, accept }, ask, signal);
       const answer = await wire.send({ options, body, headMs: ask.headMs ?? headMs, onResend }, signal);
       return { answer, report: reportOf(answer.statusCode ?? null) };
     } catch (error) {
@@ -162,9 +183,9 @@ export function apiClient(
     const body = unzipped(answer);
     // A refusal also counts when its body arrives too slowly to be read.
     const cancel = world.clock.after(idleMs, () => body.destroy());
-    const text = await readBody(body, largestFailure).catch(() => "");
+    const bytes = await readBody(body, largestFailure).catch(() => Buffer.alloc(0));
     cancel();
-    const status = parsedOrNull(text);
+    const status = (encodingOf(answer) ?? json).status(bytes);
     const failure = failureOf(code, status, answer.headers["retry-after"] ?? "", world.clock.wall());
     const { warnings, server } = connection;
     if (code !== 401 || server.protocol === "https:" || warnings.length === 0) return failure;
@@ -172,7 +193,7 @@ export function apiClient(
   }
 
   /** Reads everything, as long as bytes keep arriving. */
-  async function readBody(body: Readable, maxBytes: number): Promise<string> {
+  async function readBody(body: Readable, maxBytes: number): Promise<Buffer> {
     const stalled = () =>
       body.destroy(new ApiFailure("lost", `Cannot read the response: no bytes for ${idleMs / 1000} s`));
     let cancel = world.clock.after(idleMs, stalled);
@@ -193,7 +214,7 @@ export function apiClient(
     } finally {
       cancel();
     }
-    return Buffer.concat(chunks).toString();
+    return Buffer.concat(chunks);
   }
 }
 
@@ -208,7 +229,7 @@ async function presented({ credentials }: Connection, signal: AbortSignal): Prom
 async function requestOptions(
   { server, ca, insecure, tlsServerName }: Connection,
   { headers, cert, key }: Presented,
-  userAgent: string,
+  { userAgent, accept }: { readonly userAgent: string; readonly accept: string },
   ask: Ask,
   signal: AbortSignal,
 ): Promise<RequestOptions> {
@@ -230,7 +251,7 @@ async function requestOptions(
     method: ask.method ?? "GET",
     path: pathOf(server, ask),
     headers: {
-      accept: "application/json",
+      accept: ask.protobuf ? accept : jsonType,
       "accept-encoding": "gzip",
       "user-agent": userAgent,
       ...body,
@@ -262,25 +283,13 @@ function unzipped(answer: IncomingMessage): Readable {
   return pipeline(answer, createGunzip(), () => {});
 }
 
-function isJson(answer: IncomingMessage): boolean {
-  const [type] = (answer.headers["content-type"] ?? "").split(";");
-  return type!.trim().toLowerCase() === "application/json";
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ApiFailure("garbled", `Cannot read the response: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-}
-
-function parsedOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
+function encodingOf(answer: IncomingMessage): Encoding | null {
+  switch (mediaTypeOf(answer.headers["content-type"] ?? "")) {
+    case jsonType:
+      return json;
+    case protobufType:
+      return protobuf;
+    default:
+      return null;
   }
 }

@@ -39,6 +39,9 @@ export class ApiFailure extends Error {
   }
 }
 
+/** Protobuf that cannot be decoded: the next request for the same resource is for JSON. */
+export class MalformedProtobuf extends ApiFailure {}
+
 const longestWaitMs = 600_000;
 
 /** Reads a Status object, or any other body in its place, together with the HTTP response. */

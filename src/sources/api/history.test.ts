@@ -3,14 +3,32 @@
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import type { Fault } from "../../../playground/api/faults.ts";
-import { type ApiRig, apiRig, node, service, serviceCIDR, slice } from "../../../test/support/api-rig.ts";
+import { jsonEncoder } from "../../../playground/api/http/encoder.ts";
+import {
+  type ApiRig,
+  apiRig,
+  type EncodingName,
+  encodings,
+  node,
+  service,
+  serviceCIDR,
+  slice,
+} from "../../../test/support/api-rig.ts";
 import { fastClock } from "../../../test/support/fast-clock.ts";
+import { frame, protobufEncoder } from "../../../test/support/protobuf/encode.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { reflectorFigures } from "./reflector.ts";
 
+const encoders = { json: jsonEncoder, protobuf: protobufEncoder };
+const brokenEvents = {
+  json: '{"type":"ADDED","object":\n',
+  protobuf: frame(Buffer.from("\n\u0005ADDED\u0012\u00ff")),
+};
+const oldBookmark = { kind: "Service", metadata: { resourceVersion: "1" } };
+
 const resources = ["services", "endpointslices", "nodes", "servicecidrs"] as const;
 
-const faults: readonly Fault[] = [
+const faultsIn = (encoding: EncodingName): readonly Fault[] => [
   { kind: "status", code: 410 },
   { kind: "status", code: 429, retryAfter: 2 },
   { kind: "status", code: 500 },
@@ -23,27 +41,26 @@ const faults: readonly Fault[] = [
   { kind: "truncate", afterBytes: 333 },
   { kind: "silent" },
   { kind: "drip", bytes: 50, everyMs: 1 },
-  { kind: "body", contentType: "text/html", text: "<html></html>" },
-  { kind: "body", contentType: "application/json", text: "[]" },
-  { kind: "prelude", text: '{"type":"ADDED","object":\n' },
-  { kind: "prelude", text: '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n' },
+  { kind: "body", contentType: "text/html", body: "<html></html>" },
+  { kind: "body", contentType: "application/json", body: "[]" },
+  { kind: "prelude", body: brokenEvents[encoding] },
+  { kind: "prelude", body: encoders[encoding].event("BOOKMARK", oldBookmark) },
   { kind: "ignore-initial-events" },
 ];
 
 type OpenWatch = ReturnType<ApiRig["server"]["watches"]>[number];
 
-const errorEvent = (code: number) =>
-  `${JSON.stringify({ type: "ERROR", object: { kind: "Status", code, message: "error" } })}\n`;
+const errorStatus = (code: number) => ({ kind: "Status", code, message: "error" });
 
 /** What happens to watches that are open. */
-const disturbances: readonly ((watch: OpenWatch) => void)[] = [
+const disturbances: readonly ((watch: OpenWatch, encoding: EncodingName) => void)[] = [
   (watch) => watch.wire.destroy(),
   (watch) => watch.wire.end(),
   (watch) => watch.wire.arm({ kind: "reset", afterBytes: 150 }),
   (watch) => watch.wire.arm({ kind: "silent" }),
-  (watch) => watch.wire.send('{"type":"MODIFIED","obj\n'),
-  (watch) => watch.wire.send(errorEvent(410)),
-  (watch) => watch.wire.send(errorEvent(500)),
+  (watch, encoding) => watch.wire.send(brokenEvents[encoding]),
+  (watch) => watch.emit("ERROR", errorStatus(410)),
+  (watch) => watch.emit("ERROR", errorStatus(500)),
   (watch) => watch.bookmark(1),
   (watch) => watch.bookmark(),
 ];
@@ -64,7 +81,7 @@ const step = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       do: fc.constant("fault" as const),
-      i: fc.nat(faults.length - 1),
+      i: fc.nat(faultsIn("json").length - 1),
       on: fc.constantFrom(...resources),
     }),
   },
@@ -83,7 +100,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs one step; every written state has a number that only grows. */
-async function play(rig: ApiRig, each: Step, number: number): Promise<void> {
+async function play(rig: ApiRig, each: Step, number: number, encoding: EncodingName): Promise<void> {
   const { server } = rig;
   const name = `s${each.i}`;
   switch (each.do) {
@@ -117,10 +134,10 @@ async function play(rig: ApiRig, each: Step, number: number): Promise<void> {
       await pause(each.i);
       return;
     case "fault":
-      server.faults.arm({ resource: each.on }, faults[each.i]!);
+      server.faults.arm({ resource: each.on }, faultsIn(encoding)[each.i]!);
       return;
     case "disturb":
-      for (const watch of server.watches({ resource: each.on })) disturbances[each.i]!(watch);
+      for (const watch of server.watches({ resource: each.on })) disturbances[each.i]!(watch, encoding);
   }
 }
 
@@ -143,13 +160,13 @@ function nothingResurrected(snapshots: readonly Snapshot[]): void {
   }
 }
 
-async function survive(history: readonly Step[], seed: number): Promise<void> {
+async function survive(history: readonly Step[], seed: number, encoding: EncodingName): Promise<void> {
   const figures = { ...reflectorFigures, quietMs: 60_000, initialQuietMs: 30_000 };
   const clock = fastClock(300);
-  const rig = await apiRig(clock, { figures, server: { bookmarkMs: 100 } });
+  const rig = await apiRig(clock, { figures, encoding, server: { bookmarkMs: 100 } });
   try {
     for (const [i, each] of history.entries()) {
-      await play(rig, each, i + 1);
+      await play(rig, each, i + 1, encoding);
       await pause(i % 4);
     }
     rig.server.faults.clear();
@@ -166,13 +183,17 @@ async function survive(history: readonly Step[], seed: number): Promise<void> {
   }
 }
 
-it("ends with the server's state, and no deleted object returns on the way", {
-  timeout: 120_000,
-}, async () => {
-  const seed = Number(process.env.SEED ?? Date.now() & 0xffffff);
-  const runs = Number(process.env.RUNS ?? 12);
-  const histories = fc.sample(fc.array(step, { minLength: 40, maxLength: 150 }), { seed, numRuns: runs });
-  for (let i = 0; i < histories.length; i += 4) {
-    await Promise.all(histories.slice(i, i + 4).map((history) => survive(history, seed)));
-  }
-});
+it.each(encodings)(
+  "%s: ends with the server's state, and no deleted object returns on the way",
+  {
+    timeout: 120_000,
+  },
+  async (encoding) => {
+    const seed = Number(process.env.SEED ?? Date.now() & 0xffffff);
+    const runs = Number(process.env.RUNS ?? 12);
+    const histories = fc.sample(fc.array(step, { minLength: 40, maxLength: 150 }), { seed, numRuns: runs });
+    for (let i = 0; i < histories.length; i += 4) {
+      await Promise.all(histories.slice(i, i + 4).map((history) => survive(history, seed, encoding)));
+    }
+  },
+);

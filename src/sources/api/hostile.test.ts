@@ -38,7 +38,7 @@ async function clientOf(
 ): Promise<ApiClient> {
   clock = manualClock();
   const world = { ...realWorld(clock), env };
-  client = apiClient(await resolveConnection({ master }, world), world, unlimited, "x", largest);
+  client = apiClient(await resolveConnection({ master }, world), world, unlimited, "x", { largest });
   return client;
 }
 

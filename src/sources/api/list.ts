@@ -1,5 +1,6 @@
 // Lists all objects of a resource, in pages where possible.
 import type { ApiClient, Ask } from "./client.ts";
+import type { Encoding } from "./encoding/encoding.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 import { type Item, itemOf, type WatchedResource } from "./resources.ts";
 
@@ -19,22 +20,18 @@ export async function listAll(
   since: string | null,
   signal: AbortSignal,
   figures: ListFigures = listFigures,
+  protobuf = true,
 ): Promise<Listing> {
+  const read = (options: Options) => readPages({ client, resource, protobuf, figures }, options, signal);
   // Only without a limit may the server answer from its cache when a version is given.
   if (since !== null) {
-    return readPages(
-      client,
-      resource,
-      { resourceVersion: since, resourceVersionMatch: "NotOlderThan" },
-      signal,
-      figures,
-    );
+    return read({ resourceVersion: since, resourceVersionMatch: "NotOlderThan" });
   }
   try {
-    return await readPages(client, resource, { limit: pageSize }, signal, figures);
+    return await read({ limit: pageSize });
   } catch (error) {
     // The version of these pages expired while they were read; a list without pages cannot expire.
-    if (error instanceof LatePage) return readPages(client, resource, {}, signal, figures);
+    if (error instanceof LatePage) return read({});
     throw error;
   }
 }
@@ -42,23 +39,29 @@ export async function listAll(
 /** A page after the first has expired. */
 class LatePage extends ApiFailure {}
 
-async function readPages(
-  client: ApiClient,
-  resource: WatchedResource,
-  options: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  figures: ListFigures,
-): Promise<Listing> {
+type Options = Readonly<Record<string, string>>;
+
+type ListAsk = {
+  readonly client: ApiClient;
+  readonly resource: WatchedResource;
+  readonly figures: ListFigures;
+  /** Whether responses may be in protobuf. */
+  readonly protobuf: boolean;
+};
+
+async function readPages(from: ListAsk, options: Options, signal: AbortSignal): Promise<Listing> {
+  const { resource, figures } = from;
   const items: Item[] = [];
   let version = "";
-  let next: Readonly<Record<string, string>> = options;
+  let next = options;
   const budget = { bytes: figures.bytes };
   for (let pages = 1; ; pages++) {
     if (pages > figures.pages) throw tooLarge(resource, `it has more than ${figures.pages} pages`);
-    const page = await readPage(client, resource, next, pages === 1, budget, signal);
+    const page = await readPage(from, next, pages === 1, budget, signal);
     if (items.length + page.items.length > figures.objects)
       throw tooLarge(resource, `it has more than ${figures.objects} objects`);
-    for (const raw of page.items) items.push(itemOf(resource.kind, raw));
+    for (const raw of page.items)
+      items.push(itemOf(resource.kind, raw, page.encoding.slim(resource.kind, raw)));
     version = page.version;
     // Fewer items than the limit, even none, do not mean the end: only a missing continue token does.
     if (page.token === "") return { items, version };
@@ -72,25 +75,32 @@ export function tooLarge({ plural }: WatchedResource, why: string): ApiFailure {
   return new ApiFailure("garbled", `Cannot list ${plural}: ${why}`);
 }
 
+type Page = {
+  readonly items: readonly unknown[];
+  readonly version: string;
+  readonly token: string;
+  readonly encoding: Encoding;
+};
+
 async function readPage(
-  client: ApiClient,
-  resource: WatchedResource,
-  options: Readonly<Record<string, string>>,
+  { client, resource, protobuf }: ListAsk,
+  options: Options,
   first: boolean,
   budget: { bytes: number },
   signal: AbortSignal,
-): Promise<{ items: readonly unknown[]; version: string; token: string }> {
+): Promise<Page> {
   try {
     const ask: Ask = {
       path: resource.path,
       query: { ...resource.selectors, ...options },
+      protobuf,
       mostBytes: budget.bytes,
       onBytes(bytes) {
         budget.bytes -= bytes;
       },
     };
-    const answer = await client.json(ask, signal);
-    return pageOf(answer, resource);
+    const { bytes, encoding } = await client.read(ask, signal);
+    return { ...pageOf(encoding.list(resource.kind, bytes), resource), encoding };
   } catch (error) {
     if (!first && error instanceof ApiFailure && error.kind === "expired")
       throw new LatePage("expired", error.message);

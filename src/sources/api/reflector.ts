@@ -3,7 +3,7 @@ import { initialStatus, type ResourceStatus } from "../source.ts";
 import { sleep, type World } from "../world.ts";
 import { Backoff, type BackoffFigures, backoffFigures } from "./backoff.ts";
 import type { ApiClient } from "./client.ts";
-import { ApiFailure } from "./failure.ts";
+import { ApiFailure, MalformedProtobuf } from "./failure.ts";
 import { Follower, type Sink } from "./follower.ts";
 import { type ListFigures, type Listing, listAll, listFigures } from "./list.ts";
 import { listNewest, type Next, nextAfter } from "./next.ts";
@@ -56,6 +56,8 @@ export class Reflector {
   #streams = true;
   /** Whether this server has sent bookmarks for this resource; for one that never changes it may not. */
   #bookmarks = false;
+  /** Whether the next request is for JSON only, because the last response was protobuf that could not be decoded. */
+  #jsonOnly = false;
   #fruitless = 0;
   /** When we last closed a watch ourselves. */
   #abandonedAt = Number.NEGATIVE_INFINITY;
@@ -102,7 +104,8 @@ export class Reflector {
     if (next.kind === "resume") return this.#watch(next.version, signal);
     const since = next.kind === "relist" ? next.version : null;
     if (this.#streams) return this.#streamingList(since, signal);
-    this.#replace(await listAll(this.#parts.client, this.resource, since, signal, this.#figures.list));
+    const { client, resource } = this.#parts;
+    this.#replace(await listAll(client, resource, since, signal, this.#figures.list, !this.#jsonOnly));
   }
 
   #watch(version: string, signal: AbortSignal): Promise<void> {
@@ -123,6 +126,7 @@ export class Reflector {
     const { client, resource, world } = this.#parts;
     const { least, most } = this.#figures.watchMs;
     const seconds = Math.round((least + world.random() * (most - least)) / 1000);
+    const protobuf = !this.#jsonOnly;
     const askedAt = world.clock.steady();
     let openedAt: number | null = null;
     try {
@@ -132,6 +136,7 @@ export class Reflector {
           clock: world.clock,
           resource,
           query: { ...query, allowWatchBookmarks: "true", timeoutSeconds: `${seconds}` },
+          protobuf,
           onOpen: () => {
             openedAt = world.clock.steady();
             this.#parts.outage.over();
@@ -179,6 +184,7 @@ export class Reflector {
   }
 
   #replace({ items, version }: Listing): void {
+    this.#jsonOnly = false;
     this.#parts.sink.replace(items);
     this.#next = { kind: "resume", version };
     this.#note({
@@ -196,6 +202,7 @@ export class Reflector {
     this.#note({ ...this.#reported(failure), refused, failures: this.#status.failures + 1 });
     // Allow the next watch more time: this server may have stopped sending bookmarks.
     if (failure.kind === "silent") this.#bookmarks = false;
+    if (failure instanceof MalformedProtobuf) this.#jsonOnly = true;
     if (listing && this.#streams && isAboutStreaming(failure)) {
       this.#streams = false;
       return 0;

@@ -1,5 +1,5 @@
 // The four resources we watch, with their paths and selectors: exactly those of kube-proxy.
-import { type Kind, slim } from "../../manifests/objects.ts";
+import type { Kind } from "../../manifests/objects.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 
 export type WatchedResource = {
@@ -57,8 +57,8 @@ export type Item = {
   readonly object: unknown;
 };
 
-/** Throws when it is not an object: then the rest of the stream is not reliable either. */
-export function itemOf(kind: Kind, raw: unknown): Item {
+/** `object`: the fields we use of it. Throws when it is not an object: then the rest of the stream is not reliable either. */
+export function itemOf(kind: Kind, raw: unknown, object: unknown): Item {
   const metadata = isMap(raw) ? raw.metadata : undefined;
   if (!isMap(metadata)) throw new ApiFailure("garbled", `Cannot read a ${kind}: it has no metadata`);
   return {
@@ -66,7 +66,7 @@ export function itemOf(kind: Kind, raw: unknown): Item {
     name: str(metadata.name),
     uid: str(metadata.uid),
     version: str(metadata.resourceVersion),
-    object: slim(kind, raw),
+    object,
   };
 }
 

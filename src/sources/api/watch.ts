@@ -1,8 +1,8 @@
 // One watch request: its events, one by one, until the server ends it or no more bytes arrive.
 import type { Clock } from "../world.ts";
 import type { ApiClient, Ask } from "./client.ts";
+import type { Encoding } from "./encoding/encoding.ts";
 import { ApiFailure, failureOf, isMap } from "./failure.ts";
-import { lineSplitter } from "./lines.ts";
 import { type Item, itemOf, type WatchedResource } from "./resources.ts";
 
 export type WatchEvent =
@@ -15,32 +15,39 @@ export type WatchAsk = {
   readonly clock: Clock;
   readonly resource: WatchedResource;
   readonly query: Readonly<Record<string, string>>;
+  /** Whether the response may be in protobuf. */
+  readonly protobuf: boolean;
   readonly onOpen: () => void;
   /** Idle timeout; read again after every chunk. */
   readonly quietMs: () => number;
 };
 
 /** The largest object an API server accepts is a few MB. */
-const longestLine = 16 << 20;
+const longestEvent = 16 << 20;
 const headMs = 30_000;
 
-/** Resolves when the server ends the stream; an unfinished last line is then dropped. Rejects with ApiFailure. */
+/** Resolves when the server ends the stream; an unfinished last event is then dropped. Rejects with ApiFailure. */
 export async function watchEvents(
-  { client, clock, resource, query, onOpen, quietMs }: WatchAsk,
+  { client, clock, resource, query, protobuf, onOpen, quietMs }: WatchAsk,
   handle: (event: WatchEvent, bytes: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const ask: Ask = { path: resource.path, query: { ...resource.selectors, watch: "true", ...query }, headMs };
+  const ask: Ask = {
+    path: resource.path,
+    query: { ...resource.selectors, watch: "true", ...query },
+    headMs,
+    protobuf,
+  };
   const guard = guardOf(clock, signal);
   try {
-    const body = await client.stream(ask, guard.signal);
+    const { body, encoding } = await client.stream(ask, guard.signal);
     onOpen();
-    const split = lineSplitter(longestLine);
+    const split = encoding.splitter(longestEvent);
     guard.expectBytes(quietMs());
     for await (const chunk of body) {
-      for (const line of split(chunk as Buffer)) {
-        const event = eventOf(line, resource);
-        if (event !== null) handle(event, line.length);
+      for (const bytes of split(chunk as Buffer)) {
+        const event = eventOf(bytes, encoding, resource);
+        if (event !== null) handle(event, bytes.length);
       }
       guard.expectBytes(quietMs());
     }
@@ -73,19 +80,19 @@ function guardOf(clock: Clock, signal: AbortSignal) {
   };
 }
 
-function eventOf(line: Buffer, resource: WatchedResource): WatchEvent | null {
-  if (line.length === 0) return null;
-  const event = parsed(line);
-  switch (event.type) {
+function eventOf(bytes: Buffer, encoding: Encoding, { kind }: WatchedResource): WatchEvent | null {
+  if (bytes.length === 0) return null;
+  const { type, object } = encoding.event(kind, bytes);
+  switch (type) {
     case "ADDED":
     case "MODIFIED":
-      return { kind: "set", item: itemOf(resource.kind, event.object) };
+      return { kind: "set", item: itemOf(kind, object, encoding.slim(kind, object)) };
     case "DELETED":
-      return { kind: "gone", item: itemOf(resource.kind, event.object) };
+      return { kind: "gone", item: itemOf(kind, object, encoding.slim(kind, object)) };
     case "BOOKMARK":
-      return bookmarkOf(event.object);
+      return bookmarkOf(object);
     case "ERROR":
-      throw eventFailure(event.object);
+      throw eventFailure(object);
     default:
       // Ignore event types of later API versions.
       return null;
@@ -107,16 +114,6 @@ function bookmarkOf(object: unknown): WatchEvent {
   }
   const marks = isMap(metadata.annotations) ? metadata.annotations : {};
   return { kind: "bookmark", version, initialEnd: marks["k8s.io/initial-events-end"] === "true" };
-}
-
-function parsed(line: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    const event: unknown = JSON.parse(line.toString());
-    if (isMap(event)) return event;
-  } catch {
-    // Reported below, without the line: it may be huge.
-  }
-  throw new ApiFailure("garbled", `Cannot read the watch: a line of ${line.length} bytes is not an event`);
 }
 
 /** Errors of streams have a code; an error without one is a bug and is thrown unchanged. */
