@@ -18,7 +18,7 @@ export const metadata: Table = {
   labels: [11, "map"],
   annotations: [12, "map"],
   finalizers: [14, "text"],
-  // Who wrote which field, and the owners: large, and never read.
+  // Large, and never read.
   ownerReferences: [13, "ignored"],
   managedFields: [17, "ignored"],
 };
@@ -127,6 +127,9 @@ const node: Table = {
   status: [
     3,
     {
+      capacity: [1, "ignored"],
+      allocatable: [2, "ignored"],
+      conditions: [4, "ignored"],
       addresses: [5, { type: [1, "text"], address: [2, "text"] }],
       daemonEndpoints: [6, "ignored"],
       nodeInfo: [7, "ignored"],
