@@ -45,7 +45,7 @@ describe("behaviour/6: the descriptions of settings", () => {
 });
 
 const pages = [
-  ...readdirSync(root).filter((name) => /\.md$|^Dockerfile$/.test(name)),
+  ...readdirSync(root).filter((name) => /\.md$/.test(name)),
   ...filesUnder("docs"),
   ...filesUnder("deploy"),
 ].filter((name) => name !== "CHANGELOG.md");

@@ -29,15 +29,17 @@ export function programFiles(billOfMaterials) {
     file(`${home}/bin/node.sh`, "bin/node.sh"),
     file(`${home}/LICENSE`, "LICENSE"),
     { path: `${home}/turnout.cdx.json`, content: Buffer.from(billOfMaterials) },
+    // Where the runtime mounts its devices.
+    { path: "dev/" },
     file("go-runner", "deploy/image/go-runner", 0o755),
   ];
 }
 
-/** An npm package as it is installed, without what is only for developers. */
+/** An npm package as it is installed, without documentation and headers. */
 function packageFiles(name) {
   const folder = join(root, "node_modules", name);
   return readdirSync(folder, { recursive: true })
-    .filter((path) => !/^(include|share|doc|src|vendor)(\/|$)|\.md$|\.d\.ts$/.test(path))
+    .filter((path) => !/^(include|share|doc)(\/|$)|\.md$/.test(path))
     .map((path) => ({ path, status: statSync(join(folder, path)) }))
     .filter(({ status }) => status.isFile())
     .map(({ path, status }) => ({
