@@ -2,14 +2,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 const usage = `usage: npm run assets [-- PROGRAM…]
 
 Provides kube-proxy, kube-apiserver, kube-controller-manager, kubectl and etcd for the cluster, differential
-and side-by-side tests. Takes them from the folder named by KUBEBUILDER_ASSETS when that is set; otherwise builds
-them from the Go module registry into \${XDG_CACHE_HOME:-~/.cache}/turnout/assets: needs Go 1.26 or newer, and
-some minutes, once.`;
+and side-by-side tests, and helm and actionlint for those of the chart and the workflows. Takes the former from the
+folder named by KUBEBUILDER_ASSETS when that is set; otherwise builds them from the Go module registry into
+\${XDG_CACHE_HOME:-~/.cache}/turnout/assets: needs Go 1.26 or newer, and some minutes, once.`;
 
 // Newest first. Written down because the registry's own list of versions is incomplete.
 const releases = ["1.37.2", "1.37.1", "1.37.0"];
@@ -23,20 +23,32 @@ const packages = {
   kubectl: "k8s.io/kubernetes/cmd/kubectl",
   etcd: "go.etcd.io/etcd/server/v3",
 };
+
+// Tools that check what is deployed and released: modules of their own, each in a fixed version.
+const tools = {
+  helm: "helm.sh/helm/v3/cmd/helm@v3.22.0",
+  actionlint: "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
+};
 const home = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout", "assets");
 
 await main(process.argv.slice(2));
 
 async function main(args) {
   if (args.includes("--help") || args.includes("-h")) return console.log(usage);
-  const unknown = args.find((name) => !(name in packages));
+  const unknown = args.find((name) => !(name in packages) && !(name in tools));
   if (unknown) fail(`no such program: ${unknown}\n\n${usage}`);
-  const wanted = args.length > 0 ? args : Object.keys(packages);
-  if (process.env.KUBEBUILDER_ASSETS) return checkGiven(process.env.KUBEBUILDER_ASSETS, wanted);
+  const wanted = args.length > 0 ? args : Object.keys({ ...packages, ...tools });
+  if (process.env.KUBEBUILDER_ASSETS)
+    return checkGiven(
+      process.env.KUBEBUILDER_ASSETS,
+      wanted.filter((name) => name in packages),
+    );
 
   mkdirSync(home, { recursive: true });
   const missing = wanted.filter((name) => !existsSync(join(home, name)));
-  if (missing.length > 0) await buildAll(missing);
+  const ofKubernetes = missing.filter((name) => name in packages);
+  if (ofKubernetes.length > 0) await buildAll(ofKubernetes);
+  for (const name of missing.filter((each) => each in tools)) installTool(name);
   for (const name of wanted)
     say(`${name.padEnd(24)} ${versionOf(join(home, name)).padEnd(8)} ${join(home, name)}`);
 }
@@ -55,6 +67,17 @@ async function buildAll(names) {
   writeModule(module, release);
   for (const name of names) await buildOne(module, release, name);
   rmSync(module, { recursive: true, force: true });
+}
+
+function installTool(name) {
+  requireGo();
+  say(`building ${name}`);
+  const { status, stderr } = spawnSync("nice", ["-n", "15", "go", "install", "-trimpath", tools[name]], {
+    cwd: home,
+    encoding: "utf8",
+    env: { ...goEnvironment(), CGO_ENABLED: "0", GOBIN: home },
+  });
+  if (status !== 0) fail(`cannot build ${name}: ${stderr.trim().split("\n").at(-1)}`);
 }
 
 function requireGo() {
@@ -146,8 +169,10 @@ function goEnvironment() {
   return { ...process.env, GOFLAGS: "", GOWORK: "off" };
 }
 
+const versionArgs = { kubectl: ["version", "--client"], helm: ["version"], actionlint: ["-version"] };
+
 function versionOf(path) {
-  const args = path.endsWith("kubectl") ? ["version", "--client"] : ["--version"];
+  const args = versionArgs[basename(path)] ?? ["--version"];
   const { stdout } = spawnSync(path, args, { encoding: "utf8" });
   return (stdout ?? "").split("\n")[0].replace(/^.*?v?(\d+\.\d+\.\d+\S*).*$/, "$1");
 }

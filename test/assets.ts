@@ -3,7 +3,14 @@ import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-export type Program = "kube-proxy" | "kube-apiserver" | "kube-controller-manager" | "kubectl" | "etcd";
+export type Program =
+  | "kube-proxy"
+  | "kube-apiserver"
+  | "kube-controller-manager"
+  | "kubectl"
+  | "etcd"
+  | "helm"
+  | "actionlint";
 
 /** Paths of the wanted programs, or the reason why they are not there with the command that provides them. */
 export type Assets<P extends Program> =
