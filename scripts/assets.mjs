@@ -29,6 +29,8 @@ const tools = {
   helm: "helm.sh/helm/v3/cmd/helm@v3.22.0",
   actionlint: "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
 };
+// The others print it with --version.
+const versionArgs = { kubectl: ["version", "--client"], helm: ["version"], actionlint: ["-version"] };
 const home = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout", "assets");
 
 await main(process.argv.slice(2));
@@ -168,8 +170,6 @@ function versionFlags(version) {
 function goEnvironment() {
   return { ...process.env, GOFLAGS: "", GOWORK: "off" };
 }
-
-const versionArgs = { kubectl: ["version", "--client"], helm: ["version"], actionlint: ["-version"] };
 
 function versionOf(path) {
   const args = versionArgs[basename(path)] ?? ["--version"];
