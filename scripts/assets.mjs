@@ -30,7 +30,11 @@ const tools = {
   actionlint: "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
 };
 // The others print it with --version.
-const versionArgs = { kubectl: ["version", "--client"], helm: ["version"], actionlint: ["-version"] };
+const versionArgs = {
+  kubectl: ["version", "--client"],
+  helm: ["version", "--template={{.Version}}"],
+  actionlint: ["-version"],
+};
 const home = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout", "assets");
 
 await main(process.argv.slice(2));

@@ -19,6 +19,8 @@ type Tree = any;
 const daemonSet = objectsIn(text("deploy/base/daemonset.yaml"))[0] as Tree;
 const [container] = daemonSet.spec.template.spec.containers;
 const kubectl = findAssets("kubectl");
+/** As in the kubeconfig of the kustomize base. */
+const apiServer = { apiServer: { host: "control-plane.example" } };
 
 describe("the kustomize base", () => {
   it("security/12: runs the daemon with the least rights that nftables mode works with", () => {
@@ -85,16 +87,17 @@ describe("the Helm chart", () => {
     const built = execFileSync(kubectl.paths.kubectl, ["kustomize", join(root, "deploy", "base")], {
       encoding: "utf8",
     });
-    const rendered = byKind(renderChart(chart, "kube-system"));
+    const rendered = byKind(renderChart(chart, "kube-system", apiServer));
     expect(withoutTexts(rendered)).toEqual(withoutTexts(byKind(objectsIn(built))));
   });
 
   it("security/12: has the rights, the limit and the volumes of the kustomize base", () => {
-    const pod = byKind(renderChart(chart, "kube-system")).DaemonSet.spec.template.spec;
+    const pod = byKind(renderChart(chart, "kube-system", apiServer)).DaemonSet.spec.template.spec;
     const { securityContext, resources, volumeMounts } = container;
     expect(pod.containers[0]).toMatchObject({ securityContext, resources, volumeMounts });
     expect(pod.volumes).toEqual(daemonSet.spec.template.spec.volumes);
-    const other = byKind(renderChart(chart, "kube-system", { netRaw: true })).DaemonSet.spec.template.spec;
+    const other = byKind(renderChart(chart, "kube-system", { ...apiServer, netRaw: true })).DaemonSet.spec
+      .template.spec;
     expect(other.containers[0].securityContext.capabilities.add).toEqual(["NET_ADMIN", "NET_RAW"]);
   });
 

@@ -1,4 +1,5 @@
-// As much of Helm's templates as our chart uses: values, `if`, and `toYaml … | nindent`. Anything else is an error.
+// As much of Helm's templates as our chart uses: values, `if`, `toYaml … | nindent`, and the API server's address of the
+// values. Anything else is an error. test/chart.test.ts compares it with Helm.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments, stringify } from "yaml";
@@ -13,9 +14,8 @@ export function renderChart(chart: string, namespace: string, values: Scope = {}
     Chart: parse(text("Chart.yaml")) as Scope,
     Release: { Namespace: namespace },
   };
-  return readdirSync(join(chart, "templates")).flatMap((name) =>
-    objectsIn(render(text(`templates/${name}`), scope)),
-  );
+  const templates = readdirSync(join(chart, "templates")).filter((name) => name.endsWith(".yaml"));
+  return templates.flatMap((name) => objectsIn(render(text(`templates/${name}`), scope)));
 }
 
 export function objectsIn(yaml: string): Scope[] {
@@ -43,10 +43,17 @@ function render(template: string, scope: Scope): string {
 }
 
 function expanded(action: string, scope: Scope): string {
+  if (action === 'include "turnout.apiServer" .') return apiServer(scope);
   const [, path, indent] = /^toYaml (\S+) \| nindent (\d+)$/.exec(action) ?? [];
   if (path === undefined) return String(lookUp(action, scope));
   const lines = stringify(lookUp(path, scope)).trimEnd().split("\n");
   return lines.map((line) => `\n${" ".repeat(Number(indent))}${line}`).join("");
+}
+
+function apiServer(scope: Scope): string {
+  const [host, port] = ["host", "port"].map((name) => lookUp(`.Values.apiServer.${name}`, scope));
+  if (host === "") throw new Error("Cannot render the template: .Values.apiServer.host is empty");
+  return `${host}:${port}`;
 }
 
 function lookUp(path: string, scope: Scope): unknown {
