@@ -19,7 +19,7 @@ const sources = filesUnder("src")
 
 /** Declares, validates, compares or describes settings, which is no effect. */
 const declares =
-  /^src\/config\/(file\/fields|live|resolve\/sanity|validate\/.*|docs\/.*|flags\/.*)\.ts$|^src\/explain\/migrate\//;
+  /^src\/config\/(file\/fields|live|resolve\/warnings|validate\/.*|docs\/.*|flags\/.*)\.ts$|^src\/explain\/migrate\//;
 
 /** In a file of src/config, or together with its section in another one. */
 function isRead(path: string): boolean {
