@@ -12,30 +12,18 @@ import type {
   TableName,
 } from "../../plan/iptables/types.ts";
 import type { Packet } from "../../routing/decide.ts";
+import type { Surroundings, WalkOutcome } from "../walk.ts";
 
 /** One rule that applied, as `iptables-save` prints it. */
 export type IptablesStep = { readonly table: TableName; readonly chain: ChainName; readonly rule: string };
 
 /** One way the packet can go; there are as many as there are random choices, all equally likely. */
 export type IptablesWalk = {
-  readonly outcome:
-    | {
-        readonly kind: "forward";
-        readonly backend: { readonly address: Address; readonly port: number };
-        readonly masquerade: boolean;
-      }
-    | { readonly kind: "reject" }
-    | { readonly kind: "drop" }
-    | { readonly kind: "pass" };
+  readonly outcome: WalkOutcome;
   readonly steps: readonly IptablesStep[];
 };
 
-/** What the kernel has besides the tables. */
-export type Surroundings = {
-  readonly localAddresses: readonly Address[];
-  readonly podInterface: string;
-  /** Clients remembered for affinity: list name → addresses. */
-  readonly remembered?: ReadonlyMap<string, ReadonlySet<Address>>;
+export type IptablesSurroundings = Surroundings & {
   /** Whether a packet matches an IP set by these sides; where there are sets. */
   readonly isInSet?: (set: string, sides: string, packet: SetView) => boolean;
 };
@@ -86,7 +74,11 @@ export function rulesetOnHost({ family, tables }: HostTables): Ruleset {
 }
 
 /** Every way a new packet can go. */
-export function walkIptables(rules: Ruleset, packet: Packet, around: Surroundings): readonly IptablesWalk[] {
+export function walkIptables(
+  rules: Ruleset,
+  packet: Packet,
+  around: IptablesSurroundings,
+): readonly IptablesWalk[] {
   const walks: IptablesWalk[] = [];
   // A random rule matches unless an answer is false; every list of answers is one path.
   const waiting: boolean[][] = [[]];
@@ -104,7 +96,7 @@ export function walkIptables(rules: Ruleset, packet: Packet, around: Surrounding
 /** A packet on its way. */
 export type State = {
   readonly rules: Ruleset;
-  readonly around: Surroundings;
+  readonly around: IptablesSurroundings;
   readonly packet: Packet;
   readonly answers: readonly boolean[];
   asked: number;
@@ -124,7 +116,7 @@ type End = "continue" | "accept" | "drop" | "reject";
 export function startOf(
   rules: Ruleset,
   packet: Packet,
-  around: Surroundings,
+  around: IptablesSurroundings,
   answers: readonly boolean[] = [],
 ): State {
   const { address, port } = packet.to;

@@ -4,6 +4,7 @@ import { serverKey } from "../../plan/ipvs/names.ts";
 import type { DestinationId, Entry, IpvsPlan, IpvsState, ServerKey, SetName } from "../../plan/ipvs/types.ts";
 import type { Packet } from "../../routing/decide.ts";
 import {
+  type IptablesSurroundings,
   type IptablesWalk,
   isLocal,
   outcomeOf,
@@ -12,7 +13,6 @@ import {
   run,
   type SetView,
   type State,
-  type Surroundings,
   startOf,
 } from "../iptables/walk.ts";
 
@@ -52,7 +52,11 @@ export function viewOfHost(rules: Ruleset, { servers, addresses, sets }: IpvsSta
 }
 
 /** Every way a new packet can go: one for each real server. */
-export function walkIpvs(view: IpvsView, packet: Packet, around: Surroundings): readonly IptablesWalk[] {
+export function walkIpvs(
+  view: IpvsView,
+  packet: Packet,
+  around: IptablesSurroundings,
+): readonly IptablesWalk[] {
   const isInSet = (set: SetName, sides: string, seen: SetView) => isEntry(view, set, sides, seen);
   const localAddresses = [...around.localAddresses, ...view.addresses];
   const { protocol, ...place } = packet.to;

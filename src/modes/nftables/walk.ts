@@ -14,26 +14,15 @@ import type {
 } from "../../plan/nftables/types.ts";
 import { goto } from "../../plan/nftables/verdict.ts";
 import type { Packet } from "../../routing/decide.ts";
+import type { Surroundings, WalkOutcome } from "../walk.ts";
 
 /** One rule that applied, as `nft list` shows it, and the element that made it apply. */
 export type NftStep = { readonly chain: string; readonly rule: string; readonly element: string | null };
 
 /** One way the packet can go; there are as many as there are random choices, all equally likely. */
 export type NftWalk = {
-  readonly outcome:
-    | { readonly kind: "forward"; readonly backend: Backend; readonly masquerade: boolean }
-    | { readonly kind: "reject" }
-    | { readonly kind: "drop" }
-    | { readonly kind: "pass" };
+  readonly outcome: WalkOutcome;
   readonly steps: readonly NftStep[];
-};
-
-/** What the kernel has besides the table: its own addresses, and through which interface pods come in. */
-export type Surroundings = {
-  readonly localAddresses: readonly string[];
-  readonly podInterface: string;
-  /** Clients remembered by affinity sets: set name → addresses. */
-  readonly remembered?: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
 /** Every way a new packet can go through the table; `asked` receives the elements that the answer depends on. */

@@ -2,7 +2,8 @@
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { isLoopback } from "../../model/address.ts";
 import type { Packet } from "../../routing/decide.ts";
-import { type IptablesWalk, type Ruleset, type Surroundings, walkIptables } from "../iptables/walk.ts";
+import { type IptablesWalk, type Ruleset, walkIptables } from "../iptables/walk.ts";
+import type { Surroundings } from "../walk.ts";
 import { poolFor, type RelayPolicy } from "./relay-policy.ts";
 import type { OpenRelays, RelayedPort } from "./relays.ts";
 
