@@ -1,5 +1,5 @@
 // A rig of the API source for tests with several steps: created by `synced` or `started`, and stopped after each test.
-import { afterEach, beforeEach, describe, expect, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
 import { jsonEncoder } from "../../playground/api/http/encoder.ts";
 import type { RecordedRequest } from "../../playground/api/server.ts";
 import {
@@ -33,8 +33,6 @@ export function inBothEncodings(tests: () => void): void {
   });
 }
 
-afterEach(() => rig?.stop());
-
 type RigOptions = Parameters<typeof apiRig>[1];
 
 /** A rig in sync with a small cluster. */
@@ -57,7 +55,9 @@ export async function synced(options: RigOptions & { streaming?: boolean } = {})
 export async function started(options: RigOptions = {}) {
   clock = manualClock();
   failuresBefore = 0;
-  rig = await apiRig(clock, { random: () => 0.5, encoding, ...options });
+  const started = await apiRig(clock, { random: () => 0.5, encoding, ...options });
+  onTestFinished(() => started.stop());
+  rig = started;
 }
 
 export const agrees = () => vi.waitFor(() => expect(rig.seen()).toEqual(rig.truth()), patiently);

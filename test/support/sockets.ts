@@ -3,19 +3,13 @@ import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 
 export const host = "127.0.0.1";
 
-const closers: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
 /** What is opened last is closed first. */
 export function closeAfterTest(close: () => unknown): void {
-  closers.push(close);
+  onTestFinished(async () => void (await close()));
 }
 
 /** The port of a TCP server that lets clients close their side first. */
