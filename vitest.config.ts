@@ -50,6 +50,8 @@ export default defineConfig({
           expect,
           sequence: { groupOrder: 0 },
           maxWorkers: 2,
+          // A process for each file would spend more time on loading modules than on tests.
+          isolate: false,
           retry: 0,
         },
       },
