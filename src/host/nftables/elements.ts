@@ -117,7 +117,8 @@ function encodePart(part: Part, text: string): Bytes {
     case "address":
       return addressText(text);
     case "protocol":
-      return `${u8Bytes(protocolNumbers[text as keyof typeof protocolNumbers])}\0\0\0`;
+      // Another program may use a protocol that has no name here: its text is the number.
+      return `${u8Bytes(protocolNumbers[text as keyof typeof protocolNumbers] ?? Number(text))}\0\0\0`;
     case "port":
       return `${u16Bytes(Number(text))}\0\0`;
     case "slot":
