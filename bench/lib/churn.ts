@@ -28,7 +28,7 @@ export type ChurnPlan = {
 type Change = { readonly service: number; readonly at: number };
 
 /** A change that takes longer than this counts as lost. */
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
 /** Every tenth Service has a UDP port too: a change may leave stale flows. */
 export function churnCluster(size: Size): readonly KubeObject[] {
@@ -70,7 +70,7 @@ export async function churn(
     for (const change of [...pending]) {
       const isReached = await reaches(stage, change.service, size, generation);
       const waited = performance.now() - change.at;
-      if (!isReached && waited < patienceMs) continue;
+      if (!isReached && waited < timeoutMs) continue;
       pending = pending.filter((other) => other !== change);
       if (isReached) latencies.push(waited);
       else lost++;
