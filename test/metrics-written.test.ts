@@ -155,7 +155,7 @@ async function useLocalhost({ metrics }: Telemetry): Promise<void> {
     serviceCIDRs: [],
   };
   const routes = route(null, wanted, settings);
-  localhost.observer.afterSync!({ record, snapshot: null as never, routes: () => routes });
+  localhost.observer.afterSync!({ record, changed: routes.changed, routes: () => routes });
   await connected(free);
 }
 

@@ -1,5 +1,5 @@
 // Removes stale conntrack entries after Syncs, and logs failures and recoveries.
-import { cleanFlows } from "../host/netlink/conntrack.ts";
+import { FlowCleaner } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
@@ -20,7 +20,13 @@ export function removeStaleFlows(
     telemetry.swept(sweep);
     logSweep(sweep);
   };
-  const clean: FlowSweepOptions["clean"] = (query, stop) => cleanFlows(query, {}, stop);
+  const cleaners: Readonly<Record<Family, FlowCleaner>> = {
+    ipv4: new FlowCleaner(),
+    ipv6: new FlowCleaner(),
+  };
+  const clean: FlowSweepOptions["clean"] = (query, stop) => cleaners[query.family].clean(query, stop);
+  const close = () => Promise.all(Object.values(cleaners).map((cleaner) => cleaner.close()));
+  signal.addEventListener("abort", () => void close(), { once: true });
   return new FlowSweeper({ clean, clock: systemClock, swept }, signal);
 }
 

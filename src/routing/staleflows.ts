@@ -28,7 +28,8 @@ function holderOf(routes: Routes, id: FrontendId): ServicePort | undefined {
   return claim === undefined ? undefined : routes.ports.get(claim.key)?.port;
 }
 
-function servingOf(port: ServicePort): ReadonlySet<string> {
+/** The keys of the Endpoints to which flows are kept. */
+export function servingOf(port: ServicePort): ReadonlySet<string> {
   let serving = known.get(port);
   if (serving === undefined) {
     serving = new Set(port.endpoints.filter((endpoint) => endpoint.serving).map(endpointKey));

@@ -171,7 +171,7 @@ export class FamilyLoop {
       return;
     }
     observer.synced(record, snapshot);
-    observer.afterSync({ record, snapshot, routes: () => this.#sync.routes! });
+    observer.afterSync({ record, changed: this.#sync.changed, routes: () => this.#sync.routes! });
   }
 
   /** Called in the middle of a long Sync. */

@@ -23,6 +23,7 @@ export class FamilySync {
   readonly #wall: () => number;
   #routes: Routes | null = null;
   #endpoints = 0;
+  #changed: ReadonlySet<PortKey> = new Set();
   /** What each ServicePort requests and does not get: another one holds it, or the mode cannot serve it. */
   readonly #contested = new Map<PortKey, readonly Problem[]>();
   #lacks: readonly Problem[] = noProblems;
@@ -59,6 +60,11 @@ export class FamilySync {
     return this.#unfinished !== null;
   }
 
+  /** ServicePorts whose Routes the last Sync visited, with those of the unfinished ones before it. */
+  get changed(): ReadonlySet<PortKey> {
+    return this.#changed;
+  }
+
   /** Services that request what they do not get, sorted; the same list as long as nothing changed. */
   get conflicts(): readonly Problem[] {
     return this.#conflicts;
@@ -92,6 +98,7 @@ export class FamilySync {
     const startedAt = begun?.startedAt ?? verification?.startedAt ?? this.#wall();
     const before = this.#routes;
     this.#routes = route(before, snapshot, settings);
+    this.#changed = begun === null ? this.#routes.changed : this.#changed.union(this.#routes.changed);
     this.#endpoints += this.#endpointsGained(before, this.#routes);
     this.#updateConflicts(this.#routes);
     const facts = () => ({

@@ -1,9 +1,9 @@
-// Deletes stale UDP flows after successful Syncs: in the background, one pass at a time; failed passes are repeated.
+// Deletes stale UDP flows after successful Syncs: in the background, at most once a second; failed passes are repeated.
 import { HostError } from "../host/error.ts";
 import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { PortKey } from "../model/snapshot.ts";
 import { GoneFrontends, usesGoneFrontend } from "../routing/gone-frontends.ts";
 import type { Routes } from "../routing/routes.ts";
 import { isStale } from "../routing/staleflows.ts";
@@ -12,7 +12,8 @@ import type { SyncRecord } from "./record.ts";
 /** A Sync that ended, whatever its outcome. */
 export type FinishedSync = {
   readonly record: SyncRecord;
-  readonly snapshot: Snapshot;
+  /** ServicePorts whose Routes were visited since the last Sync that ended. */
+  readonly changed: ReadonlySet<PortKey>;
   /** The current Routes: later Syncs replace them. */
   readonly routes: () => Routes;
 };
@@ -32,39 +33,37 @@ export type FlowSweep = {
     | { readonly kind: "failed"; readonly message: string };
 };
 
+/** Shortest time between the starts of two passes over a family: the kernel reads its whole table for each. */
+const passGapMs = 1000;
 /** A pass that takes longer is aborted and repeated after the next Sync. */
 const longestPassMs = 60_000;
 const udp = 17;
 
 /**
- * An observer of the loop. A pass is due once endpoints of a UDP Service change or a UDP Frontend is removed; it runs
- * after the next successful Sync. What becomes stale during a pass is removed by another one.
+ * An observer of the loop. A pass is due after the first Sync, and once an endpoint, address or Service with UDP is gone; it runs
+ * after the next successful Sync, which does not wait for it. What becomes stale during a pass is removed by another one.
  */
 export class FlowSweeper {
   readonly #options: FlowSweepOptions;
   readonly #signal: AbortSignal;
-  readonly #seen = new Map<Family, Snapshot>();
   readonly #gone: Readonly<Record<Family, GoneFrontends>> = {
     ipv4: new GoneFrontends(),
     ipv6: new GoneFrontends(),
   };
-  readonly #owed = new Set<Family>();
+  /** At first all: what was there before us is not known. */
+  readonly #owed = new Set<Family>(["ipv4", "ipv6"]);
   readonly #due = new Map<Family, () => Routes>();
   readonly #passes = new Map<Family, Promise<void>>();
+  readonly #lastStart = new Map<Family, number>();
 
   constructor(options: FlowSweepOptions, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
   }
 
-  readonly afterSync = ({ record, snapshot, routes }: FinishedSync): void => {
+  readonly afterSync = ({ record, changed, routes }: FinishedSync): void => {
     const { family, outcome } = record;
-    // A Sync without a change has the same Snapshot again.
-    if (this.#seen.get(family) !== snapshot && snapshot.udpEndpointsChanged[family].size > 0)
-      this.#owed.add(family);
-    this.#seen.set(family, snapshot);
-    this.#gone[family].note(routes());
-    if (this.#gone[family].all.size > 0) this.#owed.add(family);
+    if (this.#gone[family].note(routes(), changed)) this.#owed.add(family);
     if (outcome.kind !== "ok" || !this.#owed.delete(family)) return;
     this.#due.set(family, routes);
     if (!this.#passes.has(family)) this.#passes.set(family, this.#sweep(family));
@@ -76,13 +75,32 @@ export class FlowSweeper {
   }
 
   async #sweep(family: Family): Promise<void> {
-    for (let routes = this.#take(family); routes !== undefined; routes = this.#take(family)) {
+    while (this.#due.has(family)) {
+      await this.#rest(family);
+      const routes = this.#take(family)!;
       const start = this.#options.clock.steady();
+      this.#lastStart.set(family, start);
       const outcome = await this.#pass(family, routes);
-      if (outcome.kind === "failed") this.#owed.add(family);
+      if (outcome.kind === "failed" || !outcome.complete) this.#owed.add(family);
       this.#options.swept({ family, milliseconds: this.#options.clock.steady() - start, outcome });
     }
     this.#passes.delete(family);
+  }
+
+  /** Until a pass over this family may start, or we are stopping. */
+  #rest(family: Family): Promise<void> {
+    const { clock } = this.#options;
+    const ms = (this.#lastStart.get(family) ?? Number.NEGATIVE_INFINITY) + passGapMs - clock.steady();
+    if (ms <= 0 || this.#signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel();
+        this.#signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const cancel = clock.after(Math.ceil(ms), done);
+      this.#signal.addEventListener("abort", done, { once: true });
+    });
   }
 
   #take(family: Family): (() => Routes) | undefined {

@@ -34,7 +34,7 @@ it("security/3: a change of another Service does not wait for a large one", asyn
   const written = host.applied.slice(1).reduce((sum, patch) => sum + countOperations(patch), 0);
   expect(records[1]).toMatchObject({ operations: written, changedPorts: 2, outcome: { kind: "ok" } });
   // What runs after a Sync receives the changes of all its turns.
-  expect([...finished.at(-1)!.snapshot.udpEndpointsChanged.ipv4]).toEqual(["shop/dns", "shop/web"]);
+  expect([...finished.at(-1)!.changed]).toEqual(["shop/large/tcp/", "shop/web/tcp/"]);
 });
 
 async function* snapshots(): AsyncGenerator<Snapshot> {

@@ -1,13 +1,16 @@
 // Connection tracking over netlink: flows made with the conntrack tool are read, chosen and deleted.
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   cleanFlows,
   deleteFlows,
   type Flow,
+  FlowCleaner,
   type FlowQuery,
   readFlows,
 } from "../../src/host/netlink/conntrack.ts";
 import { openSocket } from "../../src/host/netlink/socket.ts";
+import { insertFlows } from "./insert-flows.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 const udp = 17;
@@ -102,12 +105,54 @@ describe.runIf(isRoot)("conntrack over netlink", () => {
     await socket.close();
   });
 
+  it("reads the table again and again over one socket, and opens another only to delete", async () => {
+    const cleaner = new FlowCleaner({ netns: here.path });
+    const clean = (address: string) =>
+      cleaner.clean({ family: "ipv4", protocol: udp, select: ({ replySource }) => replySource === address });
+    for (let i = 0; i < 10; i++) await clean("10.0.1.9");
+    expect(cleaner.used).toEqual({ sockets: 1, dumps: 10 });
+    for (let i = 0; i < 10; i++) {
+      add("10.0.0.1", 4000, "172.30.0.10", 53, "10.0.1.5", 53);
+      expect((await clean("10.0.1.5")).deleted).toBe(1);
+    }
+    expect(cleaner.used).toEqual({ sockets: 2, dumps: 20 });
+    await cleaner.close();
+    expect(openNetlinkSockets(here)).toBe(0);
+    expect((await clean("10.0.1.5")).deleted).toBe(0);
+    expect(cleaner.used.sockets).toBe(3);
+    await cleaner.close();
+  });
+
+  it("does not read the rest of a dump that was aborted", async () => {
+    await insertFlows(here, 3000);
+    const cleaner = new FlowCleaner({ netns: here.path });
+    const stop = new AbortController();
+    const select = () => {
+      stop.abort(new Error("enough"));
+      return false;
+    };
+    await expect(cleaner.clean({ family: "ipv4", select }, stop.signal)).rejects.toThrow("enough");
+    expect(openNetlinkSockets(here)).toBe(0);
+    const { examined } = await cleaner.clean({ family: "ipv4", select: () => false });
+    expect(examined).toBe(3000);
+    await cleaner.close();
+  });
+
   it("stops on abort", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(
       cleanFlows({ family: "ipv4", select: () => true }, { netns: here.path }, signal),
     ).rejects.toThrow("enough");
   });
+
+  /** Of this process, in that namespace. */
+  function openNetlinkSockets(netns: Namespace): number {
+    const own = new Set(
+      readdirSync("/proc/self/fd").map((fd) => /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/self/fd/${fd}`))?.[1]),
+    );
+    const lines = netns.inside(() => readFileSync("/proc/thread-self/net/netlink", "utf8")).split("\n");
+    return lines.filter((line) => own.has(line.trim().split(/\s+/).at(-1))).length;
+  }
 
   async function flows(query: FlowQuery): Promise<Flow[]> {
     const found: Flow[] = [];
@@ -134,3 +179,12 @@ describe.runIf(isRoot)("conntrack over netlink", () => {
     );
   }
 });
+
+/** Empty for a descriptor that is closed meanwhile. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
+}

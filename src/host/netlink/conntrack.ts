@@ -1,12 +1,12 @@
 // The kernel's connection tracking: flows are streamed past a test, and those that are chosen are deleted exactly.
 import type { Family } from "../../model/address.ts";
 import { HostError } from "../error.ts";
-import { dump } from "./dump.ts";
+import { type Datagram, type DumpSocket, dump, dumpOn, openDumpSocket } from "./dump.ts";
 import { type Flow, FlowCursor, type FlowView, writeFlow, writeProtocolFilter } from "./flow.ts";
 import { addFlag, endMessage, flag, messagesIn, messageType } from "./message.ts";
 import { errnoName } from "./native.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength, subsystem } from "./netfilter.ts";
-import { mustKnow, type NetlinkSocket, type Place, refused, withSocket } from "./socket.ts";
+import { mustKnow, type NetlinkSocket, openSocket, type Place, refused } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 export type { Flow, FlowView } from "./flow.ts";
@@ -31,51 +31,115 @@ const DELETE = (subsystem.conntrack << 8) | 2;
 const attempts = 5;
 const families: Readonly<Record<Family, NfFamily>> = { ipv4: "ip", ipv6: "ip6" };
 
-/** Deletes every flow that the query selects. Memory does not grow with the number of flows. */
+/** Deletes every flow that the query selects, over sockets of its own. */
 export async function cleanFlows(
   query: FlowQuery,
   place: Place = {},
   signal?: AbortSignal,
 ): Promise<Cleaning> {
-  return withSocket("netfilter", place, async (socket) => {
+  const cleaner = new FlowCleaner(place);
+  try {
+    return await cleaner.clean(query, signal);
+  } finally {
+    await cleaner.close();
+  }
+}
+
+/** Deletes flows over sockets that stay open: closing one takes the kernel milliseconds. One query after the other. */
+export class FlowCleaner {
+  readonly #place: Place;
+  #table: DumpSocket | null = null;
+  #deletions: NetlinkSocket | null = null;
+  #turn: Promise<unknown> = Promise.resolve();
+  #opened = 0;
+  #dumps = 0;
+
+  constructor(place: Place = {}) {
+    this.#place = place;
+  }
+
+  /** What it took so far: tests count it. */
+  get used(): { readonly sockets: number; readonly dumps: number } {
+    return { sockets: this.#opened, dumps: this.#dumps };
+  }
+
+  /** Deletes every flow that the query selects. Memory does not grow with the number of flows. */
+  clean(query: FlowQuery, signal?: AbortSignal): Promise<Cleaning> {
+    const turn = this.#turn.then(() => this.#clean(query, signal));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Waits for what is under way. A later query opens sockets again. */
+  close(): Promise<void> {
+    const turn = this.#turn.then(() => this.#closeSockets());
+    this.#turn = turn;
+    return turn;
+  }
+
+  async #clean(query: FlowQuery, signal?: AbortSignal): Promise<Cleaning> {
     let deleted = 0;
     for (let attempt = 1; ; attempt++) {
       let examined = 0;
       const counting = { ...query, select: (flow: FlowView) => ++examined > 0 && query.select(flow) };
       try {
-        for await (const flows of readFlows(counting, place, signal)) {
-          deleted += await deleteFlows(socket, flows, signal);
-        }
+        for await (const flows of selected(await this.#dump(query, signal), counting))
+          deleted += await deleteFlows(await this.#forDeletions(), flows, signal);
         return { examined, deleted, complete: true };
       } catch (error) {
-        if (!(error instanceof HostError) || error.errno !== "EINTR") throw error;
+        const isInterrupted = error instanceof HostError && error.errno === "EINTR";
+        // An interrupted dump was read to its end; after anything else the rest of it may be waiting.
+        if (!isInterrupted) await this.#closeSockets();
+        if (!isInterrupted) throw error;
         if (attempt === attempts) return { examined, deleted, complete: false };
       }
     }
-  });
+  }
+
+  /** None of it is received in the event loop: the kernel reads its whole table for each part, and Syncs would wait for that. */
+  async #dump(query: FlowQuery, signal?: AbortSignal): Promise<AsyncGenerator<Datagram>> {
+    signal?.throwIfAborted();
+    if (this.#table === null) {
+      this.#table = await openDumpSocket("netfilter", this.#place);
+      this.#opened++;
+    }
+    this.#dumps++;
+    return dumpOn(this.#table, task, request(query), 0, signal);
+  }
+
+  async #forDeletions(): Promise<NetlinkSocket> {
+    if (this.#deletions === null) {
+      this.#deletions = await openSocket("netfilter", this.#place);
+      this.#opened++;
+    }
+    return this.#deletions;
+  }
+
+  async #closeSockets(): Promise<void> {
+    const [table, deletions] = [this.#table, this.#deletions];
+    this.#table = this.#deletions = null;
+    table?.close();
+    await deletions?.close();
+  }
 }
 
 /** Streams the selected flows, some dozens at a time. */
-export async function* readFlows(
-  query: FlowQuery,
-  place: Place = {},
-  signal?: AbortSignal,
-): AsyncGenerator<Flow[]> {
+export function readFlows(query: FlowQuery, place: Place = {}, signal?: AbortSignal): AsyncGenerator<Flow[]> {
+  return selected(dump("netfilter", task, request(query), place, signal), query);
+}
+
+const task = "read tracked flows";
+
+async function* selected(datagrams: AsyncIterable<Datagram>, query: FlowQuery): AsyncGenerator<Flow[]> {
   const cursor = new FlowCursor(query.family);
-  for await (const { buffer, length } of dump(
-    "netfilter",
-    "read tracked flows",
-    request(query),
-    place,
-    signal,
-  )) {
-    const selected: Flow[] = [];
+  for await (const { buffer, length } of datagrams) {
+    const found: Flow[] = [];
     for (const { type, start, end } of messagesIn(buffer, length)) {
       if (type <= messageType.overrun || !cursor.read(buffer, start + netfilterHeaderLength, end)) continue;
       if (query.protocol !== undefined && cursor.protocol !== query.protocol) continue;
-      if (query.select(cursor)) selected.push(cursor.flow());
+      if (query.select(cursor)) found.push(cursor.flow());
     }
-    if (selected.length > 0) yield selected;
+    if (found.length > 0) yield found;
   }
 }
 

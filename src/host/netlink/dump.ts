@@ -1,4 +1,4 @@
-// Netlink dumps: streamed or whole. Each has its own socket, so that it can be abandoned halfway.
+// Netlink dumps: streamed or whole. Each has its own socket, so that it can be abandoned halfway; or one that stays open.
 import { closeSync } from "node:fs";
 import { HostError } from "../error.ts";
 import type { Datagrams } from "./datagrams.ts";
@@ -31,29 +31,48 @@ export async function* dump(
   signal?: AbortSignal,
 ): AsyncGenerator<Datagram> {
   signal?.throwIfAborted();
+  const socket = await openDumpSocket(protocol, place);
+  try {
+    yield* dumpOn(socket, what, request, few, signal);
+  } finally {
+    socket.close();
+  }
+}
+
+/** For one dump after the other. Close it after one that was not read to its end. */
+export type DumpSocket = { readonly system: Native; readonly fd: number; close(): void };
+
+export async function openDumpSocket(protocol: Protocol, place: Place = {}): Promise<DumpSocket> {
   const system = await native();
   const { fd } = system.open(protocolNumber[protocol], place.netns);
-  try {
-    configure(system, fd);
-    await writeAll(fd, request);
-    let interrupted = false;
-    for await (const datagram of datagramsFrom(system, fd, what)) {
-      const { buffer, length } = datagram;
-      for (const message of messagesIn(buffer, length)) {
-        interrupted ||= isInterrupted(message);
-        if (message.type !== messageType.done && message.type !== messageType.error) continue;
-        const answer = readAnswer(buffer, message);
-        if (answer.errno !== 0) throw refused(what, answer);
-        yield datagram;
-        if (interrupted)
-          throw new HostError("interrupted", `Cannot ${what}: it changed meanwhile`, { errno: "EINTR" });
-        return;
-      }
+  configure(system, fd);
+  return { system, fd, close: () => closeSync(fd) };
+}
+
+/** Streams a dump; the first datagrams, `inline` of them, are received in the event loop. */
+export async function* dumpOn(
+  { system, fd }: DumpSocket,
+  what: string,
+  request: Uint8Array,
+  inline: number,
+  signal?: AbortSignal,
+): AsyncGenerator<Datagram> {
+  await writeAll(fd, request);
+  let interrupted = false;
+  for await (const datagram of datagramsFrom(system, fd, what, inline)) {
+    const { buffer, length } = datagram;
+    for (const message of messagesIn(buffer, length)) {
+      interrupted ||= isInterrupted(message);
+      if (message.type !== messageType.done && message.type !== messageType.error) continue;
+      const answer = readAnswer(buffer, message);
+      if (answer.errno !== 0) throw refused(what, answer);
       yield datagram;
-      signal?.throwIfAborted();
+      if (interrupted)
+        throw new HostError("interrupted", `Cannot ${what}: it changed meanwhile`, { errno: "EINTR" });
+      return;
     }
-  } finally {
-    closeSync(fd);
+    yield datagram;
+    signal?.throwIfAborted();
   }
 }
 
@@ -88,12 +107,17 @@ export async function collect<T>(
 const spare = { few: [] as Buffer[], many: [] as Datagrams[] };
 
 /** Without end: the caller detects the last one. Between the start of a dump and its end there is always something to read. */
-async function* datagramsFrom(system: Native, fd: number, what: string): AsyncGenerator<Datagram> {
+async function* datagramsFrom(
+  system: Native,
+  fd: number,
+  what: string,
+  inline: number,
+): AsyncGenerator<Datagram> {
   const broken = () => new HostError("lost", `Cannot ${what}: the kernel broke off`);
   const tooLarge = () => new HostError("lost", `Cannot ${what}: the answer is too large`);
   const buffer = spare.few.pop() ?? Buffer.allocUnsafeSlow(datagramSize);
   try {
-    for (let i = 0; i < few; i++) {
+    for (let i = 0; i < inline; i++) {
       const length = system.receive(fd, buffer);
       if (length === 0) throw broken();
       if (length > buffer.length) throw tooLarge();

@@ -67,7 +67,7 @@ export class UserspaceDriver implements Driver {
 
   async sync(routes: Routes, signal: AbortSignal, retryRefused = false): Promise<Applied> {
     for (const key of routes.changed) this.#pending.add(key);
-    this.#goneFrontends.note(routes);
+    this.#goneFrontends.note(routes, routes.changed);
     const first = await this.#pass(routes, signal, retryRefused);
     this.#pending.clear();
     // Ports released in this Sync may be free for relays that failed to open.
