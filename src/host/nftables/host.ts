@@ -20,6 +20,7 @@ import { watchTables } from "../netlink/tableevents.ts";
 import { transact } from "../netlink/transaction.ts";
 import { type Commits, commitsIn, type Mark } from "./commits.ts";
 import { decodeRemembered, decoderOf } from "./decode.ts";
+import { destinationsInUse } from "./destinations.ts";
 import { encodeQuestion } from "./elements.ts";
 import { type Encoded, encodePatch } from "./encode.ts";
 import { canOwn, ownedFlags, ownershipOf } from "./ownership.ts";
@@ -46,8 +47,10 @@ export type NftablesHostOptions = Place & {
 export type TableHost = {
   /** Whether tables that are added belong to this process alone. */
   readonly owned: boolean;
-  /** The table as it is; null when there is none. Rules are recognised by comparison with the Plan. */
-  find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null>;
+  /** The table as it is; null when there is none. Rules are recognised by comparison with the Plan, which is unfolded only then. */
+  find(wanted: () => NftTable, signal?: AbortSignal): Promise<FoundTable | null>;
+  /** Keys of the maps that lead to Services to which connections are open. Empty when they cannot be read. */
+  destinationsInUse(signal?: AbortSignal): Promise<ReadonlySet<string>>;
   /** Applies a whole Patch or nothing. `plain`: a table that is added has no owner, even with `owned`. */
   apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written>;
   /** Calls back when another process changed the table, until the signal aborts. */
@@ -92,13 +95,23 @@ export class NftablesHost implements TableHost {
     return this.#socket.portId;
   }
 
-  find(want: NftTable, signal?: AbortSignal): Promise<FoundTable | null> {
-    const decode = decoderOf(want);
+  find(wanted: () => NftTable, signal?: AbortSignal): Promise<FoundTable | null> {
     return readTable(this.#which(signal), everySet, (contents) => {
+      const want = wanted();
+      const decode = decoderOf(want);
       const ownership = ownershipOf(contents.table, this.portId);
       if (ownership === "theirs") throw ownedByAnother(this.family, contents.table.owner);
       return { table: decode(contents), ownership, remembered: decodeRemembered(contents, want) };
     });
+  }
+
+  async destinationsInUse(signal?: AbortSignal): Promise<ReadonlySet<string>> {
+    try {
+      return await destinationsInUse(this.family === "ip" ? "ipv4" : "ipv6", this.#place, signal);
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      return new Set();
+    }
   }
 
   /** The table alone; null when there is none. It is read while what is wanted is still made. */

@@ -28,6 +28,13 @@ export class MemoryTableHost implements TableHost {
     return this.#table;
   }
 
+  /** What `destinationsInUse` returns. */
+  inUse: ReadonlySet<string> = new Set();
+
+  destinationsInUse(): Promise<ReadonlySet<string>> {
+    return Promise.resolve(this.inUse);
+  }
+
   find(): Promise<FoundTable | null> {
     const table = this.#table;
     return Promise.resolve(table === null ? null : { table, ownership: "plain", remembered: new Map() });

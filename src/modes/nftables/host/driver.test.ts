@@ -120,6 +120,39 @@ describe("a big load", () => {
   });
 });
 
+describe("a table that another program deleted", () => {
+  it("is restored with the hooks and the ServicePorts in use first, then with all others", async () => {
+    const { sync, host, driver } = setUp();
+    const others = Array.from({ length: 50 }, (_, i) =>
+      servicePort(`shop/other-${i}`, {
+        clusterIP: `172.30.1.${i}`,
+        endpoints: [endpoint(`10.180.1.${i}:80`)],
+      }),
+    );
+    const routes = await sync([...others, web(3)]);
+    const loaded = countOperations(host.applied.at(-1)!);
+    await host.apply([{ kind: "delete table" }]);
+    host.inUse = new Set(["172.30.0.10 . tcp . 80", "9.9.9.9 . tcp . 80"]);
+    const transactions = host.applied.length;
+    expect(await driver.verify(signal)).toEqual({
+      differences: loaded,
+      repair: { operations: loaded, bytes: 0 },
+    });
+    const [first, ...rest] = host.applied.slice(transactions);
+    expect(rest).toHaveLength(1);
+    expect(
+      first!.find((each) => each.kind === "add elements" && each.set.name === "service-ips"),
+    ).toMatchObject({ items: [{ key: "172.30.0.10 . tcp . 80" }] });
+    expect(first!.filter((each) => each.kind === "add chain").map(({ chain }) => chain.name)).toContain(
+      "nat-prerouting",
+    );
+    expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+    expect(await driver.verify(signal)).toEqual({ differences: 0 });
+    await sync([...others, web(2)]);
+    expect(countOperations(host.applied.at(-1)!)).toBeLessThan(10);
+  });
+});
+
 describe("a large ServicePort", () => {
   const wide = (addresses: number, endpoints: number) =>
     servicePort("shop/wide", {

@@ -28,6 +28,7 @@ import {
 import { compile } from "../compile.ts";
 import { longSourceLists, sourceCheck } from "../sources.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
+import { keysInUse } from "./in-use.ts";
 import { refusedKeysOf } from "./refusals.ts";
 import { TableWatch } from "./table-watch.ts";
 
@@ -83,16 +84,31 @@ export class NftablesDriver implements Driver {
   }
 
   async verify(signal: AbortSignal): Promise<Verified> {
-    if (this.#applied === null) return { differences: 0 };
-    const want = unfold(this.#applied);
-    const { patch, from } = takeOver(await this.#host.find(want, signal), want, this.#owned);
-    if (patch.length === 0) return { differences: 0 };
     const before = this.#applied;
+    if (before === null) return { differences: 0 };
+    const unfolded = lazily(() => unfold(before));
+    const found = await this.#host.find(unfolded, signal);
+    if (found === null) return this.#restore(before, signal);
+    const { patch, from } = takeOver(found, unfolded(), this.#owned);
+    if (patch.length === 0) return { differences: 0 };
     const repair = await this.#apply(patch, signal);
     this.#applied = settled(before, before.fragments.keys(), from);
     if (this.#want === before) this.#want = this.#applied;
     await this.#watch.resume();
     return { differences: countOperations(patch), repair };
+  }
+
+  /** The table is gone, as after `nft flush ruleset`: the hooks and the ServicePorts in use are written first. */
+  async #restore(plan: NftPlan, signal: AbortSignal): Promise<Verified> {
+    this.#applied = null;
+    const inUse = keysInUse(plan, await this.#host.destinationsInUse(signal));
+    const first = await this.#advance(plan, inUse, signal);
+    const rest = [...plan.fragments.keys()].filter((key) => !inUse.has(key));
+    const second = await this.#advance(plan, rest, signal);
+    this.#applied = plan;
+    await this.#watch.resume();
+    const operations = first.operations + second.operations;
+    return { differences: operations, repair: { operations, bytes: first.bytes + second.bytes } };
   }
 
   /** Starts after the first Sync. */
@@ -119,7 +135,7 @@ export class NftablesDriver implements Driver {
   /** Replaces the owned table by a plain one in one transaction, because no other program could delete an owned one. */
   async #handBack(plan: NftPlan): Promise<void> {
     const table = unfold(plan);
-    const found = await this.#host.find(table);
+    const found = await this.#host.find(() => table);
     if (found?.ownership !== "ours") return;
     await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
   }
@@ -141,11 +157,11 @@ export class NftablesDriver implements Driver {
   ): Promise<Omit<Applied, "refused"> & { readonly left?: readonly PortKey[] }> {
     if (this.#applied !== null)
       return { readBack: false, ...(await this.#advance(want, keys, signal, isSuperseded)) };
-    const table = unfold(want);
-    const found = await this.#host.find(table, signal);
+    const unfolded = lazily(() => unfold(want));
+    const found = await this.#host.find(unfolded, signal);
     if (found === null)
       return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
-    const { patch, from } = takeOver(found, table, this.#owned);
+    const { patch, from } = takeOver(found, unfolded(), this.#owned);
     const written = await this.#apply(patch, signal);
     this.#applied = settled(want, want.fragments.keys(), from);
     return { readBack: true, ...written };
@@ -162,7 +178,7 @@ export class NftablesDriver implements Driver {
     const parts = batches(this.#applied, want, keys);
     if (parts.length > 1) await this.#watch.pause();
     if (parts.every(({ grows }) => grows)) return this.#grow(want, parts, signal, isSuperseded);
-    const isOneStep = parts.length === 1 && this.#leadsTo(want, this.#applied);
+    const isOneStep = parts.length === 1 && this.#leadsTo(want, this.#applied, parts[0]!.keys);
     for (const [i, part] of parts.entries()) {
       const plan = isOneStep ? want : after(this.#applied, want, part);
       const written = await this.#step(plan, part, signal);
@@ -183,7 +199,7 @@ export class NftablesDriver implements Driver {
     want: NftPlan,
     parts: readonly Batch[],
     signal: AbortSignal,
-    hasNews: () => boolean,
+    isSuperseded: () => boolean,
   ): Promise<Written & { readonly left: readonly PortKey[] }> {
     const before = this.#applied;
     const growth = new Growth(before, want);
@@ -207,19 +223,21 @@ export class NftablesDriver implements Driver {
       sent = next;
       size += added;
       count++;
-      if (size >= batchSize && count < parts.length && hasNews()) break;
+      if (size >= batchSize && count < parts.length && isSuperseded()) break;
     }
     await finished();
     const done = parts.slice(0, count).flatMap((part) => part.keys);
     const left = parts.slice(count).flatMap((part) => part.keys);
-    this.#applied =
-      left.length === 0 && this.#leadsTo(want, before) ? want : withFragmentsOf(before, want, done);
+    this.#applied = this.#leadsTo(want, before, done) ? want : withFragmentsOf(before, want, done);
     return { ...sum, left };
   }
 
-  /** Whether a host that has `before` has exactly `want` after the changes that are due: no Plan has to be made for it. */
-  #leadsTo(want: NftPlan, before: NftPlan | null): boolean {
-    return want === this.#want && (before === null || before === this.#previous);
+  /** Whether a host that has `before` has exactly `want` once these keys are as wanted: then no Plan has to be made. */
+  #leadsTo(want: NftPlan, before: NftPlan | null, keys: readonly PortKey[]): boolean {
+    if (want !== this.#want) return false;
+    return before === null
+      ? keys.length === want.fragments.size
+      : before === this.#previous && keys.length >= want.changed.size;
   }
 
   async #step(plan: NftPlan, part: Batch, signal: AbortSignal): Promise<Written> {
@@ -253,6 +271,15 @@ async function prepared(routes: Routes): Promise<void> {
     sourceCheck(allowed);
     await pause();
   }
+}
+
+/** Made at its first use. */
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 function pause(): Promise<void> {
