@@ -115,6 +115,11 @@ export function portKey(service: ServiceName, protocol: Protocol, portName: stri
   return `${service}/${protocol}/${portName}`;
 }
 
+/** Everything else waits for these: the API server and what usually runs in `kube-system`, DNS above all. */
+export function isUrgent(key: PortKey): boolean {
+  return key.startsWith("default/kubernetes/") || key.startsWith("kube-system/");
+}
+
 /** `address:port`, the identity of an Endpoint within its ServicePort. */
 export function endpointKey(endpoint: Pick<Endpoint, "address" | "port">): string {
   return endpoint.address.includes(":")

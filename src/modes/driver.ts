@@ -16,6 +16,11 @@ export type Driver = {
     retryRefused?: boolean,
     isSuperseded?: () => boolean,
   ): Promise<Applied>;
+  /**
+   * Receives the Routes of each slice of a large change before the `sync` with all of it. Changes the host only where it
+   * has nothing to lose: a mode whose table does not exist yet may add to it. What fails is left to `sync`.
+   */
+  prepare?(routes: Routes, signal: AbortSignal): Promise<void>;
   /** Compares the host with the state applied last and repairs differences. */
   verify(signal: AbortSignal): Promise<Verified>;
   /** Calls back when another process changed our objects, from the first Sync until the signal aborts. */

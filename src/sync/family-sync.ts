@@ -14,8 +14,9 @@ import {
   type Verified,
 } from "../modes/driver.ts";
 import { conflicts } from "../routing/conflicts.ts";
-import { type Routes, route } from "../routing/routes.ts";
+import type { Routes } from "../routing/routes.ts";
 import type { SyncRecord, Trigger } from "./record.ts";
+import { routeInSlices } from "./slices.ts";
 
 export class FamilySync {
   readonly family: Family;
@@ -97,7 +98,9 @@ export class FamilySync {
     this.#unfinished = null;
     const startedAt = begun?.startedAt ?? verification?.startedAt ?? this.#wall();
     const before = this.#routes;
-    this.#routes = route(before, snapshot, settings);
+    this.#routes = await routeInSlices(before, snapshot, settings, (part) =>
+      this.#driver.prepare === undefined ? Promise.resolve() : this.#driver.prepare(part, signal),
+    );
     this.#changed = begun === null ? this.#routes.changed : this.#changed.union(this.#routes.changed);
     this.#endpoints += this.#endpointsGained(before, this.#routes);
     this.#updateConflicts(this.#routes);

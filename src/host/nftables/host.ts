@@ -14,7 +14,7 @@ import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
 import type { Element, Elements } from "../netlink/elements.ts";
 import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
-import { readOneElement, readTable } from "../netlink/ruleset.ts";
+import { readOneElement, readTable, readTables } from "../netlink/ruleset.ts";
 import { type NetlinkSocket, openSocket, type Place } from "../netlink/socket.ts";
 import { watchTables } from "../netlink/tableevents.ts";
 import { transact } from "../netlink/transaction.ts";
@@ -47,6 +47,8 @@ export type NftablesHostOptions = Place & {
 export type TableHost = {
   /** Whether tables that are added belong to this process alone. */
   readonly owned: boolean;
+  /** Whether there is a table. */
+  exists(signal?: AbortSignal): Promise<boolean>;
   /** The table as it is; null when there is none. Rules are recognised by comparison with the Plan, which is unfolded only then. */
   find(wanted: () => NftTable, signal?: AbortSignal): Promise<FoundTable | null>;
   /** Keys of the maps that lead to Services to which connections are open. Empty when they cannot be read. */
@@ -93,6 +95,11 @@ export class NftablesHost implements TableHost {
   /** Distinguishes our own transactions from others in events. */
   get portId(): number {
     return this.#socket.portId;
+  }
+
+  async exists(signal?: AbortSignal): Promise<boolean> {
+    const tables = await readTables(this.#place, signal);
+    return tables.some(({ family, name }) => family === this.family && name === tableName);
   }
 
   find(wanted: () => NftTable, signal?: AbortSignal): Promise<FoundTable | null> {

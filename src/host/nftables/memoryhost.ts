@@ -35,6 +35,10 @@ export class MemoryTableHost implements TableHost {
     return Promise.resolve(this.inUse);
   }
 
+  exists(): Promise<boolean> {
+    return Promise.resolve(this.#table !== null);
+  }
+
   find(): Promise<FoundTable | null> {
     const table = this.#table;
     return Promise.resolve(table === null ? null : { table, ownership: "plain", remembered: new Map() });

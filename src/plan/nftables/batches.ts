@@ -1,5 +1,5 @@
 // Splits a huge change into batches of whole ServicePorts, so that neither the kernel nor the event loop is blocked for long.
-import type { PortKey } from "../../model/snapshot.ts";
+import { isUrgent, type PortKey } from "../../model/snapshot.ts";
 import { fillings } from "./fillings.ts";
 import { isGrowth } from "./growth.ts";
 import { elementId } from "./key.ts";
@@ -165,11 +165,6 @@ function byClusterIP(
 
 function clusterIPOf(fragment: Fragment | undefined): string | undefined {
   return fragment?.elements.find(({ set }) => set === "cluster-ips")?.key;
-}
-
-/** Everything else waits for these: the API server and what usually runs in `kube-system`, DNS above all. */
-function isUrgent(key: PortKey): boolean {
-  return key.startsWith("default/kubernetes/") || key.startsWith("kube-system/");
 }
 
 /** ServicePorts that move to another cluster IP, and those between which a key of a map changes hands. */

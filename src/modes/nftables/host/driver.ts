@@ -1,4 +1,5 @@
 // The driver of nftables mode: compiles the Plan, applies the difference, and reads the kernel when its state is unknown.
+import { HostError } from "../../../host/error.ts";
 import {
   NftablesHost,
   type NftablesHostOptions,
@@ -44,11 +45,15 @@ export class NftablesDriver implements Driver {
   readonly #deferredDeletes: DeferredDeletes;
   /** The Plan of the latest Routes; the same as `#applied` once all of it is applied. */
   #want: NftPlan | null = null;
-  /** The Plan that `#want` was compiled from. */
+  /** The Plan that the changes since the last complete Sync start from. */
   #previous: NftPlan | null = null;
   /** What the host holds; null: unknown. */
   #applied: NftPlan | null = null;
   readonly #backlog = new Backlog();
+  /** The Routes that `#want` was compiled from. */
+  #compiled: Pick<Routes, "ports" | "settings" | "serviceCIDRs"> | null = null;
+  /** What the slices of a first load have written; null: no first load is under way. */
+  #loaded: Written | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(host: TableHost, after: Clock["after"] = systemAfter) {
@@ -72,15 +77,37 @@ export class NftablesDriver implements Driver {
     retryRefused = false,
     isSuperseded: () => boolean = () => false,
   ): Promise<Applied> {
-    await prepared(routes);
-    this.#previous = this.#want;
-    this.#want = compile(this.#want, routes);
-    this.#backlog.add(this.#want.changed, retryRefused);
+    await this.#compile(routes);
+    this.#backlog.add([], retryRefused);
     if (this.#applied === null) await this.#watch.pause();
-    const applied = await this.#reach(this.#want, signal, isSuperseded);
-    if (applied.refused.length === 0 && applied.unfinished !== true) this.#want = this.#applied;
+    const loaded = this.#loaded;
+    this.#loaded = null;
+    const applied = await this.#reach(signal, isSuperseded);
     await this.#watch.resume();
-    return applied;
+    if (loaded === null) return applied;
+    const operations = loaded.operations + applied.operations;
+    return { ...applied, readBack: true, operations, bytes: loaded.bytes + applied.bytes };
+  }
+
+  /** A first load begins with the first slice if there is no table; one that exists is compared as a whole. */
+  async prepare(routes: Routes, signal: AbortSignal): Promise<void> {
+    const isFirst = this.#want === null;
+    await this.#compile(routes);
+    try {
+      if (isFirst && !(await this.#host.exists(signal))) {
+        await this.#watch.pause();
+        this.#loaded = nothing;
+      }
+      if (this.#loaded === null) return;
+      const { operations, bytes } = await this.#reach(signal, () => false);
+      this.#loaded = {
+        operations: this.#loaded.operations + operations,
+        bytes: this.#loaded.bytes + bytes,
+      };
+    } catch (error) {
+      if (!(error instanceof HostError)) throw error;
+      this.#loaded = null;
+    }
   }
 
   async verify(signal: AbortSignal): Promise<Verified> {
@@ -140,13 +167,27 @@ export class NftablesDriver implements Driver {
     await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
   }
 
-  #reach(whole: NftPlan, signal: AbortSignal, isSuperseded: () => boolean): Promise<Applied> {
-    return this.#backlog.reach(whole, {
+  /** The Plan of these Routes; it was made already if all slices of them were prepared. */
+  async #compile(routes: Routes): Promise<void> {
+    const { ports, settings, serviceCIDRs } = routes;
+    const known = this.#compiled;
+    if (known?.ports === ports && known.settings === settings && known.serviceCIDRs === serviceCIDRs) return;
+    await prepared(routes);
+    if (this.#want === this.#applied) this.#previous = this.#want;
+    this.#want = compile(this.#want, routes);
+    this.#compiled = { ports, settings, serviceCIDRs };
+    this.#backlog.add(this.#want.changed, false);
+  }
+
+  async #reach(signal: AbortSignal, isSuperseded: () => boolean): Promise<Applied> {
+    const applied = await this.#backlog.reach(this.#want!, {
       isKnown: () => this.#applied !== null,
       without,
       attempt: (want, keys) => this.#attempt(want, keys, signal, isSuperseded),
       refusedKeys: (error, want) => (error instanceof PatchRefused ? refusedKeysOf(error.parts, want) : null),
     });
+    if (applied.refused.length === 0 && applied.unfinished !== true) this.#want = this.#applied;
+    return applied;
   }
 
   async #attempt(
@@ -232,12 +273,10 @@ export class NftablesDriver implements Driver {
     return { ...sum, left };
   }
 
-  /** Whether a host that has `before` has exactly `want` once these keys are as wanted: then no Plan has to be made. */
+  /** Whether a host that has `before` has exactly `want` once all keys that are due are as wanted: then no Plan has to be made. */
   #leadsTo(want: NftPlan, before: NftPlan | null, keys: readonly PortKey[]): boolean {
     if (want !== this.#want) return false;
-    return before === null
-      ? keys.length === want.fragments.size
-      : before === this.#previous && keys.length >= want.changed.size;
+    return before === null ? keys.length === want.fragments.size : before === this.#previous;
   }
 
   async #step(plan: NftPlan, part: Batch, signal: AbortSignal): Promise<Written> {
@@ -261,6 +300,8 @@ export class NftablesDriver implements Driver {
     }
   }
 }
+
+const nothing: Written = { operations: 0, bytes: 0 };
 
 /** From this many elements, yield to other work of the process. */
 const longWork = 4096;
