@@ -83,7 +83,7 @@ export class FlowCleaner {
       let examined = 0;
       const counting = { ...query, select: (flow: FlowView) => ++examined > 0 && query.select(flow) };
       try {
-        for await (const flows of selected(await this.#dump(query, signal), counting))
+        for await (const flows of flowsIn(await this.#dump(query, signal), counting))
           deleted += await deleteFlows(await this.#forDeletions(), flows, signal);
         return { examined, deleted, complete: true };
       } catch (error) {
@@ -125,12 +125,13 @@ export class FlowCleaner {
 
 /** Streams the selected flows, some dozens at a time. */
 export function readFlows(query: FlowQuery, place: Place = {}, signal?: AbortSignal): AsyncGenerator<Flow[]> {
-  return selected(dump("netfilter", task, request(query), place, signal), query);
+  return flowsIn(dump("netfilter", task, request(query), place, signal), query);
 }
 
 const task = "read tracked flows";
 
-async function* selected(datagrams: AsyncIterable<Datagram>, query: FlowQuery): AsyncGenerator<Flow[]> {
+/** The selected flows of a dump. */
+export async function* flowsIn(datagrams: AsyncIterable<Datagram>, query: FlowQuery): AsyncGenerator<Flow[]> {
   const cursor = new FlowCursor(query.family);
   for await (const { buffer, length } of datagrams) {
     const found: Flow[] = [];

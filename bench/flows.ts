@@ -1,0 +1,120 @@
+// Passes over tracked UDP flows: CPU and time of one, with 10 and 200,000 flows in the kernel and a million replayed, and what a Sync bears of it.
+import { FlowCleaner, type FlowQuery, flowsIn } from "../src/host/netlink/conntrack.ts";
+import { type Datagram, dump } from "../src/host/netlink/dump.ts";
+import { endMessage, flag } from "../src/host/netlink/message.ts";
+import { beginNetfilter, subsystem } from "../src/host/netlink/netfilter.ts";
+import { Writer } from "../src/host/netlink/writer.ts";
+import { isStale } from "../src/routing/staleflows.ts";
+import { insertFlows } from "../test/kernel/insert-flows.ts";
+import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/netns.ts";
+import { endpoint, routed, servicePort } from "../test/support/routed.ts";
+import { publish, type Row } from "./lib/measure.ts";
+
+const rounds = 5;
+/** Passes are a second apart; a Sync with every change, 20 a second. */
+const syncsPerPass = 20;
+
+const dns = servicePort("kube-system/dns", {
+  protocol: "udp",
+  port: 53,
+  clusterIP: "172.30.0.10",
+  endpoints: [endpoint("10.0.1.5:53")],
+});
+const routes = routed([dns]);
+const query: FlowQuery = { family: "ipv4", protocol: 17, select: (flow) => isStale(flow, routes) };
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
+
+async function main(): Promise<void> {
+  const reason = reasonToSkip();
+  if (reason !== null) {
+    console.log(`  skipped: ${reason}`);
+    return;
+  }
+  const netns = createNamespace("bench-flows");
+  const rows: Row[] = [];
+  try {
+    for (const count of [10, 200_000]) {
+      await insertFlows(netns, count);
+      rows.push(...(await passes(netns, count)));
+    }
+    rows.push(await replayed(await record(netns), 5));
+  } finally {
+    netns.remove();
+  }
+  publish(rows);
+}
+
+async function passes(netns: Namespace, flows: number): Promise<Row[]> {
+  const cleaner = new FlowCleaner({ netns: netns.path });
+  await cleaner.clean(query);
+  const costs: { cpu: number; ms: number; held: number }[] = [];
+  for (let i = 0; i < rounds; i++) {
+    const held = holdOfLoop();
+    const [start, cpu] = [performance.now(), process.cpuUsage()];
+    const { examined } = await cleaner.clean(query);
+    const { user, system } = process.cpuUsage(cpu);
+    if (examined !== flows) throw new Error(`${examined} flows examined, not ${flows}`);
+    costs.push({ cpu: (user + system) / 1000, ms: performance.now() - start, held: held() });
+  }
+  await cleaner.close();
+  const best = (of: "cpu" | "ms" | "held") => Math.min(...costs.map((cost) => cost[of]));
+  const title = `${flows.toLocaleString("en")} flows`;
+  return [
+    { what: `${title}: CPU of a pass`, value: best("cpu"), unit: "ms" },
+    {
+      what: `${title}: CPU for each of ${syncsPerPass} Syncs`,
+      value: best("cpu") / syncsPerPass,
+      unit: "ms",
+    },
+    { what: `${title}: duration`, value: best("ms"), unit: "ms" },
+    { what: `${title}: longest hold of the event loop`, value: best("held"), unit: "ms", limit: 20 },
+  ];
+}
+
+/** Starts to measure; the function that it returns ends it, with the longest time between two turns of the event loop. */
+function holdOfLoop(): () => number {
+  let [longest, last, isOn] = [0, performance.now(), true];
+  const turn = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (isOn) setImmediate(turn);
+  };
+  setImmediate(turn);
+  return () => {
+    isOn = false;
+    return longest;
+  };
+}
+
+async function record(netns: Namespace): Promise<Datagram[]> {
+  const out = new Writer(128);
+  const at = beginNetfilter(out, (subsystem.conntrack << 8) | 1, flag.request | flag.dump, 1, "ip");
+  endMessage(out, at);
+  const datagrams: Datagram[] = [];
+  for await (const { buffer, length } of dump("netfilter", "record flows", out.bytes(), {
+    netns: netns.path,
+  }))
+    datagrams.push({ buffer: Buffer.from(buffer.subarray(0, length)), length });
+  return datagrams;
+}
+
+async function replayed(datagrams: readonly Datagram[], times: number): Promise<Row> {
+  let examined = 0;
+  const counting: FlowQuery = { ...query, select: (flow) => ++examined > 0 && query.select(flow) };
+  async function* stream(): AsyncGenerator<Datagram> {
+    for (let i = 0; i < times; i++) yield* datagrams;
+  }
+  const start = process.cpuUsage();
+  for await (const _ of flowsIn(stream(), counting));
+  const { user, system } = process.cpuUsage(start);
+  return {
+    what: `${examined.toLocaleString("en")} flows, replayed: CPU`,
+    value: (user + system) / 1000,
+    unit: "ms",
+  };
+}
