@@ -32,14 +32,14 @@ export const objectMessages: Readonly<Record<Kind, Message>> = {
   EndpointSlice: messageOf(withMetadata(shapes.EndpointSlice, version), {
     metadata: [1, { ...named, labels: { keyed: 11 }, annotations: { keyed: 12 } }],
     addressType: 4,
-    ports: [3, { name: 1, protocol: 2, port: { int: 3 } }],
+    ports: [3, { name: 1, protocol: 2, port: { int: 3 } }, "repeats"],
     endpoints: [
       2,
       {
         addresses: 1,
-        conditions: [2, { ready: { flag: 1 }, serving: { flag: 2 }, terminating: { flag: 3 } }],
+        conditions: [2, { ready: { flag: 1 }, serving: { flag: 2 }, terminating: { flag: 3 } }, "repeats"],
         nodeName: 6,
-        hints: [8, { forZones: [1, { name: 1 }], forNodes: [2, { name: 1 }] }],
+        hints: [8, { forZones: [1, { name: 1 }], forNodes: [2, { name: 1 }] }, "repeats"],
       },
     ],
   }),

@@ -80,6 +80,19 @@ describe("objects in protobuf", { timeout: 300_000 }, () => {
     expect(decode("Service", bytes).metadata).toMatchObject({ name: "a", namespace: "b" });
   });
 
+  it("share what many objects repeat, and replace it when it occurs twice", () => {
+    const ready = { addresses: ["10.0.0.1"], conditions: { ready: true }, nodeName: "node-a" };
+    const decoded = () => decode("EndpointSlice", encode("EndpointSlice", slice([ready])));
+    const endpointIn = ({ endpoints }: { endpoints?: unknown }) =>
+      (endpoints as { conditions: unknown }[])[0]!;
+    const first = endpointIn(decoded());
+    const conditions = (flag: number) => field(2, varintField(flag, 0));
+    const twice = field(2, Buffer.concat([field(2, varintField(1, 1)), conditions(2)]));
+    expect(endpointIn(decode("EndpointSlice", twice)).conditions).toEqual({ serving: false });
+    expect(endpointIn(decoded()).conditions).toBe(first.conditions);
+    expect(first.conditions).toEqual({ ready: true });
+  });
+
   it("security/1: keep no key of a map but those they use", () => {
     for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
       const map = (number: number) =>

@@ -1,7 +1,7 @@
 // Decodes a message by its table: fields in the table are read, all others are skipped without allocating.
 import { MalformedMessage, type Reader, wire } from "./reader.ts";
+import { hasBytes, type SharedValues } from "./shared.ts";
 import type { Decoded, Field, Message } from "./table.ts";
-import { hasBytes } from "./text.ts";
 
 /**
  * Reads up to the end of the reader. A value of the wrong wire type is kept as a number or as text, so that `manifests/`
@@ -32,7 +32,7 @@ function readField(reader: Reader, field: Field, tag: number, into: Decoded): vo
     const item = readValue(reader, field, tag, undefined);
     if (known === undefined) into[name] = [item];
     else (known as unknown[]).push(item);
-  } else if (type === "message" && known === undefined && (tag & 7) === field.wire) {
+  } else if (type === "message" && field.shared === null && known === undefined && (tag & 7) === field.wire) {
     // Stored before it is read: of an object that is malformed later, the name is still wanted.
     const value = { ...field.message.empty };
     into[name] = value;
@@ -60,7 +60,9 @@ function readValue(reader: Reader, field: Field, tag: number, known: unknown): u
     case "map":
       return readEntry(reader, field.message, known);
     case "message":
-      return readNested(reader, field.message, known);
+      return field.shared === null
+        ? readNested(reader, field.message, known)
+        : readShared(reader, field.message, field.shared);
   }
 }
 
@@ -71,6 +73,22 @@ function readNested(reader: Reader, message: Message, known: unknown): unknown {
   const value = readMessage(reader, message, typeof known === "object" ? (known as Decoded) : undefined);
   reader.end = outer;
   return typeof known === "number" ? known : value;
+}
+
+/** A value that other objects have too: they share it, so it is replaced and not merged when it occurs twice. */
+function readShared(reader: Reader, message: Message, shared: SharedValues<Decoded>): unknown {
+  const outer = reader.end;
+  const end = reader.endOfValue();
+  const start = reader.at;
+  const known = shared.find(reader.bytes, start, end);
+  if (known !== undefined) {
+    reader.at = end;
+    return known;
+  }
+  reader.end = end;
+  const value = readMessage(reader, message);
+  reader.end = outer;
+  return shared.keep(reader.bytes, start, end, value);
 }
 
 /** One entry of a map: a message of key and value. Only keys of the table become names. */
@@ -92,8 +110,7 @@ function readEntry(reader: Reader, { fields, empty }: Message, known: unknown): 
   }
   const into = typeof known === "object" ? (known as Decoded) : { ...empty };
   for (const field of fields) {
-    if (field === undefined || field.name.length !== keyEnd - keyStart) continue;
-    if (!hasBytes(field.name, reader.bytes, keyStart)) continue;
+    if (field === undefined || !hasBytes(field.name, reader.bytes, keyStart, keyEnd)) continue;
     reader.at = valueAt;
     into[field.name] = valueAt < 0 ? "" : field.type === "shared" ? reader.sharedText() : reader.text();
     reader.at = end;
