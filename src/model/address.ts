@@ -123,21 +123,29 @@ export function formatAddress(bytes: Uint8Array): Address {
 }
 
 function ipv4Bytes(text: string): Uint8Array | null {
-  const bytes = new Uint8Array(4);
-  let at = 0;
+  const number = ipv4Number(text);
+  if (number < 0) return null;
+  return Uint8Array.of(number >>> 24, (number >>> 16) & 255, (number >>> 8) & 255, number & 255);
+}
+
+/** An IPv4 address as a number of 32 bits, without allocating; -1 for any other text. */
+export function ipv4Number(text: string): number {
+  let number = 0;
+  let parts = 0;
   let value = -1;
   for (let i = 0; i <= text.length; i++) {
     const code = i === text.length ? 46 : text.charCodeAt(i);
     if (code === 46) {
-      if (value < 0 || at > 3) return null;
-      bytes[at++] = value;
+      if (value < 0 || parts > 3) return -1;
+      number = number * 256 + value;
+      parts++;
       value = -1;
     } else if (code >= 48 && code <= 57) {
       value = (value < 0 ? 0 : value * 10) + code - 48;
-      if (value > 255) return null;
-    } else return null;
+      if (value > 255) return -1;
+    } else return -1;
   }
-  return at === 4 ? bytes : null;
+  return parts === 4 ? number : -1;
 }
 
 function ipv6Bytes(text: string): Uint8Array | null {

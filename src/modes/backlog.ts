@@ -26,6 +26,11 @@ export class Backlog {
     return [...this.#refused.keys()];
   }
 
+  /** How many keys differ. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
   add(changed: Iterable<PortKey>, retryRefused: boolean): void {
     for (const key of changed) {
       this.#pending.add(key);

@@ -53,7 +53,9 @@ describe("a first load in slices", () => {
   it("writes each slice when there is no table, and one record covers all", async () => {
     const { host, sync } = setUp();
     const record = await sync(snapshotOf(many(1)));
+    // The kernel checks the whole table with every transaction: as it grows, transactions become larger, not more.
     expect(host.applied.length).toBeGreaterThan(3);
+    expect(host.applied.length).toBeLessThan(10);
     const written = host.applied.reduce((sum, patch) => sum + countOperations(patch), 0);
     expect(record).toMatchObject({ operations: written, changedPorts: services, readBack: true });
     expect(diff(host.table, wanted(many(1)))).toEqual([]);

@@ -1,5 +1,5 @@
 // Bytes as text, one character from 0 to 255 for each: equal bytes are equal strings, and a Map can hold them as keys.
-import { type Address, addressBytes, formatAddress } from "../../model/address.ts";
+import { type Address, addressBytes, formatAddress, ipv4Number } from "../../model/address.ts";
 
 export type Bytes = string;
 
@@ -30,9 +30,9 @@ export function hostU32Of(bytes: Bytes): number {
 
 /** 4 or 16 bytes. */
 export function addressText(address: Address): Bytes {
-  const bytes = addressBytes(address)!;
-  if (bytes.length === 4) return String.fromCharCode(bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!);
-  return String.fromCharCode(...bytes);
+  const ipv4 = ipv4Number(address);
+  if (ipv4 < 0) return String.fromCharCode(...addressBytes(address)!);
+  return String.fromCharCode(ipv4 >>> 24, (ipv4 >>> 16) & 255, (ipv4 >>> 8) & 255, ipv4 & 255);
 }
 
 export function addressOf(bytes: Bytes): Address {

@@ -1,5 +1,5 @@
 // Elements of the Plan as kernel bytes and back: keys are text in the Plan, packed fields in the kernel.
-import { type Address, addressBytes, formatAddress } from "../../model/address.ts";
+import { type Address, addressBytes, formatAddress, ipv4Number } from "../../model/address.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
 import { type ElementKey, joinKey, rangeKey, rangeOf, splitKey } from "../../plan/nftables/key.ts";
 import type {
@@ -128,10 +128,10 @@ function encodePart(part: Part, text: string): Bytes {
 
 /** An address and a port, each filled up to whole registers. */
 export function backendBytes({ address, port }: Backend): Bytes {
-  const bytes = addressBytes(address)!;
-  const [a, b] = [port >> 8, port & 255];
-  if (bytes.length === 4) return String.fromCharCode(bytes[0]!, bytes[1]!, bytes[2]!, bytes[3]!, a, b, 0, 0);
-  return String.fromCharCode(...bytes, a, b, 0, 0);
+  const [ipv4, high, low] = [ipv4Number(address), port >> 8, port & 255];
+  if (ipv4 < 0) return String.fromCharCode(...addressBytes(address)!, high, low, 0, 0);
+  const [a, b, c, d] = [ipv4 >>> 24, (ipv4 >>> 16) & 255, (ipv4 >>> 8) & 255, ipv4 & 255];
+  return String.fromCharCode(a, b, c, d, high, low, 0, 0);
 }
 
 function decodeElement(set: NftSet, { key, data, userdata }: KernelElement): Element {

@@ -98,7 +98,7 @@ export class NftablesDriver implements Driver {
         await this.#watch.pause();
         this.#loaded = nothing;
       }
-      if (this.#loaded === null) return;
+      if (this.#loaded === null || !this.#isWorthATransaction()) return;
       const { operations, bytes } = await this.#reach(signal, () => false);
       this.#loaded = {
         operations: this.#loaded.operations + operations,
@@ -165,6 +165,11 @@ export class NftablesDriver implements Driver {
     const found = await this.#host.find(() => table);
     if (found?.ownership !== "ours") return;
     await this.#host.apply(takeOver(found, table, false).patch, undefined, "plain");
+  }
+
+  /** The kernel checks all verdicts of a table with every transaction: the larger the table, the more is written at a time. */
+  #isWorthATransaction(): boolean {
+    return this.#backlog.pending * 16 >= (this.#applied?.fragments.size ?? 0);
   }
 
   /** The Plan of these Routes; it was made already if all slices of them were prepared. */
