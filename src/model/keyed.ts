@@ -32,7 +32,7 @@ class Shared<V> {
   }
 }
 
-/** A version that is no longer the newest: the values it has instead of those of the next version. */
+/** A version that is no longer the newest: the values it has instead of those of the next version, which shares its Map. */
 type Older<V> = { readonly next: Version<V>; readonly instead: ReadonlyMap<string, V | undefined> };
 
 // Why not copies or layers: docs/decisions/0009-versions-of-one-map.md.
@@ -48,12 +48,9 @@ class Version<V> implements Keyed<V> {
   }
 
   get(key: string): V | undefined {
-    let version: Version<V> = this;
-    for (let older = version.#older; older !== null; older = version.#older) {
+    for (let older = this.#older; older !== null; older = older.next.#older)
       if (older.instead.has(key)) return older.instead.get(key);
-      version = older.next;
-    }
-    return version.#shared.map.get(key);
+    return this.#shared.map.get(key);
   }
 
   has(key: string): boolean {
@@ -111,12 +108,8 @@ class Version<V> implements Keyed<V> {
 
   #copy(): Map<string, V> {
     const chain: Older<V>[] = [];
-    let newest: Version<V> = this;
-    for (let older = newest.#older; older !== null; older = newest.#older) {
-      chain.push(older);
-      newest = older.next;
-    }
-    const copy = new Map(newest.#shared.map);
+    for (let older = this.#older; older !== null; older = older.next.#older) chain.push(older);
+    const copy = new Map(this.#shared.map);
     for (const { instead } of chain.reverse()) for (const [key, value] of instead) write(copy, key, value);
     return copy;
   }

@@ -33,13 +33,14 @@ it("adds 1,000 Services with 10 endpoints in one batch of five operations", () =
 
 it("writes the Endpoints and elements of the Plan themselves, without copies", () => {
   const patch = new Growth(emptyPlan(plan.foundation), plan).patch(keys);
-  for (const operation of patch) {
-    if (operation.kind === "add slots")
-      for (const [i, { backends }] of operation.spreads.entries()) expect(backends).toBe(ports[i]!.endpoints);
-    if (operation.kind === "add elements")
-      for (const [i, item] of operation.items.entries())
-        expect(plan.fragments.get(keys[i]!)!.elements).toContain(item);
-  }
+  const backends = patch
+    .flatMap((each) => (each.kind === "add slots" ? each.spreads : []))
+    .map((slots) => slots.backends);
+  expect(backends.every((each, i) => each === ports[i]!.endpoints)).toBe(true);
+  const items = patch.flatMap((each) => (each.kind === "add elements" ? each.items : []));
+  const known = new Set<object>([...plan.fragments.values()].flatMap(({ elements }) => elements));
+  expect(items.length).toBe(2 * services);
+  expect(items.every((item) => known.has(item))).toBe(true);
 });
 
 it("adds what ServicePorts share once, in the first Patch that needs it", () => {
