@@ -19,7 +19,11 @@ export function startLine(netns: Namespace, line: string, cwd = root): FilesDaem
   const wrapped = `mkdir -p /run/turnout && mount -t tmpfs tmpfs /run/turnout && exec ${line}`;
   const child = spawn("ip", ["netns", "exec", netns.name, "unshare", "-m", "sh", "-c", wrapped], {
     cwd,
-    env: { ...process.env, PATH: `${join(cwd, "bin")}:${process.env.PATH}` },
+    env: {
+      ...process.env,
+      PATH: `${join(cwd, "bin")}:${process.env.PATH}`,
+      TURNOUT_STATUS_SOCKET: undefined,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let log = "";

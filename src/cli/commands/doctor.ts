@@ -76,7 +76,7 @@ export const doctorSpec = {
     "Without an argument it checks the node of the daemon: health, kernel, modules, sysctls, conntrack fill, Syncs, drift, watches, objects that the kernel refuses, and Problems. It changes nothing.",
   ],
   examples: [
-    "turnout doctor",
+    "turnout doctor -o json",
     "turnout doctor migrate --from=ipvs --to=nftables --source=files:examples/shop --node=node-a",
     "turnout doctor migrate --config=/var/lib/kube-proxy/config.conf --source=api --live",
   ],
