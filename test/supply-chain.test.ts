@@ -1,6 +1,6 @@
 // What is installed, built and released: locked packages without their scripts, a bill of materials, checksums.
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -50,10 +50,19 @@ describe("security/11: a release", () => {
 
   it("has a bill of materials of what runs, and checksums", { timeout: 120_000 }, () => {
     folder = mkdtempSync(join(tmpdir(), "turnout-release-"));
-    for (const path of ["package.json", "package-lock.json", "tsconfig.json", "scripts", "src"])
+    for (const path of [
+      "package.json",
+      "package-lock.json",
+      "tsconfig.json",
+      "CHANGELOG.md",
+      "scripts",
+      "src",
+    ])
       cpSync(join(root, path), join(folder, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-    const release = spawnSync(process.execPath, ["scripts/release.mjs"], { cwd: folder, encoding: "utf8" });
+    const run = (...args: readonly string[]) =>
+      spawnSync(process.execPath, ["scripts/release.mjs", ...args], { cwd: folder, encoding: "utf8" });
+    const release = run();
     expect(release).toMatchObject({ stderr: "", status: 0 });
     const dist = join(folder, "dist");
     const bill = readFileSync(join(dist, "turnout.cdx.json"), "utf8");
@@ -67,6 +76,24 @@ describe("security/11: a release", () => {
     const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: dist, encoding: "utf8" });
     expect(checked).toMatchObject({ status: 0 });
     expect(checked.stdout.match(/: OK$/gm)).toHaveLength(3);
+    expect(readFileSync(join(dist, "NOTES.md"), "utf8")).toMatch(/^The first release\..*### Proxy.*\n$/s);
+
+    const { version } = JSON.parse(text("package.json"));
+    const refused = (tag: string) => run(`--tag=${tag}`);
+    expect(refused("v9.9.9")).toMatchObject({
+      stderr: expect.stringContaining(`must be v${version}`),
+      status: 1,
+    });
+    expect(refused(`v${version}`)).toMatchObject({
+      stderr: expect.stringContaining(`no section "## ${version}"`),
+      status: 1,
+    });
+    writeFileSync(
+      join(folder, "CHANGELOG.md"),
+      `# Changelog\n\n## Unreleased\n\n- new\n\n## ${version} (2026-12-01)\n\n- old\n\n## 0.0.1\n`,
+    );
+    expect(run(`--tag=v${version}`)).toMatchObject({ stderr: "", status: 0 });
+    expect(readFileSync(join(dist, "NOTES.md"), "utf8")).toBe("- old\n");
   });
 });
 
