@@ -51,7 +51,7 @@ function expanded(action: string, scope: Scope): string {
 }
 
 function apiServer(scope: Scope): string {
-  const [host, port] = ["host", "port"].map((name) => lookUp(`.Values.apiServer.${name}`, scope));
+  const [host, port] = ["host", "port"].map((name) => String(lookUp(`.Values.apiServer.${name}`, scope)));
   if (host === "") throw new Error("Cannot render the template: .Values.apiServer.host is empty");
   return `${host}:${port}`;
 }
