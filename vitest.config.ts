@@ -1,5 +1,6 @@
 // Which tests there are: `unit` is fast (part of `npm run check`); the others need root, a kernel, and partly assets.
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 
 /** For what is expected to come soon; a busy machine has it come later. */
 const expect = { poll: { timeout: 30_000 } };
@@ -7,39 +8,29 @@ const expect = { poll: { timeout: 30_000 } };
 /** Daemons under test must not serve the socket of this machine. */
 const env = { TURNOUT_STATUS_SOCKET: "" };
 
-/** In namespaces of their own; they wait for time-outs most of the time, so three share two cores. */
-const kernel = { ...serial("kernel", 1, 240_000).test, fileParallelism: true, maxWorkers: 2 };
-
-/** In user-mode kernels, two at a time, since each uses one core. */
-const uml = {
-  ...serial("uml", 4, 10_800_000).test,
-  runner: "./test/uml/runner.ts",
-  fileParallelism: true,
-  maxWorkers: 2,
-  retry: 0,
-};
-
-/** One project after the other, and their files too: programs are compared, and share the machine's two cores. */
-function serial(name: string, order: number, testTimeout: number) {
+/**
+ * Files of these projects run side by side, each in namespaces or in a kernel of its own: most of the time they wait, for
+ * time-outs and for programs to start, so that four share two cores.
+ */
+function waiting(name: string, testTimeout: number) {
   return {
-    test: {
-      name,
-      include: [`test/${name}/**/*.test.ts`],
-      testTimeout,
-      env,
-      hookTimeout: 240_000,
-      expect,
-      fileParallelism: false,
-      pool: "forks" as const,
-      sequence: { groupOrder: order },
-      // Real packets and real time: a busy machine may be late once. The report lists every retried test.
-      retry: 1,
-    },
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    testTimeout,
+    env,
+    hookTimeout: 240_000,
+    expect,
+    pool: "forks" as const,
+    sequence: { groupOrder: 1 },
+    maxWorkers: 4,
+    // Real packets and real time: a busy machine may be late once. The report lists every retried test.
+    retry: 1,
   };
 }
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -55,10 +46,11 @@ export default defineConfig({
           retry: 0,
         },
       },
-      { test: kernel },
-      serial("differential", 2, 120_000),
-      serial("cluster", 3, 120_000),
-      { test: uml },
+      { test: waiting("kernel", 240_000) },
+      { test: waiting("differential", 120_000) },
+      { test: waiting("cluster", 120_000) },
+      // In a user-mode kernel, whose own runner retries.
+      { test: { ...waiting("uml", 10_800_000), runner: "./test/uml/runner.ts", retry: 0 } },
     ],
   },
 });
