@@ -57,7 +57,7 @@ export type Daemon = {
   ended(): Promise<number | null>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves after the first Sync of these families. */
-  ready(families?: readonly ("IPv4" | "IPv6")[], withinMs?: number): Promise<void>;
+  ready(families?: readonly ("IPv4" | "IPv6")[], withinMs?: number, everyMs?: number): Promise<void>;
   metrics(): Promise<string>;
   /** The status of a GET on the health server, and its body; null without a listener. */
   health(path?: "/healthz" | "/livez"): Promise<{ readonly status: number; readonly body: string } | null>;
@@ -162,8 +162,13 @@ export function nodeObject(
 export const nodeIPs = [places.host, twin(places.host)] as const;
 
 /** Tries until it is so. */
-export async function eventually(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 120_000) {
-  for (const end = Date.now() + withinMs; !(await isSo()); await sleep(25))
+export async function eventually(
+  isSo: () => boolean | Promise<boolean>,
+  what: string,
+  withinMs = 120_000,
+  everyMs = 25,
+) {
+  for (const end = Date.now() + withinMs; !(await isSo()); await sleep(everyMs))
     if (Date.now() > end) throw new Error(`Not within ${withinMs} ms: ${what}`);
 }
 
@@ -214,7 +219,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
       return Promise.race([gone, late]).finally(() => stop.abort());
     },
     kill: (signal) => void child.kill(signal),
-    async ready(families = ["IPv4", "IPv6"], withinMs?) {
+    async ready(families = ["IPv4", "IPv6"], withinMs?, everyMs?) {
       const hasSynced = async () => {
         if (!isRunning()) throw new Error(`Ended with ${child.exitCode}:\n${log()}`);
         const text = await metrics();
@@ -223,7 +228,7 @@ function daemonOf(child: ChildProcess, foothold: Foothold, output: string): Daem
             sampleOf(text, `kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="${family}"}`) > 0,
         );
       };
-      await eventually(hasSynced, "first Sync", withinMs).catch((error: Error) => {
+      await eventually(hasSynced, "first Sync", withinMs, everyMs).catch((error: Error) => {
         throw new Error(`${error.message}\n${log()}`);
       });
     },

@@ -37,6 +37,8 @@ export type Lab = {
 };
 
 export const slow = 240_000;
+/** The daemon has one core in common with the test, which must not take it by looking. */
+const everyMs = 200;
 
 /** There from the first test on, with the daemon not yet started. */
 export function openLab(): Lab {
@@ -90,7 +92,7 @@ export function openLab(): Lab {
     async start(config = {}) {
       if (made.daemon !== undefined) await stop();
       made.daemon = made.site.start({ config: { mode: "ipvs", ...config } });
-      await made.daemon.ready(undefined, slow);
+      await made.daemon.ready(undefined, slow, everyMs);
     },
     stop,
     show(...objects) {
@@ -103,7 +105,7 @@ export function openLab(): Lab {
       const isSo = async () => isDeepStrictEqual(await weights(server), wanted);
       // Servers come before addresses and rules: the results of packets are final after the Sync.
       await caughtUp(made.world.node, made.shownAt, 1.5, { timeoutMs: slow, everyMs: 100 });
-      await eventually(isSo, `${serverKey(server)} has ${JSON.stringify(wanted)}`, slow / 2);
+      await eventually(isSo, `${serverKey(server)} has ${JSON.stringify(wanted)}`, slow / 2, everyMs);
     },
     async seen(from, to, port, protocol = "tcp", count = 1) {
       return [...new Set(await send(made.world, probe(from, to, port, protocol), count))].sort();
