@@ -6,7 +6,6 @@ import {
   type ClusterNode,
   type FamilySnapshot,
   noTriggers,
-  noUdpChanges,
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
@@ -80,7 +79,6 @@ export function snapshotOf(views: readonly View[]): Snapshot {
     ipv4: familyOf("ipv4"),
     ipv6: familyOf("ipv6"),
     node,
-    udpEndpointsChanged: noUdpChanges,
     triggeredAt: noTriggers,
     problems: views.flatMap(({ problems }) => problems),
   };

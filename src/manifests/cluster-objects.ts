@@ -1,6 +1,6 @@
 // The objects of a cluster in the model's types, each parsed once, and which of them changed since the last Snapshot.
 import type { Problem } from "../model/problem.ts";
-import type { ClusterNode, Protocol, ServiceName, UdpChanges } from "../model/snapshot.ts";
+import type { ClusterNode, ServiceName } from "../model/snapshot.ts";
 import { ArrivalLog } from "./arrivals.ts";
 import type { ParsedSlice, Slice } from "./endpointslice.ts";
 import type { Identity } from "./identity.ts";
@@ -82,21 +82,18 @@ export class ClusterObjects {
     for (const tracked of this.#all) tracked.settle();
   }
 
-  /** Services whose slices changed: those that are unchanged themselves, and those with UDP ports, for stale flows. */
-  ownersOfChangedSlices(): { readonly same: ReadonlySet<ServiceName>; readonly udp: UdpChanges } {
+  /** Services that are unchanged themselves, but not their slices. */
+  ownersOfChangedSlices(): ReadonlySet<ServiceName> {
     const changed = this.services.changes();
     const same = new Set<ServiceName>();
-    const udp = { ipv4: new Set<ServiceName>(), ipv6: new Set<ServiceName>() };
     const add = (slice: Slice | undefined) => {
-      if (slice === undefined) return;
-      if (!changed.has(slice.owner)) same.add(slice.owner);
-      if (slice.ports.some(isUdp)) udp[slice.family].add(slice.owner);
+      if (slice !== undefined && !changed.has(slice.owner)) same.add(slice.owner);
     };
     for (const [key, before] of this.#slices.changes()) {
       add(before);
       add(this.#slices.get(key));
     }
-    return { same, udp };
+    return same;
   }
 
   /** In the order of kinds and names; `last` when nothing changed about them. */
@@ -150,7 +147,3 @@ export class ClusterObjects {
 type Key = Pick<Identity, "kind" | "key">;
 
 const gone: Parsed<never> = { value: null, problems: [] };
-
-function isUdp({ protocol }: { readonly protocol: Protocol }): boolean {
-  return protocol === "udp";
-}

@@ -257,23 +257,6 @@ describe("EndpointSlices", () => {
     expect(addresses(snapshot, "shop/web/udp/dns")).toEqual(["10.0.1.1:5353"]);
     expect(addresses(snapshot, "shop/web/tcp/dns")).toEqual(["10.0.1.2:5353"]);
   });
-
-  it("names the Services whose UDP slices changed, for their stale flows", () => {
-    const udp = { ports: [{ name: "dns", protocol: "UDP", port: 53 }] };
-    const followed = cluster(
-      ["Service", service(udp)],
-      ["EndpointSlice", slice([endpoint("10.0.1.1")], udp)],
-    );
-    const changed = () => {
-      const { ipv4, ipv6 } = followed.take().udpEndpointsChanged;
-      return { ipv4: [...ipv4], ipv6: [...ipv6] };
-    };
-    expect(changed()).toEqual({ ipv4: ["shop/web"], ipv6: [] });
-    followed.upsert("Service", service({ ...udp, clusterIP: "172.30.0.11" }));
-    expect(changed()).toEqual({ ipv4: [], ipv6: [] });
-    followed.remove("EndpointSlice", "shop", "web-1");
-    expect(changed()).toEqual({ ipv4: ["shop/web"], ipv6: [] });
-  });
 });
 
 describe("the node, the ServiceCIDRs, relists", () => {

@@ -5,7 +5,6 @@ import { same } from "../model/same.ts";
 import {
   type FamilySnapshot,
   noTriggers,
-  noUdpChanges,
   type PortKey,
   type ServiceName,
   type ServicePort,
@@ -93,14 +92,13 @@ export class Cluster {
   take(): Snapshot {
     const changes: Changes = { ipv4: new Map(), ipv6: new Map() };
     const { services } = this.#known;
-    const owners = this.#known.ownersOfChangedSlices();
     for (const [name, before] of services.changes()) this.#visit(name, before, services.get(name), changes);
-    for (const name of owners.same) this.#visit(name, services.get(name), services.get(name), changes);
+    for (const name of this.#known.ownersOfChangedSlices())
+      this.#visit(name, services.get(name), services.get(name), changes);
     this.#last = {
       ipv4: this.#familySnapshot("ipv4", changes.ipv4),
       ipv6: this.#familySnapshot("ipv6", changes.ipv6),
       node: this.#known.nodes.get(this.#nodeName) ?? null,
-      udpEndpointsChanged: owners.udp,
       triggeredAt: this.#known.arrivals.take(),
       problems: this.#known.problems(this.#last.problems),
     };
@@ -159,7 +157,6 @@ const emptySnapshot: Snapshot = {
   ipv4: emptyFamily,
   ipv6: emptyFamily,
   node: null,
-  udpEndpointsChanged: noUdpChanges,
   triggeredAt: noTriggers,
   problems: [],
 };

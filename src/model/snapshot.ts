@@ -88,18 +88,11 @@ export type Triggers = Readonly<Record<Family, readonly number[]>>;
 
 export const noTriggers: Triggers = { ipv4: [], ipv6: [] };
 
-/** By the family of the slices that changed. */
-export type UdpChanges = Readonly<Record<Family, ReadonlySet<ServiceName>>>;
-
-export const noUdpChanges: UdpChanges = { ipv4: new Set(), ipv6: new Set() };
-
 /** Immutable; parts that did not change are the same objects as in the Snapshot before. */
 export type Snapshot = {
   readonly ipv4: FamilySnapshot;
   readonly ipv6: FamilySnapshot;
   readonly node: ClusterNode | null;
-  /** Services with a UDP port whose endpoints changed: they may have stale flows. */
-  readonly udpEndpointsChanged: UdpChanges;
   /** Of the slices that changed since the Snapshot before; for metrics of their delay. */
   readonly triggeredAt: Triggers;
   /** Everything wrong with the objects known now. */

@@ -44,7 +44,6 @@ describe("10/60 two families", () => {
       const seen = taken.filter(({ family }) => family === "ipv4").map(({ snapshot }) => snapshot);
       expect(seen).toHaveLength(2);
       expect([...seen[1]!.ipv4.changed]).toEqual(["key-2", "key-3"]);
-      expect([...seen[1]!.udpEndpointsChanged.ipv4]).toEqual(["shop/web-2", "shop/web-3"]);
       expect(seen[1]!.triggeredAt.ipv4).toEqual([2, 3]);
     });
   });
@@ -192,13 +191,11 @@ function snapshotOf(n: number, concerned: readonly Family[], zone: string): Snap
     changed: changed(family),
     serviceCIDRs: noCIDRs,
   });
-  const udp = (family: Family) => new Set(concerned.includes(family) ? [`shop/web-${n}`] : []);
   const at = (family: Family) => (concerned.includes(family) ? [n] : []);
   return {
     ipv4: part("ipv4"),
     ipv6: part("ipv6"),
     node: { name: "node-a", zone, addresses: [], podCIDRs: [], eligibleForLoadBalancers: true },
-    udpEndpointsChanged: { ipv4: udp("ipv4"), ipv6: udp("ipv6") },
     triggeredAt: { ipv4: at("ipv4"), ipv6: at("ipv6") },
     problems: [],
   };

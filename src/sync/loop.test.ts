@@ -8,7 +8,7 @@ import { HostError } from "../host/error.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Problem } from "../model/problem.ts";
-import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
+import { noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { modes } from "../modes/index.ts";
 import { resyncPeriodMs } from "../modes/mode.ts";
@@ -368,7 +368,6 @@ const changedSnapshot: Snapshot = {
   ipv4: family,
   ipv6: family,
   node: null,
-  udpEndpointsChanged: noUdpChanges,
   triggeredAt: noTriggers,
   problems: [],
 };

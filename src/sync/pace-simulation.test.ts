@@ -6,7 +6,7 @@ import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
-import { noTriggers, noUdpChanges, type Snapshot } from "../model/snapshot.ts";
+import { noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { openLoop } from "./loop.ts";
 import { burstMs, type Gap, longestGapMs, share } from "./pace.ts";
@@ -198,7 +198,6 @@ const changedSnapshot: Snapshot = {
   ipv4: family,
   ipv6: family,
   node: null,
-  udpEndpointsChanged: noUdpChanges,
   triggeredAt: noTriggers,
   problems: [],
 };

@@ -113,10 +113,6 @@ function merged(earlier: Snapshot, later: Snapshot, family: Family): Snapshot {
   return {
     ...later,
     [family]: { ...later[family], changed: union(earlier[family].changed, later[family].changed) },
-    udpEndpointsChanged: {
-      ...later.udpEndpointsChanged,
-      [family]: union(earlier.udpEndpointsChanged[family], later.udpEndpointsChanged[family]),
-    },
     triggeredAt: { ...later.triggeredAt, [family]: triggers.slice(0, mostTriggers) },
   };
 }

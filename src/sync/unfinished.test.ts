@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { MemoryTableHost } from "../host/nftables/memoryhost.ts";
 import { keyed } from "../model/keyed.ts";
-import { noTriggers, noUdpChanges, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
 import { NftablesDriver } from "../modes/nftables/host/driver.ts";
 import { countOperations, type Operation } from "../plan/nftables/diff.ts";
 import type { FinishedSync } from "./flows.ts";
@@ -38,9 +38,9 @@ it("security/3: a change of another Service does not wait for a large one", asyn
 });
 
 async function* snapshots(): AsyncGenerator<Snapshot> {
-  yield snapshotOf([web(1)], [], []);
-  yield snapshotOf([web(1), large], [large], ["shop/dns"]);
-  yield snapshotOf([web(2), large], [web(2)], ["shop/web"]);
+  yield snapshotOf([web(1)], []);
+  yield snapshotOf([web(1), large], [large]);
+  yield snapshotOf([web(2), large], [web(2)]);
 }
 
 const large = servicePort("shop/large", {
@@ -59,11 +59,7 @@ function web(endpoints: number): ServicePort {
 
 const none = { ports: keyed<ServicePort>(), changed: new Set<string>(), serviceCIDRs: [] };
 
-function snapshotOf(
-  ports: readonly ServicePort[],
-  changed: readonly ServicePort[],
-  udp: readonly string[],
-): Snapshot {
+function snapshotOf(ports: readonly ServicePort[], changed: readonly ServicePort[]): Snapshot {
   return {
     ipv4: {
       ports: keyed(ports.map((port) => [port.key, port] as const)),
@@ -72,7 +68,6 @@ function snapshotOf(
     },
     ipv6: none,
     node: null,
-    udpEndpointsChanged: { ...noUdpChanges, ipv4: new Set(udp) },
     triggeredAt: noTriggers,
     problems: [],
   };
