@@ -30,3 +30,26 @@ it("a watch is not rate-limited and is counted, not measured; other requests are
   ]);
   client.close();
 });
+
+it("requests what clientConnection allows for lists, and JSON for everything else", async () => {
+  server = new ApiServer({});
+  await server.listen();
+  const connection = { master: server.url };
+  const limit = { qps: -1, burst: 0 };
+  const contentTypes = { contentType: "application/json", acceptContentTypes: "" };
+  const path = "/api/v1/services";
+  const { signal } = new AbortController();
+  for (const given of [{}, { contentTypes }]) {
+    const spec = { kind: "api", connection, limit, userAgent: "x", ...given } as const;
+    const client = await openApi(spec, realWorld(systemClock));
+    await client.read({ path, protobuf: true }, signal);
+    await client.json({ path }, signal);
+    client.close();
+  }
+  expect(server.seen.map(({ headers }) => headers.accept)).toEqual([
+    "application/vnd.kubernetes.protobuf, */*",
+    "application/json",
+    "application/json, */*",
+    "application/json",
+  ]);
+});
