@@ -341,12 +341,16 @@ describe("security/16: names and answers are data", () => {
     const from = run("explain", "--", name, "web");
     expect(from.code).toBe(1);
     expect(from.err).toMatch(/^kubectl turnout: (invalid name|unknown flag) "[ -~]*"/);
-    if (!name.startsWith("-")) {
-      expect(run("explain", "web-1", name).code).toBe(0);
-      expect(readFileSync(join(folder, "asked"), "utf8").trimEnd().split("\n").at(-1)).toBe(name);
-    }
     for (const flag of ["--node", "--turnout-namespace", "-n"])
       expect(run("status", `${flag}${flag === "-n" ? "" : "="}${name}`).code).toBe(1);
+    expect(existsSync(join(folder, "pwned"))).toBe(false);
+  });
+
+  it.each(evil.filter((name) => !name.startsWith("-")))("of a Service: %j is one argument", (name) => {
+    turnoutOn([{ node: "node-a", script: `printf '%s\\n' "$@" >"$FAKE/asked"` }]);
+    podAt("default-web-1", "node-a\tpod:10.0.1.9\n");
+    expect(run("explain", "web-1", name).code).toBe(0);
+    expect(readFileSync(join(folder, "asked"), "utf8").trimEnd().split("\n").at(-1)).toBe(name);
     expect(existsSync(join(folder, "pwned"))).toBe(false);
   });
 

@@ -32,7 +32,7 @@ export type Container = {
   log(): string;
   running(): boolean;
   /** Runs a command line in it, as `kubectl exec` does. */
-  exec(...line: readonly string[]): Promise<Executed>;
+  readonly exec: (...line: readonly string[]) => Promise<Executed>;
   remove(): void;
 };
 

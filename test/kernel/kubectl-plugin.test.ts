@@ -25,7 +25,8 @@ describe("kubectl turnout", () => {
   });
   // A playground that was started again after a failure has no such pods.
   beforeEach(async () => {
-    expect(await run(`kubectl apply -f ${join(home, "pods.yaml")}`)).toMatchObject({ code: 0 });
+    const applied = await run(`kubectl apply -f ${join(home, "pods.yaml")}`);
+    if (applied.code !== 0) throw new Error(applied.err);
     await run("kubectl wait --for=condition=Ready pod --all -n kube-system --timeout=60s");
     await place.playground.settled();
   });
