@@ -70,9 +70,12 @@ async function load(): Promise<Native> {
     );
   }
   const { default: koffi } = await import("koffi").catch((cause: unknown) => {
-    throw new HostError("unavailable", "Cannot open a netlink socket: the koffi library does not load", {
-      cause,
-    });
+    const reason = (cause as Error).message.split("\n")[0];
+    throw new HostError(
+      "unavailable",
+      `Cannot open a netlink socket: the koffi library does not load: ${reason}`,
+      { cause },
+    );
   });
   const libc = koffi.load(null);
   const socket = libc.func("int socket(int, int, int)");
