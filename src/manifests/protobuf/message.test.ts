@@ -247,8 +247,8 @@ describe("bytes that are not a message", () => {
 });
 
 function contents(snapshot: Snapshot): unknown {
-  const { problems, triggeredAt, udpEndpointsChanged } = snapshot;
-  return { ...(viewOf(snapshot) as object), problems, triggeredAt, udpEndpointsChanged };
+  const { problems, triggeredAt } = snapshot;
+  return { ...(viewOf(snapshot) as object), problems, triggeredAt };
 }
 
 /** Bytes that count how often one of them is read. */
