@@ -27,7 +27,7 @@ export type ControlPlane = {
 
 const address = places.host;
 const port = 6443;
-const etcdUrl = "http://127.0.0.1:2379";
+export const etcdUrl = "http://127.0.0.1:2379";
 
 export async function startControlPlane(netns: Namespace, binaries: Binaries): Promise<ControlPlane> {
   const folder = mkdtempSync(join(tmpdir(), "turnout-cluster-"));
@@ -75,7 +75,7 @@ export async function startControlPlane(netns: Namespace, binaries: Binaries): P
   };
 }
 
-function etcdArguments(folder: string): readonly string[] {
+export function etcdArguments(folder: string): readonly string[] {
   const peer = "http://127.0.0.1:2380";
   return [
     `--data-dir=${join(folder, "etcd")}`,
@@ -154,8 +154,9 @@ export function writeKubeconfig(file: string, ca: string, server: string, user: 
   return file;
 }
 
-async function untilReady(api: Client, child: ChildProcess, log: () => string): Promise<void> {
-  const deadline = Date.now() + 90_000;
+/** Waits until the API server is ready. */
+export async function untilReady(api: Client, child: ChildProcess, log: () => string): Promise<void> {
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const ready = await api("GET", "/readyz").catch(() => null);
     if (ready?.code === 200) return;

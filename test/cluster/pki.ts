@@ -10,6 +10,8 @@ export type Pki = {
   readonly admin: KeyPair;
   readonly controllerManager: KeyPair;
   readonly serviceAccount: { readonly key: string; readonly pub: string };
+  /** A further client: `/O=system:nodes/CN=system:node:node-a`. */
+  client(name: string, subject: string): KeyPair;
 };
 
 /** Paths of PEM files. */
@@ -44,5 +46,6 @@ export function createPki(folder: string, serverNames: readonly string[]): Pki {
     admin: issue("admin", "/O=system:masters/CN=admin", client),
     controllerManager: issue("controller-manager", "/CN=system:kube-controller-manager", client),
     serviceAccount,
+    client: (name, subject) => issue(name, subject, client),
   };
 }
