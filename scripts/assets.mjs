@@ -4,10 +4,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 
-const usage = `usage: npm run assets [-- PROGRAM…]
+const usage = `usage: npm run assets [-- PROGRAM… | --node]
 
 Provides kube-proxy, kube-apiserver, kube-controller-manager, kubectl and etcd for the cluster, differential
-and side-by-side tests, and helm and actionlint for those of the chart and the workflows. Takes the former from the
+and side-by-side tests, and helm and actionlint for those of the chart and the workflows; with --node also kubelet,
+kube-scheduler, coredns and upstream's end-to-end tests, for npm run test:node. Takes the former from the
 folder named by KUBEBUILDER_ASSETS when that is set; otherwise builds them from the Go module registry into
 \${XDG_CACHE_HOME:-~/.cache}/turnout/assets: needs Go 1.26 or newer, and some minutes, once.`;
 
@@ -24,6 +25,17 @@ const packages = {
   etcd: "go.etcd.io/etcd/server/v3",
 };
 
+// For `npm run test:node`, which has them built: the rest of a cluster, and upstream's tests with the programs in their images.
+const nodePackages = {
+  kubelet: "k8s.io/kubernetes/cmd/kubelet",
+  "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+  "e2e.test": "k8s.io/kubernetes/test/e2e",
+  ginkgo: "github.com/onsi/ginkgo/v2/ginkgo",
+  agnhost: "k8s.io/kubernetes/test/images/agnhost",
+  "regression-issue-74839": "k8s.io/kubernetes/test/images/regression-issue-74839",
+};
+const nodeTools = { coredns: "github.com/coredns/coredns@v1.15.0" };
+
 // Tools that check what is deployed and released: modules of their own, each in a fixed version.
 const tools = {
   helm: "helm.sh/helm/v3/cmd/helm@v3.22.0",
@@ -34,27 +46,31 @@ const versionArgs = {
   kubectl: ["version", "--client"],
   helm: ["version", "--template={{.Version}}"],
   actionlint: ["-version"],
+  ginkgo: ["version"],
+  coredns: ["-version"],
 };
 const home = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout", "assets");
+
+const everything = Object.keys({ ...packages, ...nodePackages, ...tools, ...nodeTools });
 
 await main(process.argv.slice(2));
 
 async function main(args) {
   if (args.includes("--help") || args.includes("-h")) return console.log(usage);
-  const unknown = args.find((name) => !(name in packages) && !(name in tools));
+  const isOfKubernetes = (name) => name in packages || name in nodePackages;
+  const isTool = (name) => name in tools || name in nodeTools;
+  const names = args.flatMap((arg) => (arg === "--node" ? everything : [arg]));
+  const unknown = names.find((name) => !isOfKubernetes(name) && !isTool(name));
   if (unknown) fail(`no such program: ${unknown}\n\n${usage}`);
-  const wanted = args.length > 0 ? args : Object.keys({ ...packages, ...tools });
+  const wanted = names.length > 0 ? names : Object.keys({ ...packages, ...tools });
   if (process.env.KUBEBUILDER_ASSETS)
-    return checkGiven(
-      process.env.KUBEBUILDER_ASSETS,
-      wanted.filter((name) => name in packages),
-    );
+    return checkGiven(process.env.KUBEBUILDER_ASSETS, wanted.filter(isOfKubernetes));
 
   mkdirSync(home, { recursive: true });
   const missing = wanted.filter((name) => !existsSync(join(home, name)));
-  const ofKubernetes = missing.filter((name) => name in packages);
+  const ofKubernetes = missing.filter(isOfKubernetes);
   if (ofKubernetes.length > 0) await buildAll(ofKubernetes);
-  for (const name of missing.filter((each) => each in tools)) installTool(name);
+  for (const name of missing.filter(isTool)) installTool(name);
   for (const name of wanted)
     say(`${name.padEnd(24)} ${versionOf(join(home, name)).padEnd(8)} ${join(home, name)}`);
 }
@@ -78,11 +94,15 @@ async function buildAll(names) {
 function installTool(name) {
   requireGo();
   say(`building ${name}`);
-  const { status, stderr } = spawnSync("nice", ["-n", "15", "go", "install", "-trimpath", tools[name]], {
-    cwd: home,
-    encoding: "utf8",
-    env: { ...goEnvironment(), CGO_ENABLED: "0", GOBIN: home },
-  });
+  const { status, stderr } = spawnSync(
+    "nice",
+    ["-n", "15", "go", "install", "-trimpath", { ...tools, ...nodeTools }[name]],
+    {
+      cwd: home,
+      encoding: "utf8",
+      env: { ...goEnvironment(), CGO_ENABLED: "0", GOBIN: home },
+    },
+  );
   if (status !== 0) fail(`cannot build ${name}: ${stderr.trim().split("\n").at(-1)}`);
 }
 
@@ -135,10 +155,11 @@ function copySums(source, folder) {
 async function buildOne(module, { version }, name) {
   const started = Date.now();
   const partial = join(home, `.${name}.partial`);
-  const args = ["build", "-mod=mod", "-trimpath", "-v", `-ldflags=${versionFlags(version)}`, "-o", partial];
+  const build = name.endsWith(".test") ? ["test", "-c"] : ["build"];
+  const args = [...build, "-mod=mod", "-trimpath", "-v", `-ldflags=${versionFlags(version)}`, "-o", partial];
   let compiled = 0;
   const show = progress(() => `building ${name}: ${compiled} packages, ${seconds(started)} s`);
-  const child = spawn("nice", ["-n", "15", "go", ...args, packages[name]], {
+  const child = spawn("nice", ["-n", "15", "go", ...args, { ...packages, ...nodePackages }[name]], {
     cwd: module,
     env: { ...goEnvironment(), CGO_ENABLED: "0" },
     stdio: ["ignore", "ignore", "pipe"],

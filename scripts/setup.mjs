@@ -28,10 +28,19 @@ const guestTools = {
 
 const imageTools = { mmdebstrap: "mmdebstrap" };
 
+// For the nodes of `npm run test:node`.
+const nodeTools = {
+  containerd: "containerd",
+  runc: "runc",
+  busybox: "busybox-static",
+  "/usr/lib/cni/ptp": "containernetworking-plugins",
+};
+
 installNpmPackages();
 if (process.argv.includes("--host")) installDebianPackages(hostTools);
 if (process.argv.includes("--guest")) installDebianPackages(guestTools);
 if (process.argv.includes("--image")) installDebianPackages(imageTools);
+if (process.argv.includes("--node")) installDebianPackages(nodeTools);
 
 function installNpmPackages() {
   const lock = join(root, "package-lock.json");

@@ -10,7 +10,18 @@ export type Program =
   | "kubectl"
   | "etcd"
   | "helm"
-  | "actionlint";
+  | "actionlint"
+  | NodeProgram;
+
+/** For `npm run test:node`. */
+type NodeProgram =
+  | "kubelet"
+  | "kube-scheduler"
+  | "coredns"
+  | "e2e.test"
+  | "ginkgo"
+  | "agnhost"
+  | "regression-issue-74839";
 
 /** Paths of the wanted programs, or the reason why they are not there with the command that provides them. */
 export type Assets<P extends Program> =
