@@ -1,0 +1,234 @@
+// `npm run test:node`: a real cluster on one machine, Turnout installed as a user would, upstream's tests, and disturbances.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { findAssets } from "../assets.ts";
+import { disturb, type Failures } from "./chaos.ts";
+import { type NodeCluster, startCluster } from "./cluster.ts";
+import { dnsObjects } from "./dns.ts";
+import { runE2e } from "./e2e.ts";
+import { buildImages } from "./images.ts";
+import { type InstallOptions, install, uninstall, type Way } from "./install.ts";
+import type { ProxyMode } from "./kubeadm.ts";
+import { type Run, regressions, summary } from "./report.ts";
+import { checkTools } from "./tools.ts";
+
+const usage = `usage: npm run test:node [-- FLAG…]
+
+Starts two nodes (containerd, kubelet) and a control plane in network namespaces, installs Turnout with kustomize,
+with Helm and as an image swap, runs upstream's end-to-end tests of Services, and breaks things under load.
+
+  --only=PARTS      tools, e2e, chaos (all)
+  --proxies=LIST    kube-proxy, turnout (both)
+  --modes=LIST      nftables, iptables, userspace (all)
+  --focus=REGEXP    names of upstream's specs to run
+  --processes=N     specs that run at the same time (4)
+  --output=DIR      where results go (dist/node)
+  --keep            leave the cluster running until Ctrl-C`;
+
+const root = join(import.meta.dirname, "..", "..");
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "turnout");
+
+const { values } = parseArgs({
+  options: {
+    help: { type: "boolean", short: "h" },
+    only: { type: "string", default: "tools,e2e,chaos" },
+    proxies: { type: "string", default: "kube-proxy,turnout" },
+    modes: { type: "string", default: "nftables,iptables,userspace" },
+    focus: { type: "string" },
+    processes: { type: "string", default: "4" },
+    output: { type: "string", default: join(root, "dist", "node") },
+    keep: { type: "boolean", default: false },
+  },
+});
+
+const parts = new Set(values.only.split(","));
+const proxies = new Set(values.proxies.split(","));
+const modes = values.modes.split(",") as ProxyMode[];
+const started = Date.now();
+
+if (values.help) print(usage);
+else process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const assets = findAssets(
+    ...([
+      "etcd",
+      "kube-apiserver",
+      "kube-controller-manager",
+      "kube-scheduler",
+      "kubelet",
+      "kubectl",
+    ] as const),
+    ...(["kube-proxy", "agnhost", "coredns", "regression-issue-74839", "e2e.test", "ginkgo"] as const),
+  );
+  const reason = assets.found ? missingTools() : assets.reason;
+  if (reason !== null || !assets.found) {
+    print(`skipped: everything × ${reason}`);
+    return 1;
+  }
+  const helm = findAssets("helm");
+  const images = [
+    await buildImages(join(cache, "images"), assets.paths),
+    join(root, "dist", "image", `turnout-0.1.0-${process.arch === "arm64" ? "arm64" : "amd64"}.tar`),
+  ];
+  mkdirSync(values.output, { recursive: true });
+  say("starting the cluster");
+  const cluster = await startCluster(assets.paths, images);
+  const stop = closer(cluster);
+  try {
+    cluster.kubectl(["apply", "-f", "-"], list(dnsObjects));
+    return await runAll(cluster, assets.paths, helm.found ? helm.paths.helm : null);
+  } finally {
+    if (values.keep) await kept(cluster);
+    await stop();
+  }
+}
+
+async function runAll(
+  cluster: NodeCluster,
+  programs: { readonly ginkgo: string; readonly "e2e.test": string },
+  helm: string | null,
+): Promise<number> {
+  const runs: Run[] = [];
+  const disturbed = new Map<string, readonly Failures[]>();
+  const problems: string[] = [];
+  for (const { label, way, mode, baseline } of plan(helm)) {
+    const options: InstallOptions = { cluster, mode, folder: values.output, helm };
+    say(`installing ${label}`);
+    const installed = install(way, options);
+    cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
+    if (parts.has("tools") && way !== "kube-proxy") problems.push(...checkTools(cluster, installed));
+    if (parts.has("e2e") && way !== "image swap")
+      runs.push({ label, baseline, results: await e2e(cluster, programs, label) });
+    if (parts.has("chaos") && way !== "image swap" && mode !== "userspace")
+      disturbed.set(label, await disturb(cluster, installed));
+    uninstall(installed, options);
+    writeResults(runs, disturbed, problems);
+  }
+  problems.push(...regressions(runs));
+  print(writeResults(runs, disturbed, problems));
+  for (const problem of problems) print(`failed: ${problem}`);
+  return problems.length === 0 ? 0 : 1;
+}
+
+type Step = {
+  readonly label: string;
+  readonly way: Way;
+  readonly mode: ProxyMode;
+  readonly baseline: string | null;
+};
+
+/** Turnout is installed in each way, and each mode that kube-proxy has too is compared with kube-proxy. */
+function plan(helm: string | null): readonly Step[] {
+  const ways: Readonly<Record<ProxyMode, Way>> = {
+    nftables: "kustomize",
+    iptables: "helm",
+    userspace: "kustomize",
+  };
+  const steps = modes.flatMap((mode): Step[] => {
+    const baseline = mode === "userspace" ? null : `kube-proxy, ${mode}`;
+    const way = ways[mode] === "helm" && helm === null ? "kustomize" : ways[mode];
+    return [
+      ...(baseline === null ? [] : [{ label: baseline, way: "kube-proxy" as const, mode, baseline: null }]),
+      { label: `Turnout, ${mode}`, way, mode, baseline },
+    ];
+  });
+  const swap: Step = { label: "Turnout, image swap", way: "image swap", mode: "nftables", baseline: null };
+  if (helm === null) print("skipped: 1 × Helm: no helm; provide with: npm run assets -- helm");
+  return [...steps, swap].filter(({ way }) => proxies.has(way === "kube-proxy" ? "kube-proxy" : "turnout"));
+}
+
+async function e2e(
+  cluster: NodeCluster,
+  programs: { readonly ginkgo: string; readonly "e2e.test": string },
+  label: string,
+): Promise<Run["results"]> {
+  say(`${label}: upstream's tests`);
+  const results = await runE2e({
+    cluster,
+    programs,
+    folder: join(values.output, "e2e"),
+    label: label.replace(/\W+/g, "-").toLowerCase(),
+    ...(values.focus !== undefined && { focus: values.focus }),
+    processes: Number(values.processes),
+    onLine: (line) => {
+      if (/^(• \[FAILED\]|Ran \d+|Will run)/.test(line)) say(`${label}: ${line}`);
+    },
+  });
+  const failed = [...results].filter(([, { outcome }]) => outcome === "failed");
+  for (const [spec, { message }] of failed) say(`${label}: failed: ${spec}: ${message.split("\n")[0]}`);
+  return results;
+}
+
+function writeResults(
+  runs: readonly Run[],
+  disturbed: ReadonlyMap<string, readonly Failures[]>,
+  problems: readonly string[],
+): string {
+  const text = [summary(runs), chaosTable(disturbed)].filter(Boolean).join("\n");
+  writeFileSync(join(values.output, "report.md"), text);
+  const json = {
+    runs: runs.map((run) => ({ ...run, results: Object.fromEntries(run.results) })),
+    disturbances: Object.fromEntries(disturbed),
+    problems,
+  };
+  writeFileSync(join(values.output, "report.json"), `${JSON.stringify(json, null, 2)}\n`);
+  return text;
+}
+
+function chaosTable(disturbed: ReadonlyMap<string, readonly Failures[]>): string {
+  const labels = [...disturbed.keys()];
+  const names = [...disturbed.values()][0]?.map(({ disturbance }) => disturbance) ?? [];
+  if (names.length === 0) return "";
+  const cell = (label: string, name: string): string => {
+    const found = disturbed.get(label)?.find(({ disturbance }) => disturbance === name);
+    if (found === undefined) return "–";
+    const { pod, outside } = found;
+    return `${pod.failed} of ${pod.sent}, ${outside.failed} of ${outside.sent}`;
+  };
+  return [
+    `| failed requests: from a pod, from outside | ${labels.join(" | ")} |`,
+    `|---|${labels.map(() => "---").join("|")}|`,
+    ...names.map((name) => `| ${name} | ${labels.map((label) => cell(label, name)).join(" | ")} |`),
+    "",
+  ].join("\n");
+}
+
+function missingTools(): string | null {
+  if (process.getuid?.() !== 0) return "needs root on Linux";
+  for (const tool of ["containerd", "ctr", "runc", "mmdebstrap", "nsenter", "unshare", "openssl", "busybox"])
+    if (spawnSync("sh", ["-c", 'command -v "$1"', "sh", tool]).status !== 0)
+      return `${tool} is not installed`;
+  return null;
+}
+
+/** Closes the cluster once, also when the program is interrupted. */
+function closer(cluster: NodeCluster): () => Promise<void> {
+  let closing: Promise<void> | null = null;
+  const close = (): Promise<void> => (closing ??= cluster.close());
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => void close().finally(() => process.exit(130)));
+  return close;
+}
+
+async function kept(cluster: NodeCluster): Promise<void> {
+  say(
+    `kept; use: nsenter --net=${cluster.lan.plane.path} -- kubectl --kubeconfig=${cluster.plane.admin} get nodes`,
+  );
+  await new Promise(() => setInterval(() => undefined, 1000));
+}
+
+function list(items: readonly object[]): string {
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items });
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function say(text: string): void {
+  print(`node: ${Math.round((Date.now() - started) / 1000)} s: ${text}`);
+}
