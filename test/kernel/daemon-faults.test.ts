@@ -132,7 +132,7 @@ describe("a machine that refuses", () => {
     expect(await daemon.health("/livez")).toMatchObject({ status: 200 });
   });
 
-  it("10,000 probes a second, whether it can answer them or not: Services follow, it stays small, and is well afterwards", async () => {
+  it("10,000 probes a second, whether it can answer them or not: Services follow, and it is healthy and small afterwards", async () => {
     const daemon = site.start();
     await daemon.ready();
     const residentMiB = async () =>
@@ -148,7 +148,8 @@ describe("a machine that refuses", () => {
     await eventually(() => rules().includes("172.30.0.99"), "the new address");
     for (const client of clients) client.destroy();
     await eventually(async () => (await daemon.health())?.status === 200, "health");
-    expect((await residentMiB()) - before).toBeLessThan(100);
+    // Requests that wait for a busy machine take memory until they are answered.
+    await expect.poll(async () => (await residentMiB()) - before).toBeLessThan(100);
   });
 
   it("clients that never come to an end: newcomers are answered, and the slow ones are shown the door", async () => {
