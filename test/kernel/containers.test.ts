@@ -13,8 +13,15 @@ const root = join(import.meta.dirname, "..", "..");
 
 type DaemonSet = { readonly kind: string; readonly spec: { readonly template: { readonly spec: PodSpec } } };
 const base = podIn(objectsIn(readFileSync(join(root, "deploy/base/daemonset.yaml"), "utf8")));
-const chart = podIn(renderChart(join(root, "deploy/chart"), "kube-system"));
-const chartWithNetRaw = podIn(renderChart(join(root, "deploy/chart"), "kube-system", { netRaw: true }));
+const chart = podIn(rendered({}));
+const chartWithNetRaw = podIn(rendered({ netRaw: true }));
+
+function rendered(values: object): readonly unknown[] {
+  return renderChart(join(root, "deploy/chart"), "kube-system", {
+    apiServer: { host: "192.168.0.1" },
+    ...values,
+  });
+}
 
 function podIn(objects: readonly unknown[]): PodSpec {
   return (objects as DaemonSet[]).find(({ kind }) => kind === "DaemonSet")!.spec.template.spec;
