@@ -40,7 +40,7 @@ const longestPassMs = 60_000;
 const udp = 17;
 
 /**
- * An observer of the loop. A pass is due after the first Sync, and once an endpoint, address or Service with UDP is gone; it runs
+ * An observer of the loop. A pass is due after a first Sync with UDP, and once an endpoint, address or Service with UDP is gone; it runs
  * after the next successful Sync, which does not wait for it. What becomes stale during a pass is removed by another one.
  */
 export class FlowSweeper {
@@ -50,8 +50,8 @@ export class FlowSweeper {
     ipv4: new GoneFrontends(),
     ipv6: new GoneFrontends(),
   };
-  /** At first all: what was there before us is not known. */
-  readonly #owed = new Set<Family>(["ipv4", "ipv6"]);
+  /** Also by the first Sync, if it has UDP: every address is then new. */
+  readonly #owed = new Set<Family>();
   readonly #due = new Map<Family, () => Routes>();
   readonly #passes = new Map<Family, Promise<void>>();
   readonly #lastStart = new Map<Family, number>();
