@@ -9,7 +9,7 @@ const labels = { "k8s-app": "kube-proxy" };
 const account = { kind: "ServiceAccount", name: "kube-proxy", namespace: "kube-system" };
 
 /** Conntrack limits belong to the whole machine, which the test does not own. */
-export const conntrack = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" };
+export const conntrack = { maxPerCore: 0, min: 0 };
 
 export function kubeadmObjects(image: string, mode: ProxyMode, apiServer: string): readonly object[] {
   return [
