@@ -34,10 +34,9 @@ export const imageNames = {
   coredns: "registry.k8s.io/coredns/coredns:v1.15.0",
 } as const;
 
-// Not busybox-static: its wget crashes where the libraries for name resolution are missing.
 const packages = [
   ...["bash", "busybox", "ca-certificates", "conntrack", "curl", "dnsutils", "iproute2", "ipset", "iptables"],
-  ...["iputils-ping", "kmod", "netcat-openbsd", "nftables", "socat"],
+  ...["iputils-ping", "kmod", "netcat-openbsd", "nftables", "socat", "wget"],
 ];
 
 type Image = {
@@ -121,13 +120,25 @@ async function baseLayer(scratch: string): Promise<readonly Layer[]> {
 async function linksLayer(scratch: string): Promise<string> {
   const root = join(scratch, "links");
   const applets = execFileSync("busybox", ["--list"], { encoding: "utf8" }).trim().split("\n");
-  const own = new Set(["busybox", "bash", "curl", "ip", "ss", "nc", "ping", "dig", "nslookup", "modprobe"]);
+  const own = new Set([
+    "busybox",
+    "bash",
+    "curl",
+    "ip",
+    "ss",
+    "nc",
+    "ping",
+    "dig",
+    "nslookup",
+    "modprobe",
+    "wget",
+  ]);
   const link = (at: string, to: string): void => {
     mkdirSync(dirname(join(root, at)), { recursive: true });
     symlinkSync(to, join(root, at));
   };
   for (const applet of applets) if (!own.has(applet)) link(`usr/local/bin/${applet}`, "/bin/busybox");
-  // The shell of busybox prefers its own commands to those in PATH, and its nc lacks flags that upstream's tests use.
+  // The shell of busybox prefers its own commands to those in PATH, its nc lacks flags that upstream's tests use, and its wget crashes.
   link("bin/sh", "/bin/bash");
   link("bin/nc", "/bin/nc.openbsd");
   for (const name of ["iptables", "ip6tables"])
@@ -141,6 +152,7 @@ async function linksLayer(scratch: string): Promise<string> {
     join(root, "etc/passwd"),
     "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
   );
+  writeFileSync(join(root, "etc/nsswitch.conf"), "hosts: files dns\n");
   writeFileSync(join(root, "etc/group"), "root:x:0:\nnogroup:x:65534:\n");
   writeCertificate(root);
   return packed(scratch, root);
