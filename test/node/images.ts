@@ -132,12 +132,13 @@ async function linksLayer(scratch: string): Promise<string> {
     "nslookup",
     "modprobe",
     "wget",
+    "sh",
   ]);
   const link = (at: string, to: string): void => {
     mkdirSync(dirname(join(root, at)), { recursive: true });
     symlinkSync(to, join(root, at));
   };
-  for (const applet of applets) if (!own.has(applet)) link(`usr/local/bin/${applet}`, "/bin/busybox");
+  for (const applet of applets) if (!own.has(applet)) link(`bin/${applet}`, "/bin/busybox");
   // The shell of busybox prefers its own commands to those in PATH, its nc lacks flags that upstream's tests use, and its wget crashes.
   link("bin/sh", "/bin/bash");
   link("bin/nc", "/bin/nc.openbsd");
