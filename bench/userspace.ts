@@ -1,15 +1,14 @@
 // Relays of the userspace mode beside a direct connection: throughput, latency, connections; 1,000 TCP and 10,000 UDP clients in parallel.
 import { fork } from "node:child_process";
 import { createSocket, type Socket as Datagrams } from "node:dgram";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { FdBudget } from "../src/host/relay/fd-budget.ts";
 import { openTcpRelay } from "../src/host/relay/tcp.ts";
 import { openUdpRelay } from "../src/host/relay/udp.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { once, type StreamPorts, serveStreams, streamRows, type Way } from "./lib/streams.ts";
 
 const host = "127.0.0.1";
-const megabytes = 512;
-const chunk = Buffer.alloc(1 << 16, 7);
 const tcpClients = 1_000;
 const udpClients = 10_000;
 
@@ -17,54 +16,17 @@ void (process.argv[2] === "relay" ? relay() : main());
 
 /** Clients and backends are here; the relays are a separate process, like the daemon, whose memory is measured. */
 async function main(): Promise<void> {
-  const ports = {
-    sink: await serve((socket) => void socket.resume().on("end", () => socket.end())),
-    echo: await serve((socket) => void socket.pipe(socket)),
-    datagrams: await answering(),
-  };
+  const ports = { ...(await serveStreams(host, { sink: 0, echo: 0 })), datagrams: await answering() };
   const relays = await startRelays(ports);
-  const rows: Row[] = [];
-  for (const measure of measures) rows.push(...(await besideDirect(measure, ports, relays.ports)));
-  rows.push(...(await manyConnections(relays)), ...(await manyFlows(relays)));
-  publish(rows);
+  const streams = await streamRows([wayTo("direct", ports), wayTo("relayed", relays.ports)]);
+  publish([...streams, ...(await manyConnections(relays)), ...(await manyFlows(relays))]);
   process.exit(0);
 }
 
-type Ports = { readonly sink: number; readonly echo: number; readonly datagrams: number };
+type Ports = StreamPorts & { readonly datagrams: number };
 
-type Measure = {
-  readonly what: string;
-  readonly unit: string;
-  readonly take: (ports: Ports) => Promise<number>;
-  readonly best: (...values: number[]) => number;
-};
-
-const measures: readonly Measure[] = [
-  { what: "throughput", unit: "MB/s", take: ({ sink }) => throughput(sink), best: Math.max },
-  { what: "round trip, median", unit: "µs", take: ({ echo }) => roundTrip(echo), best: Math.min },
-  {
-    what: "connect and one round trip",
-    unit: "/s",
-    take: ({ echo }) => connectionRate(echo),
-    best: Math.max,
-  },
-];
-
-const rounds = 4;
-
-/** In turns, and the best of each, since what else runs on the machine only ever slows things down. */
-async function besideDirect(
-  { what, unit, take, best }: Measure,
-  direct: Ports,
-  relayed: Ports,
-): Promise<Row[]> {
-  const values: { direct: number; relayed: number }[] = [];
-  for (let i = 0; i < rounds; i++) values.push({ direct: await take(direct), relayed: await take(relayed) });
-  return (["direct", "relayed"] as const).map((way) => ({
-    what: `${what}, ${way}`,
-    value: best(...values.map((value) => value[way])),
-    unit,
-  }));
+function wayTo(name: string, ports: StreamPorts): Way {
+  return { name, connect: (server) => connected(ports[server]) };
 }
 
 /** What the relays' process reports. */
@@ -98,43 +60,6 @@ async function relay(): Promise<void> {
   });
   process.on("disconnect", () => process.exit(0));
   process.send!({ sink: sink.port, echo: echo.port, datagrams: datagrams.port } satisfies Ports);
-}
-
-async function throughput(port: number): Promise<number> {
-  const client = await connected(port);
-  const started = performance.now();
-  for (let sent = 0; sent < megabytes << 20; sent += chunk.length) {
-    if (!client.write(chunk)) await once(client, "drain");
-  }
-  client.end();
-  await once(client.resume(), "end");
-  return megabytes / ((performance.now() - started) / 1000);
-}
-
-async function roundTrip(port: number): Promise<number> {
-  const client = await connected(port);
-  const taken: number[] = [];
-  for (let i = 0; i < 5_000; i++) {
-    const started = performance.now();
-    client.write("?");
-    await once(client, "data");
-    taken.push((performance.now() - started) * 1000);
-  }
-  client.destroy();
-  return taken.sort((a, b) => a - b)[taken.length >> 1]!;
-}
-
-/** One after the other: connect, one round trip, end. */
-async function connectionRate(port: number): Promise<number> {
-  const count = 1_000;
-  const started = performance.now();
-  for (let i = 0; i < count; i++) {
-    const client = await connected(port);
-    client.write("?");
-    await once(client, "data");
-    client.destroy();
-  }
-  return count / ((performance.now() - started) / 1000);
 }
 
 async function manyConnections({ ports, state }: Relays): Promise<Row[]> {
@@ -201,24 +126,9 @@ function answering(): Promise<number> {
   return new Promise((resolve) => socket.bind(0, host, () => resolve(socket.address().port)));
 }
 
-function serve(onConnection: (socket: Socket) => void): Promise<number> {
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
-    onConnection(socket.on("error", () => {})),
-  );
-  return new Promise((resolve) => {
-    server.listen({ port: 0, host, backlog: 4096 }, () =>
-      resolve((server.address() as { port: number }).port),
-    );
-  });
-}
-
 function connected(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const client = connect({ host, port, noDelay: true }, () => resolve(client));
     client.on("error", reject);
   });
-}
-
-function once(socket: Socket, event: "data" | "drain" | "end"): Promise<void> {
-  return new Promise((resolve) => socket.once(event, () => resolve()));
 }

@@ -20,6 +20,8 @@ import { parseGreeting } from "../../test/kernel/servers.ts";
 
 export type Stage = {
   readonly node: Namespace;
+  /** Where all pods are. */
+  readonly pods: Namespace;
   /** The endpoint (`address:port`) that a connection from the node reaches; null when it fails. */
   reach(address: string, port: number): Promise<string | null>;
   /** Microseconds from the first packet of a connection to its response; null when there was none immediately. */
@@ -66,6 +68,7 @@ export function createStage(): Stage {
   serveAll(pods, poller);
   return {
     node,
+    pods,
     reach: (address, port) => reach(node, poller, address, port),
     firstPacket: (address, port) => firstPacket(node, address, port),
     sweep() {
