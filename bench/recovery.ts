@@ -1,0 +1,111 @@
+// Slow: a restart with nothing changed, and `nft flush ruleset`, beside the real kube-proxy: CPU, kernel writes, and how long connections fail.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findAssets } from "../test/assets.ts";
+import { reasonToSkip } from "../test/kernel/netns.ts";
+import { enter } from "../test/reference/foothold.ts";
+import { startProxy } from "../test/reference/proxy.ts";
+import { clusterOf, nodeName, type Size, serviceAddress, sizeText } from "./lib/cluster.ts";
+import { configurationOf, untilReached } from "./lib/figures.ts";
+import { publish, type Row } from "./lib/measure.ts";
+import { createStage, type Stage } from "./lib/stage.ts";
+import { cpuSeconds } from "./lib/usage.ts";
+
+const patience = Number(process.env.TURNOUT_PATIENCE ?? 120);
+const rounds = Number(process.env.TURNOUT_ROUNDS ?? 3);
+/** A flush that is not repaired within this many seconds counts as this long. */
+const flushSeconds = 20;
+const size: Size = { services: 10_000, endpoints: 10 };
+const limits = { cpu: 0.8, writes: 0, gap: 150 };
+
+void main();
+
+async function main(): Promise<void> {
+  const reason = reasonToSkip();
+  if (reason !== null) {
+    console.log(`  skipped: ${reason}`);
+    return;
+  }
+  const stage = createStage();
+  const rows: Row[] = [];
+  try {
+    for (let round = 1; round <= rounds; round++)
+      for (const [name, program] of programs())
+        rows.push(...(await measure(stage, `${name}, round ${round}`, program)));
+  } finally {
+    await stage.close();
+  }
+  publish(rows);
+}
+
+function programs(): readonly (readonly [string, string])[] {
+  const ours = ["turnout", process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy")] as const;
+  const assets = findAssets("kube-proxy");
+  if (assets.found) return [["kube-proxy", assets.paths["kube-proxy"]], ours];
+  console.log(`  without kube-proxy: ${assets.reason}`);
+  return [ours];
+}
+
+async function measure(stage: Stage, name: string, program: string): Promise<readonly Row[]> {
+  const foothold = enter(stage.node);
+  const title = `${name}, nftables, ${sizeText(size)}`;
+  const start = () => startProxy(foothold, program, configurationOf("nftables"), nodeName, clusterOf(size));
+  try {
+    const first = await start();
+    const ready = await untilReached(stage, size.services - 1, size, 0, patience);
+    await first.ready();
+    await first.stop();
+    if (ready === null) throw new Error(`${title}: not ready after ${patience} s`);
+    const monitor = watchRules(stage);
+    const second = await start();
+    try {
+      await second.ready({ timeoutMs: patience * 1000, everyMs: 20 });
+      const cpu = cpuSeconds(second.pid);
+      await sleep(1000);
+      const writes = await monitor.stop();
+      const gap = await gapAfterFlush(stage);
+      return [
+        { what: `${title}: restart, CPU`, value: cpu, unit: "s", limit: limits.cpu },
+        { what: `${title}: restart, kernel events`, value: writes, unit: "", limit: limits.writes },
+        { what: `${title}: flush, longest gap`, value: gap, unit: "ms", limit: limits.gap },
+      ];
+    } finally {
+      await second.stop();
+    }
+  } finally {
+    await foothold.leave();
+    stage.sweep();
+  }
+}
+
+/** Counts what the kernel reports about changes of rules: one line each, as `nft monitor` prints them. */
+function watchRules(stage: Stage): { stop(): Promise<number> } {
+  const child = stage.node.inside(() => spawn("nft", ["monitor"], { stdio: ["ignore", "pipe", "ignore"] }));
+  let lines = 0;
+  child.stdout.on("data", (chunk: Buffer) => {
+    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++;
+  });
+  return {
+    async stop() {
+      child.kill();
+      await once(child, "close");
+      return lines;
+    },
+  };
+}
+
+/** Milliseconds between the last connection before the rules are gone and the first one after; the Service is in use. */
+async function gapAfterFlush(stage: Stage): Promise<number> {
+  const address = serviceAddress(size.services >> 1);
+  for (let i = 0; i < 100; i++) await stage.reach(address, 80);
+  stage.node.run("nft", "flush", "ruleset");
+  const started = performance.now();
+  for (;;) {
+    const reached = await stage.reach(address, 80);
+    const passed = performance.now() - started;
+    if (reached !== null || passed > flushSeconds * 1000) return passed;
+    await sleep(1);
+  }
+}
