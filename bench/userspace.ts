@@ -89,7 +89,7 @@ async function manyFlows({ ports, state }: Relays): Promise<Row[]> {
   const started = performance.now();
   // Clients come and go, each hundred at another address of the loopback network; the relay keeps all of them.
   for (let i = 0; i < udpClients / 100; i++) {
-    await Promise.all(Array.from({ length: 100 }, () => ask(ports.datagrams, `127.1.0.${i + 1}`)));
+    await Promise.all(Array.from({ length: 100 }, () => sendRequest(ports.datagrams, `127.1.0.${i + 1}`)));
   }
   const seconds = (performance.now() - started) / 1000;
   const after = await state();
@@ -112,7 +112,7 @@ async function manyFlows({ ports, state }: Relays): Promise<Row[]> {
   ];
 }
 
-function ask(port: number, from: string): Promise<void> {
+function sendRequest(port: number, from: string): Promise<void> {
   return new Promise((resolve) => {
     const client = createSocket("udp4");
     client.once("message", () => client.close(() => resolve()));

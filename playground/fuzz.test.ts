@@ -269,7 +269,7 @@ describe("security/1: fuzzed requests", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fuzzRequest, { minLength: 1, maxLength: 8 }), async (requests) => {
         for (const each of requests) {
-          const { code, text } = await ask(each);
+          const { code, text } = await sendRequest(each);
           codes.set(code, (codes.get(code) ?? 0) + 1);
           expect({ code, text: code >= 500 ? text : "" }).toEqual({ code, text: "" });
         }
@@ -293,21 +293,21 @@ describe("security/1: fuzzed requests", () => {
     const created = { metadata: { name }, spec };
     const json = "application/json";
     const codes = [
-      await ask({ method: "POST", path: at, query: "", type: json, body: JSON.stringify(created) }),
-      await ask({
+      await sendRequest({ method: "POST", path: at, query: "", type: json, body: JSON.stringify(created) }),
+      await sendRequest({
         method: "PATCH",
         path: `${at}/${name}`,
         query: "",
         type: "application/merge-patch+json",
         body: '{"spec":{"sessionAffinity":"ClientIP"}}',
       }),
-      await ask({ method: "GET", path: `${at}/${name}`, query: "", type: json, body: "" }),
-      await ask({ method: "DELETE", path: `${at}/${name}`, query: "", type: json, body: "" }),
+      await sendRequest({ method: "GET", path: `${at}/${name}`, query: "", type: json, body: "" }),
+      await sendRequest({ method: "DELETE", path: `${at}/${name}`, query: "", type: json, body: "" }),
     ].map(({ code }) => code);
     expect(codes).toEqual([201, 200, 200, 200]);
   }
 
-  function ask({ method, path: at, query, type, body: text }: FuzzRequest) {
+  function sendRequest({ method, path: at, query, type, body: text }: FuzzRequest) {
     return new Promise<{ code: number; text: string }>((resolve, reject) => {
       const bytes = Buffer.from(text, "latin1");
       const headers = { "content-length": bytes.length, ...(type === "" ? {} : { "content-type": type }) };

@@ -353,7 +353,7 @@ function addressesOf(pod: ApiObject): string[] {
 async function listen(port: number, { identity, token }: Access): Promise<ApiServer> {
   for (const wanted of [port, 0]) {
     const hooks: AdmissionHooks = {
-      admit: (...asked) => admissionTo(api)(...asked),
+      admit: (...args) => admissionTo(api)(...args),
       terminate: gracefulDeletion(Date.now),
       checkDelete: checkDelete,
     };

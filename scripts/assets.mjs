@@ -118,7 +118,7 @@ function requireGo() {
 function findRelease() {
   const refusals = [];
   for (const release of releases) {
-    say(`asking the Go module registry for Kubernetes ${release}`);
+    say(`reading the Go module registry: Kubernetes ${release}`);
     const { stdout } = spawnSync("go", ["mod", "download", "-json", `k8s.io/kubernetes@v${release}`], {
       cwd: home,
       encoding: "utf8",

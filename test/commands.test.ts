@@ -692,9 +692,9 @@ describe("status", () => {
   });
 
   it.each([
-    ["of another version is not asked; its source is read", gitVersion("0.0.1"), [], 0, "shop/web:http"],
-    ["is not asked with --fresh", gitVersion("0.0.0"), ["--fresh"], 0, "shop/web:http"],
-    ["is not asked with --anew, the earlier name", gitVersion("0.0.0"), ["--anew"], 0, "shop/web:http"],
+    ["of another version is not queried; its source is read", gitVersion("0.0.1"), [], 0, "shop/web:http"],
+    ["is not queried with --fresh", gitVersion("0.0.0"), ["--fresh"], 0, "shop/web:http"],
+    ["is not queried with --anew, the earlier name", gitVersion("0.0.0"), ["--anew"], 0, "shop/web:http"],
     [
       "that has not read the cluster yet is reported",
       gitVersion("0.0.0"),
@@ -776,14 +776,14 @@ describe("status", () => {
 });
 
 describe("the command", () => {
-  const asked = (...argv: string[]) =>
+  const outputFor = (...argv: string[]) =>
     outputOf((words, world) => dispatch(words, world, () => new AbortController().signal), ...argv);
 
   it("is dispatched by name, and prints its help in two ways", async () => {
-    expect((await asked("explain")).err).toContain("FROM and TO are required");
-    expect((await asked("help", "render")).out).toBe(helpText(renderSpec));
-    expect((await asked()).out).toContain("turnout COMMAND [flags]");
-    expect((await asked("--version")).out).toBe("turnout 0.0.0\n");
+    expect((await outputFor("explain")).err).toContain("FROM and TO are required");
+    expect((await outputFor("help", "render")).out).toBe(helpText(renderSpec));
+    expect((await outputFor()).out).toContain("turnout COMMAND [flags]");
+    expect((await outputFor("--version")).out).toBe("turnout 0.0.0\n");
   });
 
   it.each([
@@ -792,7 +792,7 @@ describe("the command", () => {
     [["fly"], "commands: playground, explain"],
     [["constructor"], "commands: playground, explain"],
   ])("reports the usage error in %j", async (argv, answer) => {
-    const { code, out, err } = await asked(...argv);
+    const { code, out, err } = await outputFor(...argv);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toContain(answer);
   });
@@ -881,18 +881,18 @@ describe("the reference", () => {
   it("completes words in bash", () => {
     const script = join(scratch, "completion.bash");
     return outputOf(commands.get("completion")!.run, "bash").then(({ out }) => {
-      const ask = (words: string, at: number) =>
+      const completion = (words: string, at: number) =>
         `COMP_WORDS=(${words}); COMP_CWORD=${at}; _turnout; echo "\${COMPREPLY[*]}"`;
-      const asked = [
-        ask("turnout ex", 1),
-        ask("turnout diff --ag", 2),
-        ask("turnout explain --live --mode = i", 5),
-        ask("turnout render -o ", 3),
-        ask("turnout doctor m", 2),
-        ask("turnout explain --source = files : exam", 6),
-        ask("turnout help st", 2),
+      const questions = [
+        completion("turnout ex", 1),
+        completion("turnout diff --ag", 2),
+        completion("turnout explain --live --mode = i", 5),
+        completion("turnout render -o ", 3),
+        completion("turnout doctor m", 2),
+        completion("turnout explain --source = files : exam", 6),
+        completion("turnout help st", 2),
       ];
-      writeFileSync(script, `${out}\n${asked.join("\n")}\n`);
+      writeFileSync(script, `${out}\n${questions.join("\n")}\n`);
       expect(execFileSync("bash", [script], { encoding: "utf8" }).split("\n")).toEqual([
         "explain",
         "--against=",

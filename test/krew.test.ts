@@ -119,7 +119,7 @@ describe("the krew manifest", () => {
   });
 });
 
-it("the role for people who may ask has pods, exec, logs and port-forward in one namespace, and nothing else", () => {
+it("the role of the plugin has pods, exec, logs and port-forward in one namespace, and nothing else", () => {
   const [role] = objectsIn(text("deploy/kubectl/role.yaml")) as unknown as {
     kind: string;
     metadata: { namespace: string };

@@ -232,14 +232,14 @@ describe("diff and doctor", () => {
 });
 
 describe("explain", () => {
-  const echo = `printf 'packet    x\\noutcome   forward to one of 2\\n'; printf '%s\\n' "$@" >"$FAKE/asked-$0"`;
-  const asked = (node: string) => {
-    const name = `asked-${join(folder, `exec-turnout-${node}`)}`;
+  const echo = `printf 'packet    x\\noutcome   forward to one of 2\\n'; printf '%s\\n' "$@" >"$FAKE/args-$0"`;
+  const argsOn = (node: string) => {
+    const name = `args-${join(folder, `exec-turnout-${node}`)}`;
     return readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
   };
   beforeEach(() => {
-    mkdirSync(join(folder, "asked-", folder), { recursive: true });
-    const write = echo.replace("asked-$0", "asked-/$0");
+    mkdirSync(join(folder, "args-", folder), { recursive: true });
+    const write = echo.replace("args-$0", "args-/$0");
     turnoutOn(["node-a", "node-b"].map((node) => ({ node, script: write })));
     podAt("shop-web-1", "node-b\tpod:10.0.2.5,fd00:2::5\n");
     podAt("default-web-1", "node-a\tpod:10.0.1.9\n");
@@ -277,7 +277,7 @@ describe("explain", () => {
     const { code, out, err } = run("explain", ...argv);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toBe("packet    x\noutcome   forward to one of 2\n");
-    expect(asked(node)).toEqual(question);
+    expect(argsOn(node)).toEqual(question);
   });
 
   it("asks every node about a client outside", () => {
@@ -336,7 +336,7 @@ describe("security/16: names and answers are data", () => {
   ];
 
   it.each(evil)("of the user: %j", (name) => {
-    turnoutOn([{ node: "node-a", script: `printf '%s\\n' "$@" >"$FAKE/asked"` }]);
+    turnoutOn([{ node: "node-a", script: `printf '%s\\n' "$@" >"$FAKE/args"` }]);
     podAt("default-web-1", "node-a\tpod:10.0.1.9\n");
     const from = run("explain", "--", name, "web");
     expect(from.code).toBe(1);
@@ -347,14 +347,14 @@ describe("security/16: names and answers are data", () => {
   });
 
   it.each(evil.filter((name) => !name.startsWith("-")))("of a Service: %j is one argument", (name) => {
-    turnoutOn([{ node: "node-a", script: `printf '%s\\n' "$@" >"$FAKE/asked"` }]);
+    turnoutOn([{ node: "node-a", script: `printf '%s\\n' "$@" >"$FAKE/args"` }]);
     podAt("default-web-1", "node-a\tpod:10.0.1.9\n");
     expect(run("explain", "web-1", name).code).toBe(0);
-    expect(readFileSync(join(folder, "asked"), "utf8").trimEnd().split("\n").at(-1)).toBe(name);
+    expect(readFileSync(join(folder, "args"), "utf8").trimEnd().split("\n").at(-1)).toBe(name);
     expect(existsSync(join(folder, "pwned"))).toBe(false);
   });
 
-  it("of the cluster: pods and nodes with such names are not asked", () => {
+  it("of the cluster: pods and nodes with such names are not queried", () => {
     turnoutOn([
       ...evil.map((name) => ({ node: name, pod: "turnout-x" })),
       ...evil.filter((name) => !name.includes("/")).map((name) => ({ node: "node-z", pod: name })),

@@ -36,10 +36,10 @@ it("every documented metric is written", async () => {
     const { telemetry, healthz, metrics } = await open(mode);
     useEverything(telemetry);
     await useLocalhost(telemetry);
-    for (const path of ["/healthz", "/livez"]) await ask(healthz, path);
-    await ask(metrics, "/healthz");
+    for (const path of ["/healthz", "/livez"]) await sendRequest(healthz, path);
+    await sendRequest(metrics, "/healthz");
     for (const path of ["/metrics", "/metrics/slis"])
-      for (const [, name] of (await ask(metrics, path)).matchAll(/^([a-z_]+?)(?:_bucket)?[{ ]/gm))
+      for (const [, name] of (await sendRequest(metrics, path)).matchAll(/^([a-z_]+?)(?:_bucket)?[{ ]/gm))
         shown.add(name!);
   }
   const names = Object.values({ ...metricTable, ...sliMetrics }).map(({ name }) => name);
@@ -207,7 +207,7 @@ async function connected(port: number): Promise<void> {
   );
 }
 
-function ask(port: number, path: string): Promise<string> {
+function sendRequest(port: number, path: string): Promise<string> {
   return retry(
     () =>
       new Promise((resolve, reject) => {

@@ -69,12 +69,12 @@ describe("upstream/3: KubeProxyNFTablesLocalhostNodePorts (KEP-6032), off in 1.3
         }) as [Routes, Routes];
         for (const packet of packets.filter((each) => each.family === family)) {
           const { from, to } = packet;
-          const asked = {
+          const sent = {
             from: { origin: from.kind === "outside" ? "elsewhere" : from.kind, address: from.address },
             to,
           };
           const outcome = (routes: Routes) =>
-            JSON.stringify(decide(routes, nftablesBehavior, asked as Parameters<typeof decide>[2]).outcome);
+            JSON.stringify(decide(routes, nftablesBehavior, sent as Parameters<typeof decide>[2]).outcome);
           if (outcome(off) !== outcome(on)) changed.push(`${to.address} ${caseText(packet)}`);
         }
       }

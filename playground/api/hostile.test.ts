@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-type Ask = {
+type TestRequest = {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ type Ask = {
 };
 
 /** Sends the token and JSON by default; `fetch` would not send every header. */
-function ask({ method = "GET", path = services, headers = {}, body = "" }: Ask) {
+function sendRequest({ method = "GET", path = services, headers = {}, body = "" }: TestRequest) {
   return new Promise<{ code: number; text: string }>((resolve, reject) => {
     const framing =
       body === "" || "transfer-encoding" in headers ? {} : { "content-length": Buffer.byteLength(body) };
@@ -46,7 +46,7 @@ function ask({ method = "GET", path = services, headers = {}, body = "" }: Ask) 
     call.end(body);
   });
 }
-const code = async (asked: Ask) => (await ask(asked)).code;
+const code = async (request: TestRequest) => (await sendRequest(request)).code;
 const post = (body: unknown, headers = {}) =>
   code({ method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) });
 const patch = (type: string, body: unknown) =>
@@ -101,7 +101,7 @@ describe("security/1: the API refuses a request", () => {
       JSON.stringify({ ...service("large"), note: "x".repeat(bytes - 68) }).padEnd(bytes);
     expect(sized(bodyLimit)).toHaveLength(bodyLimit);
     expect(await post(sized(bodyLimit + 1))).toBe(413);
-    const { text, code: found } = await ask({
+    const { text, code: found } = await sendRequest({
       method: "POST",
       headers: { "transfer-encoding": "chunked" },
       body: sized(bodyLimit + 1),
@@ -189,13 +189,17 @@ describe("security/1: hostile keys", () => {
   it("do not select inherited properties", async () => {
     for (const key of ["constructor", "toString", "hasOwnProperty"]) {
       const list = async (selector: string) => {
-        const { text } = await ask({ path: `${services}?labelSelector=${encodeURIComponent(selector)}` });
+        const { text } = await sendRequest({
+          path: `${services}?labelSelector=${encodeURIComponent(selector)}`,
+        });
         return (JSON.parse(text) as { items: unknown[] }).items.length;
       };
       expect([await list(key), await list(`!${key}`), await list(`${key} in (a)`)]).toEqual([0, 1, 0]);
     }
     server.put({ kind: "Service", metadata: { name: "b", namespace: "shop", labels: { constructor: "a" } } });
-    expect((await ask({ path: `${services}?labelSelector=constructor%3Da` })).text).toContain('"name":"b"');
+    expect((await sendRequest({ path: `${services}?labelSelector=constructor%3Da` })).text).toContain(
+      '"name":"b"',
+    );
   });
 
   it("are not kinds of protobuf", async () => {

@@ -292,11 +292,11 @@ describe("faults", () => {
     let token = "one";
     const guarded = new ApiServer({ token: () => token });
     await guarded.listen();
-    const ask = (value: string) =>
+    const sendRequest = (value: string) =>
       fetch(`${guarded.url}/api/v1/services`, { headers: { authorization: `Bearer ${value}` } });
-    expect((await ask("one")).status).toBe(200);
+    expect((await sendRequest("one")).status).toBe(200);
     token = "two";
-    expect((await ask("one")).status).toBe(401);
+    expect((await sendRequest("one")).status).toBe(401);
     await guarded.close();
   });
 });

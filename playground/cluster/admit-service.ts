@@ -25,9 +25,9 @@ function addressesOf(given: Spec, before: Spec, others: readonly ApiObject[], na
   if (given.clusterIP === "None")
     return { clusterIP: "None", clusterIPs: ["None"], ipFamilies: ipFamilies.map(nameOf), ipFamilyPolicy };
   const taken = takenAddresses(others);
-  const asked = [given.clusterIPs, given.clusterIP, before.clusterIPs].flat().map(scalar);
+  const requested = [given.clusterIPs, given.clusterIP, before.clusterIPs].flat().map(scalar);
   const clusterIPs = ipFamilies.map((family) => {
-    const mine = asked.find((address) => address !== "" && familyOfAddress(address) === family);
+    const mine = requested.find((address) => address !== "" && familyOfAddress(address) === family);
     return mine ?? freeAddress(family, taken, name);
   });
   const twice = clusterIPs.find((address) => taken.has(address));
@@ -53,13 +53,13 @@ function familyOfAddress(address: string): Family {
 function familiesOf(given: Spec, before: Spec): { ipFamilies: Family[]; ipFamilyPolicy: string } {
   const addresses = [given.clusterIPs ?? given.clusterIP ?? []].flat().map(scalar);
   const named = Array.isArray(given.ipFamilies) ? given.ipFamilies : (before.ipFamilies as unknown[]);
-  const asked = [
+  const requested = [
     ...(named ?? []).map((name): Family => (name === "IPv6" ? "ipv6" : "ipv4")),
     ...addresses.filter((address) => address !== "None").map(familyOfAddress),
   ];
-  const wanted = [...new Set([...asked, "ipv4" as const, ...families])];
+  const wanted = [...new Set([...requested, "ipv4" as const, ...families])];
   // The endpoints of a headless Service without a selector can be of any family.
-  const open = given.clusterIP === "None" && !isMap(given.selector) && asked.length === 0;
+  const open = given.clusterIP === "None" && !isMap(given.selector) && requested.length === 0;
   const policy =
     scalar(given.ipFamilyPolicy ?? before.ipFamilyPolicy) || (open ? "RequireDualStack" : "SingleStack");
   return { ipFamilies: policy === "SingleStack" ? wanted.slice(0, 1) : wanted, ipFamilyPolicy: policy };
@@ -131,8 +131,8 @@ function poolOf(others: readonly ApiObject[], name: string) {
   };
   return {
     holderOf: (port: unknown) => taken.get(port),
-    take(asked: unknown): unknown {
-      const port = asked === undefined || taken.has(asked) ? free() : asked;
+    take(requested: unknown): unknown {
+      const port = requested === undefined || taken.has(requested) ? free() : requested;
       taken.set(port, "this Service");
       return port;
     },

@@ -221,7 +221,7 @@ export class Controller {
 
   /** Allocates the address of a load balancer, or removes it after a change of type. */
   #serveLoadBalancer(service: ApiObject): void {
-    const asked = dig(service, "spec.loadBalancerIP");
+    const requested = dig(service, "spec.loadBalancerIP");
     const given = dig(service, "status.loadBalancer.ingress");
     const [isWanted, isGiven] = [
       dig(service, "spec.type") === "LoadBalancer",
@@ -232,7 +232,7 @@ export class Controller {
     const taken = JSON.stringify(this.#api.list("Service"));
     let next = 100;
     while (taken.includes(`"198.51.100.${next}"`)) next++;
-    const ip = typeof asked === "string" ? asked : `198.51.100.${next}`;
+    const ip = typeof requested === "string" ? requested : `198.51.100.${next}`;
     this.#setStatus(service, { loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } });
   }
 

@@ -42,7 +42,7 @@ describe("security/1: certificates", () => {
     );
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
-    const ask = (ca?: string) =>
+    const sendRequest = (ca?: string) =>
       new Promise((resolve) =>
         request(
           { host: "127.0.0.1", port, agent: false, ...(ca === undefined ? {} : { ca }) },
@@ -54,9 +54,9 @@ describe("security/1: certificates", () => {
           .on("error", (error: NodeJS.ErrnoException) => resolve(error.code))
           .end(),
       );
-    expect(await ask(identity.ca)).toBe(200);
-    expect(await ask()).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
-    expect(await ask(makeIdentity(["127.0.0.1"], now).ca)).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
+    expect(await sendRequest(identity.ca)).toBe(200);
+    expect(await sendRequest()).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
+    expect(await sendRequest(makeIdentity(["127.0.0.1"], now).ca)).toBe("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
     server.close();
   });
 

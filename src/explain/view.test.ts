@@ -16,7 +16,7 @@ const twoFamilies = <T>(make: (family: Family) => fc.Arbitrary<T>) =>
   fc.record({ ipv4: make("ipv4"), ipv6: make("ipv6") });
 
 it.each(["nftables", "iptables", "ipvs", "userspace"] as const)("in %s mode", (mode) => {
-  let asked = 0;
+  let questions = 0;
   let smaller = 0;
   fc.assert(
     fc.property(
@@ -33,14 +33,14 @@ it.each(["nftables", "iptables", "ipvs", "userspace"] as const)("in %s mode", (m
         const view = viewFor(whole, [both.ipv4.nodeIP, both.ipv6.nodeIP], sender, to);
         const part = routesOf(snapshotOf([throughJson(view)]), both);
         expect(answer(mode, sender, to, part)).toEqual(answer(mode, sender, to, all));
-        asked++;
+        questions++;
         if (view.ipv4.ports.length + view.ipv6.ports.length < whole.ipv4.ports.size + whole.ipv6.ports.size)
           smaller++;
       },
     ),
     { numRuns: 1500 },
   );
-  expect(smaller).toBeGreaterThan(asked / 4);
+  expect(smaller).toBeGreaterThan(questions / 4);
 });
 
 it.each(["node", "pod:10.0.1.5", "outside:203.0.113.9", "pod:fd00::1"])(
@@ -92,7 +92,7 @@ function plain({ ipv4, ipv6, node, problems }: Snapshot): unknown {
   return { ipv4: family(ipv4), ipv6: family(ipv6), node, problems };
 }
 
-it("sends only the one Service that is asked for among thousands", () => {
+it("sends only the requested Service among thousands", () => {
   const ports = Array.from({ length: 3000 }, (_, i) => ({
     ...fc.sample(servicePort("ipv4"), { numRuns: 1, seed: 7 })[0]!,
     key: `shop/web-${i}/tcp/`,
@@ -170,6 +170,6 @@ function routesOf(
 function answer(mode: ModeName, from: Sender, to: To, routes: BothRoutes): unknown {
   const question = questionOf(from, to, routes);
   if (!question.ok) return question.reason;
-  const { family, packet: asked } = question.value;
-  return trace(modes[mode], routes[family], asked);
+  const { family, packet } = question.value;
+  return trace(modes[mode], routes[family], packet);
 }

@@ -8,7 +8,7 @@ import { defaultConfig } from "../explain/node-routes.ts";
 import { parseCidr } from "../model/address.ts";
 import { UsageError, whyUnreadable } from "./usage-error.ts";
 
-/** `fromDaemon`: the configuration of the daemon that was asked; null without one. */
+/** `fromDaemon`: the configuration of the daemon, where one is read; otherwise null. */
 export function targetConfig(flags: ConfigFlags, fromDaemon: string | null): ValidConfig {
   const file = flags.config
     ? readConfig(flags.config)

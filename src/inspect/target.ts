@@ -45,7 +45,7 @@ export type Target = {
   readonly spec: SourceSpec;
   readonly node: string;
   readonly config: ValidConfig;
-  /** Families that the daemon serves; both where no daemon was asked. */
+  /** Families that the daemon serves; both without a daemon. */
   readonly families: readonly Family[];
   /** Status socket of the node's daemon, which may not be running. */
   readonly socket: string;

@@ -4,7 +4,7 @@ import { run, starter } from "../host/iptables/command.ts";
 import { applySysctls, systemFiles } from "../host/sysctl.ts";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 
-/** Elsewhere only a program that starts there sees the files, and it is not worth asking it first what they hold. */
+/** Elsewhere only a program that starts there sees the files, and reading them first is not worth starting it. */
 export async function setSysctls(
   targets: readonly SysctlTarget[],
   netns?: string,

@@ -77,7 +77,7 @@ async function open(given: Partial<TelemetrySettings> = {}) {
   return { telemetry, healthz, metrics, failures, lines };
 }
 
-async function ask(port: number, path: string): Promise<{ status: number; body: string }> {
+async function sendRequest(port: number, path: string): Promise<{ status: number; body: string }> {
   for (let tries = 0; ; tries++) {
     try {
       return await new Promise((resolve, reject) => {
@@ -149,15 +149,15 @@ describe("a proxy that is observed", () => {
       resent: false,
       cost: { seconds: 1, heldSeconds: 0, requestBytes: 0, responseBytes: 1 },
     });
-    expect(await ask(healthz, "/healthz")).toMatchObject({ status: 200 });
-    expect(await ask(port, "/")).toMatchObject({
+    expect(await sendRequest(healthz, "/healthz")).toMatchObject({ status: 200 });
+    expect(await sendRequest(port, "/")).toMatchObject({
       status: 503,
       body: expect.stringContaining('"localEndpoints": 0'),
     });
-    expect((await ask(metrics, "/proxyMode")).body).toBe("nftables");
-    expect((await ask(metrics, "/statusz")).body).toContain("Binary version: 1.37.1");
-    expect((await ask(metrics, "/flagz")).status).toBe(404);
-    const scraped = parsePrometheus((await ask(metrics, "/metrics")).body);
+    expect((await sendRequest(metrics, "/proxyMode")).body).toBe("nftables");
+    expect((await sendRequest(metrics, "/statusz")).body).toContain("Binary version: 1.37.1");
+    expect((await sendRequest(metrics, "/flagz")).status).toBe(404);
+    const scraped = parsePrometheus((await sendRequest(metrics, "/metrics")).body);
     expect(scraped.get("kubeproxy_proxy_healthz_total")!.series).toMatchObject([
       { labels: { code: "200" }, value: 1 },
     ]);
@@ -178,7 +178,7 @@ describe("a proxy that is observed", () => {
       telemetry.arrived(cluster.take());
     };
     const counted = async () =>
-      parsePrometheus((await ask(metrics, "/metrics")).body).get("turnout_problems")?.series ?? [];
+      parsePrometheus((await sendRequest(metrics, "/metrics")).body).get("turnout_problems")?.series ?? [];
     arrive(["nonsense"]);
     const taken = {
       kind: "conflict",
@@ -246,7 +246,7 @@ describe("a proxy that is observed", () => {
   it("without a health address serves no health", async () => {
     const { telemetry, healthz, metrics } = await open({ healthzAddress: "" });
     telemetry.serve();
-    expect((await ask(metrics, "/healthz")).body).toBe("ok");
+    expect((await sendRequest(metrics, "/healthz")).body).toBe("ok");
     await expect(
       new Promise((resolve, reject) =>
         get({ port: healthz, host: "127.0.0.1" }, resolve).on("error", reject),

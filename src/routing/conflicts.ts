@@ -1,4 +1,4 @@
-// Two Services that ask for the same Frontend: the one that does not hold it gets a Problem.
+// Two Services that claim the same Frontend: the one that does not hold it gets a Problem.
 import type { Problem } from "../model/problem.ts";
 import { portLabel } from "../model/snapshot.ts";
 import { printFrontend } from "./print-frontend.ts";

@@ -207,7 +207,7 @@ function isClusterIP({ ports, claims }: Routes, address: Address): boolean {
   return known.has(address);
 }
 
-/** For those who ask about many packets. */
+/** Kept for callers that decide many packets. */
 const clusterIPs = new WeakMap<Routes["claims"], ReadonlySet<Address>>();
 
 /** Rows 109 and 125: such a packet leaves the node unless the address is the node's own. */

@@ -116,10 +116,10 @@ function routePort(
   disputes: Keyed<readonly Claim[]> | null,
 ): PortRoutes {
   const pools = choosePools(port, settings);
-  const asked = frontendsOf(port, settings);
-  const lost = disputes === null ? nothingLost : lostBy(port, asked, disputes);
+  const claimed = frontendsOf(port, settings);
+  const lost = disputes === null ? nothingLost : lostBy(port, claimed, disputes);
   const taken = new Set(lost.map(({ frontend }) => frontend));
-  const held = lost.length === 0 ? asked : asked.filter((frontend) => !taken.has(frontend));
+  const held = lost.length === 0 ? claimed : claimed.filter((frontend) => !taken.has(frontend));
   return {
     port,
     pools,
@@ -132,10 +132,10 @@ const nothingLost: PortRoutes["lost"] = [];
 
 function lostBy(
   port: ServicePort,
-  asked: readonly Frontend[],
+  claimed: readonly Frontend[],
   claims: Keyed<readonly Claim[]>,
 ): PortRoutes["lost"] {
-  const lost = asked
+  const lost = claimed
     .map((frontend) => ({ frontend, holder: claims.get(frontendId(frontend))![0]!.key }))
     .filter(({ holder }) => holder !== port.key);
   return lost.length === 0 ? nothingLost : lost;
@@ -223,7 +223,7 @@ function stakeClaims(
   settings: FamilySettings,
 ): ReadonlyMap<FrontendId, readonly Claim[] | undefined> {
   const touched = new Map<FrontendId, Claim[]>();
-  // Copied once for each Frontend, without those visited, whose claims follow: thousands may ask for the same one.
+  // Copied once for each Frontend, without those visited, whose claims follow: thousands may claim the same one.
   const claimsOf = (id: FrontendId) => {
     let claims = touched.get(id);
     if (claims === undefined) {

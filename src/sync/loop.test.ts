@@ -276,7 +276,7 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
   let unreadable = 0;
   let isBuggy = false;
   let verifications = 0;
-  let asked = 0;
+  let requests = 0;
   let onDrift: (what: string) => void = () => {};
   const driver: Driver = {
     sync: (_, __, retryRefused = false) => {
@@ -315,7 +315,7 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
     observers: [
       {
         queued: () => {
-          asked++;
+          requests++;
         },
         synced: (record) => records.push(record),
       },
@@ -334,7 +334,7 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
     run,
     syncs: () => starts,
     verified: () => verifications,
-    queued: () => asked,
+    queued: () => requests,
     advance: (ms: number) => clock.advance(ms),
     fail: (times: number) => {
       failures = times;

@@ -1,4 +1,4 @@
-// Services in a cluster with a real API server and real controllers: what upstream's end-to-end tests ask for.
+// Services in a cluster with a real API server and real controllers: what upstream's end-to-end tests require.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { observe } from "../differential/observe.ts";

@@ -71,10 +71,10 @@ describe("the real API server", () => {
 
   it.for(kinds)("%s: the encoder of the tests writes what the server writes", async (kind, { skip }) => {
     if (reason !== null) return skip(reason);
-    const ask = { path: resources[kind].path, protobuf: true };
+    const request = { path: resources[kind].path, protobuf: true };
     const [inJson, inProtobuf] = await Promise.all([
-      (await clientFor(accepts.json)).read(ask, signal),
-      (await clientFor(accepts.protobuf)).read(ask, signal),
+      (await clientFor(accepts.json)).read(request, signal),
+      (await clientFor(accepts.protobuf)).read(request, signal),
     ]);
     expect([inJson.encoding.name, inProtobuf.encoding.name]).toEqual(["json", "protobuf"]);
     const list = JSON.parse(inJson.bytes.toString());
@@ -94,8 +94,8 @@ describe("the real API server", () => {
     const sources = await Promise.all(
       Object.values(accepts).map(async (accept) => {
         const client = await clientFor(accept);
-        const asked = how === "list" ? withoutStreaming(client) : client;
-        return followed(asked, life.signal);
+        const used = how === "list" ? withoutStreaming(client) : client;
+        return followed(used, life.signal);
       }),
     );
     const [inJson, inProtobuf] = sources as [Followed, Followed];
@@ -138,9 +138,9 @@ function followed(client: ApiClient, life: AbortSignal) {
 function withoutStreaming(client: ApiClient): ApiClient {
   return {
     ...client,
-    stream: (ask, signal) =>
-      ask.query?.sendInitialEvents === undefined
-        ? client.stream(ask, signal)
+    stream: (request, signal) =>
+      request.query?.sendInitialEvents === undefined
+        ? client.stream(request, signal)
         : Promise.reject(new ApiFailure("refused", "no streaming lists", { code: 422 })),
   };
 }

@@ -18,7 +18,7 @@ export type Answers = {
   readonly pages: Readonly<Record<string, unknown>>;
 };
 
-/** How long and how often to ask: the real one is slow in a user-mode kernel. */
+/** How long and how often to poll: the real one is slow in a user-mode kernel. */
 type Pace = { readonly timeoutMs: number; readonly everyMs: number };
 
 /** What dashboards and alerts for kube-proxy use. */

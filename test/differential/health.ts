@@ -36,11 +36,14 @@ export async function compareHealth(sides: Sides): Promise<readonly Difference[]
 type Answers = Question & { readonly theirs: string; readonly ours: string };
 
 async function askBoth([reference, ours]: Sides, question: Question): Promise<Answers> {
-  const [theirs, own] = await Promise.all([ask(reference.world, question), ask(ours.world, question)]);
+  const [theirs, own] = await Promise.all([
+    responseTo(reference.world, question),
+    responseTo(ours.world, question),
+  ]);
   return { ...question, theirs, ours: own };
 }
 
-async function ask({ at }: World, { from, to }: Question): Promise<string> {
+async function responseTo({ at }: World, { from, to }: Question): Promise<string> {
   const answer = await httpGet(at[from], `http://${to}/`);
   if (answer === null) return "nothing";
   const { status, headers, body } = answer;

@@ -57,7 +57,7 @@ describe("the daemon's rights", () => {
   beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
   afterEach(() => site?.close());
 
-  it("RBAC: everything granted is used, and nothing else is asked for", async () => {
+  it("RBAC: everything granted is used, and nothing else is requested", async () => {
     const [used, denied] = [new Set<string>(), new Set<string>()];
     const allows = ({ verb, resource, namespace }: ApiRequest) => {
       const right = `${verb} ${resource.plural}.${resource.group}`;

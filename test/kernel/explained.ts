@@ -15,9 +15,9 @@ import { nodeServerPort, type World } from "./world.ts";
 export function explained(routes: BothRoutes, mode: ModeName, cell: Cell): Trace {
   const { to, protocol } = cell;
   const from = parseFrom(fromText(cell, routes));
-  const asked = parseTo(`${joinHostPort(to.address, to.port)}/${protocol}`);
-  if (!from.ok || !asked.ok) throw new Error(`Cannot ask about ${cellText(cell)}`);
-  const question = questionOf(from.value as Sender, asked.value, routes);
+  const target = parseTo(`${joinHostPort(to.address, to.port)}/${protocol}`);
+  if (!from.ok || !target.ok) throw new Error(`Cannot explain ${cellText(cell)}`);
+  const question = questionOf(from.value as Sender, target.value, routes);
   if (!question.ok) throw new Error(question.reason);
   const { family, packet } = question.value;
   return trace(modes[mode], routes[family], packet);

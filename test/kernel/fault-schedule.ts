@@ -23,7 +23,7 @@ const watches: RequestMatch = { verb: "watch" };
 /** About one fault in 25 seconds, for an hour: more than the worst hours that operators write about. */
 const troubles: Readonly<Record<string, Trouble>> = {
   "410 instead of an answer": { perHour: 6, fault: { kind: "status", code: 410 } },
-  "429, to be asked again in 1 s": { perHour: 12, fault: { kind: "status", code: 429, retryAfter: 1 } },
+  "429, with a retry after 1 s": { perHour: 12, fault: { kind: "status", code: 429, retryAfter: 1 } },
   "500 instead of an answer": { perHour: 6, fault: { kind: "status", code: 500 } },
   "503 instead of an answer": { perHour: 6, fault: { kind: "status", code: 503 } },
   "no answer": { perHour: 6, fault: { kind: "hang" } },

@@ -32,7 +32,11 @@ describe.skipIf(reasonToSkip() !== null)("user/3: --live from another network na
     rmSync(folder, { recursive: true });
   });
 
-  const ask = (argv: readonly string[], before: readonly string[] = [], source = `daemon:${socket}`) => {
+  const runTurnout = (
+    argv: readonly string[],
+    before: readonly string[] = [],
+    source = `daemon:${socket}`,
+  ) => {
     const words = [
       "ip",
       "netns",
@@ -46,22 +50,23 @@ describe.skipIf(reasonToSkip() !== null)("user/3: --live from another network na
     const { status, stdout, stderr } = spawnSync(words[0]!, words.slice(1), { cwd: root, encoding: "utf8" });
     return { status, stdout, stderr };
   };
-  const onFiles = (argv: readonly string[]) => ask([...argv, "--node=node-a"], [], "files:examples/shop");
+  const onFiles = (argv: readonly string[]) =>
+    runTurnout([...argv, "--node=node-a"], [], "files:examples/shop");
 
   it("root reads the kernel of the daemon's namespace", () => {
-    expect(ask(["diff", "--live"])).toEqual({
+    expect(runTurnout(["diff", "--live"])).toEqual({
       status: 0,
       stdout: "The kernel holds what it should.\n",
       stderr: "",
     });
-    expect(ask(explained)).toMatchObject({
+    expect(runTurnout(explained)).toMatchObject({
       status: 0,
       stdout: expect.stringContaining("agrees: the kernel handles this packet the same way"),
     });
   });
 
   it("without the right to enter, it prints the nsenter line", () => {
-    const line = ask(["diff", "--live"], ["setpriv", "--bounding-set=-sys_admin"]);
+    const line = runTurnout(["diff", "--live"], ["setpriv", "--bounding-set=-sys_admin"]);
     expect(line).toEqual({
       status: 1,
       stdout: "",

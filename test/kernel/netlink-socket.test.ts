@@ -89,11 +89,11 @@ describe.runIf(isRoot)("netlink sockets", () => {
     await socket.close();
   });
 
-  it("finish what was asked before they close", async () => {
+  it("finish pending requests before they close", async () => {
     const socket = await openSocket("netfilter", place());
-    const asked = [transact(socket, filled(0, 10)), transact(socket, [add(u32Bytes(100))])];
+    const pending = [transact(socket, filled(0, 10)), transact(socket, [add(u32Bytes(100))])];
     await socket.close();
-    await Promise.all(asked);
+    await Promise.all(pending);
     expect(await readElementsOf("s", place())).toHaveLength(11);
   });
 

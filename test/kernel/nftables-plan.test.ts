@@ -74,8 +74,8 @@ describe.skipIf(!isRoot).each(cases)("nftables Plan, $family, limit $limit", ({ 
           const wanted = (names: readonly string[]) => withChainsNamed(part, names, held.settings);
           const whole = await host.read(wanted([...tableOf(held.ports).chains.keys()]));
           for (const each of sent) {
-            const seen = await host.walkLive(wanted, (table, asked) =>
-              walkNftables(table, each, around, asked),
+            const seen = await host.walkLive(wanted, (table, onLookup) =>
+              walkNftables(table, each, around, onLookup),
             );
             expect(seen).toEqual(walkNftables(whole!, each, around));
             for (const { outcome } of seen!) results.add(outcome.kind);

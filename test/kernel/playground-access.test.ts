@@ -43,13 +43,13 @@ describe("security/1: the API of the playground", () => {
       ["GET", "/healthz", "application/json", null],
     ];
     const script = `const { request } = require("node:https");
-      const ask = ([method, path, type, body]) => new Promise((resolve) => request("${api.url}" + path,
+      const sendRequest = ([method, path, type, body]) => new Promise((resolve) => request("${api.url}" + path,
         { method, rejectUnauthorized: false, headers: { "content-type": type } },
         (answer) => { answer.resume(); resolve(answer.statusCode); })
         .on("error", (error) => resolve(error.code)).end(body === null ? "" : JSON.stringify(body)));
       const read = (path) => { try { return require("fs").readFileSync(path, "utf8") } catch (error) { return error.code } };
       (async () => {
-        const codes = []; for (const step of ${JSON.stringify(steps)}) codes.push(await ask(step));
+        const codes = []; for (const step of ${JSON.stringify(steps)}) codes.push(await sendRequest(step));
         const plain = await fetch("${api.url.replace("https", "http")}").then((a) => a.status, () => "no answer");
         console.log(JSON.stringify({ uid: process.getuid(), codes, plain, kubeconfig: read("${kubeconfig}") }));
       })();`;
@@ -78,10 +78,12 @@ describe("security/1: the API of the playground", () => {
     const before = Object.getOwnPropertyNames(Object.prototype);
     const service = "/api/v1/namespaces/shop/services/web";
     const spec = { metadata: { labels: JSON.parse('{"constructor":"b"}') as object } };
-    expect(await ask("PATCH", service, "json-patch+json", pollution)).toBe(400);
-    expect(await ask("PATCH", service, "merge-patch+json", '{"__proto__":{"LD_PRELOAD":"x"}}')).toBe(400);
-    expect(await ask("PATCH", service, "merge-patch+json", spec)).toBe(200);
-    expect(await ask("POST", "/api/v1/namespaces/shop/pods", "json", pod("ordinary"))).toBe(201);
+    expect(await sendRequest("PATCH", service, "json-patch+json", pollution)).toBe(400);
+    expect(await sendRequest("PATCH", service, "merge-patch+json", '{"__proto__":{"LD_PRELOAD":"x"}}')).toBe(
+      400,
+    );
+    expect(await sendRequest("PATCH", service, "merge-patch+json", spec)).toBe(200);
+    expect(await sendRequest("POST", "/api/v1/namespaces/shop/pods", "json", pod("ordinary"))).toBe(201);
     await place.playground.settled();
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
     expect(existsSync(marker)).toBe(false);
@@ -144,7 +146,7 @@ describe("security/1: the API of the playground", () => {
     return { token: users[0].user.token, ca };
   }
 
-  function ask(method: string, path: string, type: string, body: unknown): Promise<number> {
+  function sendRequest(method: string, path: string, type: string, body: unknown): Promise<number> {
     const { token, ca } = access();
     const headers = { "content-type": `application/${type}`, authorization: `Bearer ${token}` };
     return new Promise((resolve, reject) =>

@@ -32,14 +32,14 @@ export function startPoller(): Poller {
 
   const loop = async (): Promise<void> => {
     while (running) {
-      const asked = [...watched];
+      const polled = [...watched];
       const due = [...waiting].filter(isDue);
       const events = await poll(
-        [[notify, POLLIN], ...asked.map(([fd, { events }]) => [fd, events] as const)],
+        [[notify, POLLIN], ...polled.map(([fd, { events }]) => [fd, events] as const)],
         due.length > 0 ? 0 : 1000,
       );
       if (events[0] !== 0) readSync(notify, Buffer.alloc(8));
-      for (const [i, [fd, watch]] of asked.entries()) {
+      for (const [i, [fd, watch]] of polled.entries()) {
         // Meanwhile a callback may have removed the file, and another socket may have its number.
         if (events[i + 1] !== 0 && watched.get(fd) === watch) watch.callback(events[i + 1]!);
       }

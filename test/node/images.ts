@@ -1,4 +1,4 @@
-// The images that the test cluster runs, assembled from Debian packages and the programs of `npm run assets`: no registry is asked.
+// The images that the test cluster runs, assembled from Debian packages and the programs of `npm run assets`: without a registry.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -23,7 +23,7 @@ export type ImagePrograms = Readonly<
   Record<"agnhost" | "kube-proxy" | "coredns" | "regression-issue-74839", string>
 >;
 
-/** Names as upstream's tests ask for them. */
+/** Names as upstream's tests use them. */
 export const imageNames = {
   pause: "registry.k8s.io/pause:3.10.2",
   agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.66.1",

@@ -130,13 +130,13 @@ type Body = {
   readonly status?: unknown;
 };
 
-function gistOf({ reason, spec, status }: Body, asked: object): string {
+function gistOf({ reason, spec, status }: Body, given: object): string {
   if (spec === undefined) return String(reason);
-  const given = JSON.stringify(asked);
+  const wanted = JSON.stringify(given);
   const chosen = /"(clusterIPs?|nodePort|healthCheckNodePort)":(\[[^\]]*\]|"[^"]*"|\d+)/g;
   const sorted = JSON.stringify({ spec, status }, [...allKeys({ spec, status })].sort());
   return sorted.replace(chosen, (text, name: string, value: string) =>
-    given.includes(value) || value.includes("None")
+    wanted.includes(value) || value.includes("None")
       ? text
       : `"${name}":${value.replaceAll(/[\da-f.:]+/g, "…")}`,
   );

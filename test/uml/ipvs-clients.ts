@@ -99,9 +99,9 @@ export function testClients(lab: Lab, family: Family): void {
     const local = { type: "LoadBalancer", clusterIP: vip, nodePort: 30019, externalTrafficPolicy: "Local" };
     lab.show(...shop("web", { ...local, healthCheckNodePort: 31019 }, [L1]));
     await lab.become(server, weightsOf([L1, 1]));
-    const ask = (address: string) => httpGet(lab.world.at.X, `http://${at(address, family, 31019)}/`);
-    await eventually(async () => (await ask(host))?.status === 200, "health checks");
-    expect((await ask(vip))?.status).toBe(200);
+    const healthCheck = (address: string) => httpGet(lab.world.at.X, `http://${at(address, family, 31019)}/`);
+    await eventually(async () => (await healthCheck(host))?.status === 200, "health checks");
+    expect((await healthCheck(vip))?.status).toBe(200);
     expect(await lab.seen(here(X), here(vip), own.port)).toEqual(["reject"]);
     expect((await lab.reach(here(X), here(host), own.port, 1))[0]).toContain(`:${own.port}`);
     expect(await lab.seen(here(X), here(vip), 0, "icmp")).toEqual(["reject"]);

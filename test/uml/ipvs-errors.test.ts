@@ -98,7 +98,7 @@ describe("the errors of IPVS", () => {
     expect(await errnoOf(command, contents)).toBe(errno);
   });
 
-  it("20/46 a real server can only be asked for in a dump", async () => {
+  it("20/46 a real server can only be read in a dump", async () => {
     expect(await errnoOf("getDestination", { service: serviceKey(web) })).toBe("EOPNOTSUPP");
   });
 });

@@ -15,7 +15,7 @@ import { createWorld, type World } from "../kernel/world.ts";
 import { inFamily } from "../places.ts";
 import { type KubeObject, replaceObjects } from "../reference/objects.ts";
 
-/** Everything is written for IPv4; what is asked of `six` is asked of its twin. */
+/** Everything is written for IPv4; what is done with `six` is done with its twin. */
 export type Lab = {
   readonly world: World;
   readonly site: Site;

@@ -126,7 +126,7 @@ export const fields = {
   "iptables.masqueradeBit": field(
     "int32",
     14,
-    "Bit of the packet mark that asks for source NAT, 0 to 31; also for ipvs.",
+    "Bit of the packet mark that requests source NAT, 0 to 31; also for ipvs.",
   ),
   "iptables.masqueradeAll": bool("Source-NAT everything that goes to a cluster IP; also for ipvs."),
   "iptables.localhostNodePorts": bool("Let NodePorts answer on 127.0.0.0/8 (IPv4 only).", true),
@@ -154,7 +154,7 @@ export const fields = {
   "ipvs.tcpFinTimeout": period("Time-out of TCP connections after a FIN; 0 leaves the kernel's."),
   "ipvs.udpTimeout": period("Time-out of UDP flows; 0 leaves the kernel's."),
 
-  "nftables.masqueradeBit": field("int32", 14, "Bit of the packet mark that asks for source NAT, 0 to 31."),
+  "nftables.masqueradeBit": field("int32", 14, "Bit of the packet mark that requests source NAT, 0 to 31."),
   "nftables.masqueradeAll": bool("Source-NAT everything that goes to a cluster IP."),
   "nftables.syncPeriod": period(
     "How soon a failed Sync is retried. Rules are compared with the kernel once an hour, and when another program changes them.",

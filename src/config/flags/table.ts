@@ -151,7 +151,7 @@ export const flags = {
     "iptables.masqueradeBit",
     "int32",
     "iptables mode",
-    "Bit of the packet mark that asks for source NAT, 0 to 31; also for ipvs.",
+    "Bit of the packet mark that requests source NAT, 0 to 31; also for ipvs.",
   ),
   "iptables-localhost-nodeports": of(
     "iptables.localhostNodePorts",

@@ -12,10 +12,10 @@ function watching(isSet = true) {
   let guards: readonly PlacedRule[] = [];
   const clock = manualClock();
   const codes: Record<string, number> = { mangle: 0, nat: 0, filter: 0 };
-  const asked: string[] = [];
+  const commands: string[] = [];
   const alarms: string[] = [];
   const start: Start = (program, args) => {
-    asked.push([program, ...args].join(" "));
+    commands.push([program, ...args].join(" "));
     return { pid: 1, finished: Promise.resolve({ code: codes[args.at(-1)!]!, stdout: "", stderr: "" }) };
   };
   const stop = new AbortController();
@@ -42,31 +42,31 @@ function watching(isSet = true) {
   const guard = () => {
     guards = loopbackGuards;
   };
-  return { codes, asked, alarms, pass, every, stop, done, guard };
+  return { codes, commands, alarms, pass, every, stop, done, guard };
 }
 
 describe("the canary", () => {
   it("10/51 is checked in mangle, once a period", async () => {
-    const { asked, alarms, pass } = watching();
+    const { commands, alarms, pass } = watching();
     await pass(29_999);
-    expect(asked).toEqual([]);
+    expect(commands).toEqual([]);
     await pass(1);
-    expect(asked).toEqual(["iptables -w 5 -S KUBE-PROXY-CANARY -t mangle"]);
+    expect(commands).toEqual(["iptables -w 5 -S KUBE-PROXY-CANARY -t mangle"]);
     await pass(30_000);
-    expect(asked).toHaveLength(2);
+    expect(commands).toHaveLength(2);
     expect(alarms).toEqual([]);
   });
 
   it("is checked at the new interval when the period changes", async () => {
-    const { asked, pass, every } = watching();
+    const { commands, pass, every } = watching();
     every(3_600_000);
     await pass(60_000);
-    expect(asked).toEqual([]);
+    expect(commands).toEqual([]);
     every(5_000);
     await pass(10_000);
-    expect(asked).toHaveLength(1);
+    expect(commands).toHaveLength(1);
     await pass(5_000);
-    expect(asked).toHaveLength(2);
+    expect(commands).toHaveLength(2);
   });
 
   it("10/51 reports once that it is gone, after the other tables are flushed too", async () => {
@@ -99,17 +99,17 @@ describe("the canary", () => {
   });
 
   it("is not missed before it was ever written", async () => {
-    const { codes, asked, pass } = watching(false);
+    const { codes, commands, pass } = watching(false);
     codes.mangle = 1;
     await pass(60_000);
-    expect(asked).toEqual([]);
+    expect(commands).toEqual([]);
   });
 
   it("security/4: a guard that is gone is reported every period, as long as the canary is there", async () => {
-    const { asked, alarms, pass, guard } = watching();
+    const { commands, alarms, pass, guard } = watching();
     guard();
     await pass(30_000);
-    expect(asked).toEqual([
+    expect(commands).toEqual([
       "iptables -w 5 -S KUBE-PROXY-CANARY -t mangle",
       "iptables -w 5 -S INPUT -t filter",
     ]);

@@ -44,7 +44,7 @@ export type IpvsHostOptions = Place & {
   readonly start?: Start;
 };
 
-/** Throws `unavailable` when this kernel has no IPVS; asking makes it load the module. */
+/** Throws `unavailable` when this kernel has no IPVS; the query makes it load the module. */
 export async function openIpvsHost({ family, netns, start }: IpvsHostOptions): Promise<IpvsHost> {
   const place = netns === undefined ? {} : { netns };
   const kernel = await openKernel(place);

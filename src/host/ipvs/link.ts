@@ -70,22 +70,22 @@ function partsOf(operations: readonly Numbered<LinkOperation>[]): Part[] {
 }
 
 async function changeLink({ route }: Kernel, numbered: Numbered<OnLink>): Promise<Applied> {
-  const asked = { ...nothingApplied, messages: 1 };
+  const queried = { ...nothingApplied, messages: 1 };
   const link = await findLink(route, linkName);
   const isThere = link !== null;
-  if (isThere === (numbered.operation.kind === "add link")) return asked;
+  if (isThere === (numbered.operation.kind === "add link")) return queried;
   if (isThere && link.kind !== kind) {
     const meaning = `it is a ${link.kind || "physical"} link, not a ${kind} one`;
-    return { ...asked, failures: [failed(numbered, "EOPNOTSUPP", meaning)] };
+    return { ...queried, failures: [failed(numbered, "EOPNOTSUPP", meaning)] };
   }
   try {
     await (isThere ? deleteLink(route, linkName) : addLink(route, linkName, kind, undefined, "down"));
-    return sumApplied(asked, asked);
+    return sumApplied(queried, queried);
   } catch (error) {
     if (!(error instanceof HostError) || error.kind !== "refused") throw error;
     // The host of the other family was quicker.
-    if (error.errno === (isThere ? "ENODEV" : "EEXIST")) return sumApplied(asked, asked);
-    return { ...sumApplied(asked, asked), failures: [failed(numbered, error.errno, error.text)] };
+    if (error.errno === (isThere ? "ENODEV" : "EEXIST")) return sumApplied(queried, queried);
+    return { ...sumApplied(queried, queried), failures: [failed(numbered, error.errno, error.text)] };
   }
 }
 

@@ -25,7 +25,7 @@ const familyFields = attributes({
   groups: defaulted(7, list(1, attributes({ name: field(1, text), id: field(2, u32) })), []),
 });
 
-/** Throws `unavailable` when the kernel does not have it; asking makes the kernel load its module. */
+/** Throws `unavailable` when the kernel does not have it; the query makes the kernel load its module. */
 export async function resolveFamily(
   socket: NetlinkSocket,
   name: string,

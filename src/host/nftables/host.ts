@@ -135,7 +135,7 @@ export class NftablesHost implements TableHost {
    */
   async walkLive<T>(
     wanted: (chains: readonly string[]) => NftTable,
-    walk: (table: NftTable, asked: OnLookup) => T,
+    walk: (table: NftTable, onLookup: OnLookup) => T,
     signal?: AbortSignal,
   ): Promise<T | null> {
     const made = await readTable(this.#which(signal), isOfRanges, async (contents) => {

@@ -63,7 +63,7 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
 });
 
 it("does not match an element with more than a key and a value", () => {
-  const asked: number[] = [];
+  const lookups: number[] = [];
   const elements = listOf((out) => {
     writeElement(out, { key: "\0\0\0\u0001", data: "\0\0\0\u0002" });
     writeElement(out, { key: "\0\0\0\u0003", data: "\0\0\0\u0004", userdata: "of another program" });
@@ -74,10 +74,10 @@ it("does not match an element with more than a key and a value", () => {
     writeElement(out, { key: "", data: "\0\0\0\u0009", flags: 2 });
   });
   const others = elements.except((bytes, key) => {
-    asked.push(bytes[key + 3]!);
+    lookups.push(bytes[key + 3]!);
     return true;
   });
-  expect(asked).toEqual([1]);
+  expect(lookups).toEqual([1]);
   expect(others).toEqual(elements.all().slice(1));
 });
 

@@ -111,20 +111,20 @@ describe("UDP relay", () => {
     const backend = await udpEcho();
     const relay = await udpRelay({ choose: to(backend) });
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => ask(relay.port, Buffer.from(`client ${i}`))),
+      Array.from({ length: 100 }, (_, i) => sendRequest(relay.port, Buffer.from(`client ${i}`))),
     );
     expect(answers.map(String)).toEqual(Array.from({ length: 100 }, (_, i) => `client ${i}`));
     expect(relay.open()).toBe(100);
-    expect((await ask(relay.port, Buffer.alloc(65_507, 1))).length).toBe(65_507);
+    expect((await sendRequest(relay.port, Buffer.alloc(65_507, 1))).length).toBe(65_507);
   });
 
   it("21/17 drops an idle client, and serves no more than the limit", async () => {
     const backend = await udpEcho();
     const relay = await udpRelay({ choose: to(backend), limit: 1, idleMs: 2000 });
-    await ask(relay.port, Buffer.from("a"));
-    await expect(ask(relay.port, Buffer.from("b"), 100)).rejects.toThrow("no answer");
+    await sendRequest(relay.port, Buffer.from("a"));
+    await expect(sendRequest(relay.port, Buffer.from("b"), 100)).rejects.toThrow("no answer");
     await expect.poll(() => relay.open()).toBe(0);
-    expect(String(await ask(relay.port, Buffer.from("c")))).toBe("c");
+    expect(String(await sendRequest(relay.port, Buffer.from("c")))).toBe("c");
   });
 });
 
@@ -233,7 +233,7 @@ function refused(port: number): Promise<boolean> {
   });
 }
 
-function ask(port: number, data: Buffer, waitMs = 30_000): Promise<Buffer> {
+function sendRequest(port: number, data: Buffer, waitMs = 30_000): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = createSocket("udp4");
     const timer = setTimeout(() => {

@@ -31,7 +31,7 @@ describe("relays at scale", () => {
     const before = process.memoryUsage().rss;
     const taken = new Set<number>();
     while (taken.size < 10_000) {
-      const ports = await Promise.all(Array.from({ length: 100 }, () => asked(relay.port)));
+      const ports = await Promise.all(Array.from({ length: 100 }, () => portSeen(relay.port)));
       for (const port of ports) taken.add(port);
     }
     expect(relay.open()).toBe(taken.size);
@@ -41,7 +41,7 @@ describe("relays at scale", () => {
 });
 
 /** The port of a client that was answered; the client is gone by then. */
-function asked(port: number): Promise<number> {
+function portSeen(port: number): Promise<number> {
   return new Promise((resolve) => {
     const client = createSocket("udp4");
     const again = setInterval(() => client.send("?", port, host), 2000);

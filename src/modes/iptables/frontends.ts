@@ -77,7 +77,7 @@ function nodePort(subject: Subject): PlacedRule[] {
   return [...rules, ...refusal(subject, [toThisNode, ...conditions()])];
 }
 
-/** With or without endpoints: a balancer must be able to ask. */
+/** With or without endpoints: a load balancer must be able to check. */
 function healthCheck({ port, label }: Subject): PlacedRule[] {
   if (port.healthCheckNodePort === 0) return [];
   const reason = comment(`${label} health check node port`);

@@ -86,7 +86,7 @@ export function walkIptables(
     const state = startOf(rules, packet, around, answers);
     const refused = passHooks(state);
     walks.push({ outcome: outcomeOf(state, refused), steps: state.steps });
-    for (let taken = answers; taken.length < state.asked; taken = [...taken, true]) {
+    for (let taken = answers; taken.length < state.chances; taken = [...taken, true]) {
       waiting.push([...taken, false]);
     }
   }
@@ -99,7 +99,7 @@ export type State = {
   readonly around: IptablesSurroundings;
   readonly packet: Packet;
   readonly answers: readonly boolean[];
-  asked: number;
+  chances: number;
   mark: number;
   source: Address;
   destination: Place;
@@ -120,7 +120,7 @@ export function startOf(
   answers: readonly boolean[] = [],
 ): State {
   const { address, port } = packet.to;
-  const start = { asked: 0, mark: 0, server: null, translated: false, masqueraded: false, steps: [] };
+  const start = { chances: 0, mark: 0, server: null, translated: false, masqueraded: false, steps: [] };
   const source = packet.from.address;
   return { rules, around, packet, answers, source, destination: { address, port }, ...start };
 }
@@ -232,7 +232,7 @@ function holds(state: State, match: Match): boolean {
         server?.address === match.address && server.port === match.port && to.protocol === match.protocol
       );
     case "random":
-      return state.answers[state.asked++] ?? true;
+      return state.answers[state.chances++] ?? true;
     case "recentlySeen":
       return state.around.remembered?.get(match.list)?.has(source) === true;
   }

@@ -120,7 +120,7 @@ function linkOf({ ports, settings }: Routes): Link {
   return link;
 }
 
-/** For those who ask about many packets. */
+/** Kept for callers that decide many packets. */
 const links = new WeakMap<Routes["ports"], Link>();
 
 function unserved(decision: Decision, routes: Routes, packet: Packet): Decision {

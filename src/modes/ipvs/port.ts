@@ -32,7 +32,7 @@ export function compilePort(routed: PortRoutes, settings: FamilySettings, schedu
     if (!isLocal(endpoint, settings)) continue;
     add("loopBack", `${at(endpoint.address, port.protocol, endpoint.port)},${endpoint.address}`);
   }
-  // Also where no NodePort answers: a balancer must be able to ask.
+  // Also where no NodePort answers: a load balancer must be able to check.
   if (port.healthCheckNodePort !== 0) add("healthCheck", String(port.healthCheckNodePort));
   const { placed, ...rest } = draft;
   return { fragment: { key: port.key, ...rest }, placed };

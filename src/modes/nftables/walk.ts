@@ -25,14 +25,14 @@ export type NftWalk = {
   readonly steps: readonly NftStep[];
 };
 
-/** Every way a new packet can go through the table; `asked` receives the elements that the answer depends on. */
+/** Every way a new packet can go through the table; `onLookup` receives the elements that the answer depends on. */
 export function walkNftables(
   table: NftTable,
   packet: Packet,
   around: Surroundings,
-  asked: OnLookup = () => {},
+  onLookup: OnLookup = () => {},
 ): readonly NftWalk[] {
-  const once = (pick: number) => walkOnce(table, packet, around, asked, pick);
+  const once = (pick: number) => walkOnce(table, packet, around, onLookup, pick);
   const first = once(0);
   const rest = Array.from({ length: first.choices - 1 }, (_, i) => once(i + 1));
   return [first, ...rest].map(({ walk }) => walk);
@@ -41,7 +41,7 @@ export function walkNftables(
 type State = {
   readonly table: NftTable;
   readonly around: Surroundings;
-  readonly asked: OnLookup;
+  readonly onLookup: OnLookup;
   readonly packet: Packet;
   readonly pick: number;
   choices: number;
@@ -61,13 +61,13 @@ function walkOnce(
   table: NftTable,
   packet: Packet,
   around: Surroundings,
-  asked: OnLookup,
+  onLookup: OnLookup,
   pick: number,
 ): { walk: NftWalk; choices: number } {
   const state: State = {
     table,
     around,
-    asked,
+    onLookup,
     packet,
     pick,
     choices: 1,
@@ -169,7 +169,7 @@ function runRule(state: State, chain: Chain, rule: Rule): RuleEnd {
         break;
       case "vmap": {
         const key = keyOf(state, statement.fields);
-        state.asked(statement.map, key, null);
+        state.onLookup(statement.map, key, null);
         const verdict = state.table.elements.get(statement.map)?.get(key)?.data ?? null;
         if (verdict === null) return "next";
         element = printMapped(key, verdict);
@@ -183,7 +183,7 @@ function runRule(state: State, chain: Chain, rule: Rule): RuleEnd {
         if (state.packet.to.protocol !== statement.protocol) return "next";
         const key = keyOf(state, statement.fields);
         const slot = choose(state, statement.slots);
-        state.asked(statement.map, key, slot);
+        state.onLookup(statement.map, key, slot);
         const backend = state.table.spreads.get(statement.map)?.get(key)?.backends[slot];
         if (backend === undefined) return "next";
         element = printSlot(key, slot, backend);
@@ -268,7 +268,7 @@ function memberOf(state: State, name: string, key: ElementKey): ElementKey | nul
   const set = state.table.sets.get(name);
   const elements = state.table.elements.get(name);
   if (set?.interval !== true) {
-    state.asked(name, key, null);
+    state.onLookup(name, key, null);
     return elements?.has(key) ? key : null;
   }
   for (const element of elements?.keys() ?? []) if (isInRange(element, key)) return element;

@@ -1,4 +1,4 @@
-// Relays as data: what Routes ask for, and how relays that a daemon has differ from it.
+// Relays as data: what Routes require, and how relays that a daemon has differ from it.
 import { describe, expect, it } from "vitest";
 import { endpoint, routed, servicePort } from "../../../test/support/routed.ts";
 import { noRelays, type OpenRelays, relayDifferences, socketsIn, unserved, wantedRelays } from "./relays.ts";

@@ -165,7 +165,7 @@ describe("trouble", () => {
     expect(dropped).toEqual(["retries"]);
   });
 
-  it("an overloaded API server is asked again, one that refuses is not", async () => {
+  it("requests are retried when the API server is overloaded, not when it refuses", async () => {
     const busy = setUp((_, nth) => (nth === 1 ? 429 : 201));
     busy.events.connect(busy.send);
     busy.events.record("Starting", node, "");

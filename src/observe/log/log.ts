@@ -17,7 +17,7 @@ export type Log = {
   /** Shown from this verbosity on. */
   v(level: number, message: string, fields?: Fields): void;
   error(error: unknown, message: string, fields?: Fields): void;
-  /** Whether entries of this verbosity are shown: ask before costly fields. */
+  /** Whether entries of this verbosity are shown; check it before computing costly fields. */
   enabled(level: number): boolean;
   /** The same log for another source file, which vmodule matches: `observe/health.ts`. */
   in(file: string): Log;

@@ -383,7 +383,7 @@ describe("process_*", () => {
 
 describe("deprecated metrics", () => {
   const old = { ...counter("old_total", [], everywhere, "Old"), deprecatedSince: "1.37" };
-  it("are hidden after their time, unless asked for", async () => {
+  it("are hidden after their release, unless requested", async () => {
     expect(isHidden(old, "1.36")).toBe(false);
     expect(isHidden(old, "1.37")).toBe(true);
     expect(isHidden({ ...old, stability: "BETA" }, "1.37")).toBe(false);

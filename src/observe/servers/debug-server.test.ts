@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 type Got = { status: number; headers: Record<string, unknown>; body: string; bytes: Buffer };
-type Asked = { method?: string; body?: string; headers?: Record<string, string> };
+type RequestOptions = { method?: string; body?: string; headers?: Record<string, string> };
 
 const started = Date.UTC(2026, 0, 2, 3, 4, 5);
 
@@ -51,7 +51,7 @@ async function debugServer(given: Partial<DebugServerWorld> = {}) {
     onDisplaced() {},
   });
   closers.push(server.close);
-  return (path: string, { method = "GET", body = "", headers = {} }: Asked = {}): Promise<Got> =>
+  return (path: string, { method = "GET", body = "", headers = {} }: RequestOptions = {}): Promise<Got> =>
     new Promise((resolve, reject) => {
       request({ host: "127.0.0.1", port: server.port, path, method, headers, agent: false }, (response) => {
         const chunks: Buffer[] = [];
@@ -86,52 +86,56 @@ describe("always there", () => {
   });
 
   it("03/29 /healthz only shows that this server answers", async () => {
-    const ask = await debugServer();
-    const { status, headers, body } = await ask("/healthz");
+    const sendRequest = await debugServer();
+    const { status, headers, body } = await sendRequest("/healthz");
     expect([status, body]).toEqual([200, "ok"]);
     expect(headers).toMatchObject({
       "content-type": "text/plain; charset=utf-8",
       "x-content-type-options": "nosniff",
     });
-    expect((await ask("/healthz/ping")).body).toBe("ok");
-    expect((await ask("/healthz?verbose")).body).toBe("[+]ping ok\nhealthz check passed\n");
-    expect((await ask("/healthz?verbose&exclude=ping&exclude=x")).body).toMatch(
+    expect((await sendRequest("/healthz/ping")).body).toBe("ok");
+    expect((await sendRequest("/healthz?verbose")).body).toBe("[+]ping ok\nhealthz check passed\n");
+    expect((await sendRequest("/healthz?verbose&exclude=ping&exclude=x")).body).toMatch(
       /^\[\+\]ping excluded: ok\nwarn: .*"x"\n/,
     );
-    expect((await ask("/healthz?verbose&exclude=ping,x")).body).toMatch(/^\[\+\]ping ok\nwarn: .*"ping,x"\n/);
+    expect((await sendRequest("/healthz?verbose&exclude=ping,x")).body).toMatch(
+      /^\[\+\]ping ok\nwarn: .*"ping,x"\n/,
+    );
   });
 
   it("/metrics is text, compressed for clients that accept that", async () => {
-    const ask = await debugServer();
-    const { headers, body } = await ask("/metrics");
+    const sendRequest = await debugServer();
+    const { headers, body } = await sendRequest("/metrics");
     expect(headers).toMatchObject({
       "content-type": "text/plain; version=0.0.4; charset=utf-8",
       "process-start-time-unix": String(started / 1000),
     });
     expect(parsePrometheus(body).has("kubernetes_build_info")).toBe(true);
-    const zipped = await ask("/metrics", { headers: { "Accept-Encoding": "deflate, gzip;q=0.5" } });
+    const zipped = await sendRequest("/metrics", { headers: { "Accept-Encoding": "deflate, gzip;q=0.5" } });
     expect(zipped.headers["content-encoding"]).toBe("gzip");
     expect(gunzipSync(zipped.bytes).toString()).toBe(body);
     expect(
-      (await ask("/metrics", { headers: { "Accept-Encoding": "gzip;q=0" } })).headers["content-encoding"],
+      (await sendRequest("/metrics", { headers: { "Accept-Encoding": "gzip;q=0" } })).headers[
+        "content-encoding"
+      ],
     ).toBeUndefined();
   });
 
   it("/metrics/slis counts the checks; DELETE resets them", async () => {
-    const ask = await debugServer();
-    await ask("/healthz");
-    await ask("/healthz?exclude=ping");
-    expect((await ask("/metrics/slis")).body).toContain(
+    const sendRequest = await debugServer();
+    await sendRequest("/healthz");
+    await sendRequest("/healthz?exclude=ping");
+    expect((await sendRequest("/metrics/slis")).body).toContain(
       'kubernetes_healthchecks_total{name="ping",status="success",type="healthz"} 1\n',
     );
-    expect((await ask("/metrics/slis", { method: "DELETE" })).body).toBe("metrics reset\n");
-    expect((await ask("/metrics/slis")).body).not.toContain("kubernetes_healthcheck");
+    expect((await sendRequest("/metrics/slis", { method: "DELETE" })).body).toBe("metrics reset\n");
+    expect((await sendRequest("/metrics/slis")).body).not.toContain("kubernetes_healthcheck");
   });
 
   it("unknown paths are 404", async () => {
-    const ask = await debugServer();
+    const sendRequest = await debugServer();
     for (const path of ["/", "/metrics/", "/proxyMode/x", "/debug/pprof/", "/debug/flags/v", "/debug"]) {
-      expect([path, (await ask(path)).status]).toEqual([path, 404]);
+      expect([path, (await sendRequest(path)).status]).toEqual([path, 404]);
     }
   });
 });
@@ -160,15 +164,15 @@ describe("/flagz and /statusz", () => {
   });
 
   it("/flagz as an object", async () => {
-    const ask = await debugServer();
+    const sendRequest = await debugServer();
     const flagz = { metadata: { name: "kube-proxy" }, flags: { config: "/etc/x", v: "2" } };
-    const json = await ask("/flagz", { headers: { Accept: `application/json;${object}` } });
+    const json = await sendRequest("/flagz", { headers: { Accept: `application/json;${object}` } });
     expect(JSON.parse(json.body)).toEqual({ kind: "Flagz", apiVersion: "config.k8s.io/v1beta1", ...flagz });
     expect([json.headers["content-type"], json.headers.warning]).toEqual([
       "application/json;g=config.k8s.io;v=v1beta1;as=Flagz",
       undefined,
     ]);
-    const yaml = await ask("/flagz", {
+    const yaml = await sendRequest("/flagz", {
       headers: { Accept: `application/yaml;${object.replace("beta", "alpha")}` },
     });
     expect(parse(yaml.body)).toEqual({ kind: "Flagz", apiVersion: "config.k8s.io/v1alpha1", ...flagz });
@@ -179,8 +183,8 @@ describe("/flagz and /statusz", () => {
   });
 
   it("/statusz shows versions, uptime and paths", async () => {
-    const ask = await debugServer();
-    const { body } = await ask("/statusz");
+    const sendRequest = await debugServer();
+    const { body } = await sendRequest("/statusz");
     expect(body.split("\n").slice(3)).toEqual([
       "",
       "Started: Fri Jan  2 03:04:05 UTC 2026",
@@ -191,7 +195,7 @@ describe("/flagz and /statusz", () => {
       "Paths: /configz /flagz /healthz /metrics /proxyMode",
       "",
     ]);
-    const json = await ask("/statusz", {
+    const json = await sendRequest("/statusz", {
       headers: { Accept: `application/json;${object.replace("Flagz", "Statusz")}` },
     });
     expect(JSON.parse(json.body)).toMatchObject({
@@ -202,16 +206,18 @@ describe("/flagz and /statusz", () => {
   });
 
   it("are not there when their gates are off", async () => {
-    const ask = await debugServer({ flags: null, status: null });
-    expect([(await ask("/flagz")).status, (await ask("/statusz")).status]).toEqual([404, 404]);
+    const sendRequest = await debugServer({ flags: null, status: null });
+    expect([(await sendRequest("/flagz")).status, (await sendRequest("/statusz")).status]).toEqual([
+      404, 404,
+    ]);
   });
 });
 
 describe("profiling", () => {
   it("03/28 PUT /debug/flags/v sets the verbosity; anything but an unsigned integer is 400, other methods 406", async () => {
     const set: number[] = [];
-    const ask = await debugServer({ setVerbosity: (verbosity) => set.push(verbosity) });
-    const put = async (body: string) => (await ask("/debug/flags/v", { method: "PUT", body })).status;
+    const sendRequest = await debugServer({ setVerbosity: (verbosity) => set.push(verbosity) });
+    const put = async (body: string) => (await sendRequest("/debug/flags/v", { method: "PUT", body })).status;
     expect([
       await put("4"),
       await put("x"),
@@ -219,21 +225,21 @@ describe("profiling", () => {
       await put(""),
       await put("9".repeat(200_000)),
     ]).toEqual([200, 400, 400, 400, 400]);
-    expect((await ask("/debug/flags/v")).status).toBe(406);
+    expect((await sendRequest("/debug/flags/v")).status).toBe(406);
     expect(set).toEqual([4]);
   });
 
   it("03/28 /debug/pprof leads to an index; there is a CPU profile", async () => {
-    const ask = await debugServer({ setVerbosity() {} });
-    const { status, headers } = await ask("/debug/pprof");
+    const sendRequest = await debugServer({ setVerbosity() {} });
+    const { status, headers } = await sendRequest("/debug/pprof");
     expect([status, headers.location]).toEqual([302, "/debug/pprof/"]);
-    expect((await ask("/debug/pprof/")).body).toContain("profile");
+    expect((await sendRequest("/debug/pprof/")).body).toContain("profile");
     for (const path of ["/debug/flags", "/debug/flags/", "/debug/flags/other"])
-      expect((await ask(path)).body).toContain("v<br>");
-    expect((await ask("/debug/pprof/goroutine")).status).toBe(404);
+      expect((await sendRequest(path)).body).toContain("v<br>");
+    expect((await sendRequest("/debug/pprof/goroutine")).status).toBe(404);
     const [profile, second] = await Promise.all([
-      ask("/debug/pprof/profile?seconds=0.2"),
-      ask("/debug/pprof/profile?seconds=0.2"),
+      sendRequest("/debug/pprof/profile?seconds=0.2"),
+      sendRequest("/debug/pprof/profile?seconds=0.2"),
     ]);
     expect([profile.status, second.status].sort((a, b) => a - b)).toEqual([200, 500]);
     expect(JSON.parse((profile.status === 200 ? profile : second).body).nodes.length).toBeGreaterThan(0);

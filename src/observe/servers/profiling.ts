@@ -74,8 +74,8 @@ function oneAtATime(page: (request: IncomingMessage) => Promise<Answer>) {
 }
 
 async function cpuProfile(request: IncomingMessage): Promise<Answer> {
-  const asked = Number(queryOf(request).get("seconds") ?? defaultSeconds);
-  const seconds = asked > 0 ? Math.min(asked, mostSeconds) : defaultSeconds;
+  const requested = Number(queryOf(request).get("seconds") ?? defaultSeconds);
+  const seconds = requested > 0 ? Math.min(requested, mostSeconds) : defaultSeconds;
   // Loaded only here: the inspector costs memory on every node.
   const { Session } = await import("node:inspector/promises");
   const session = new Session();

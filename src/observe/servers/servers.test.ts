@@ -20,7 +20,7 @@ afterEach(async () => {
 
 type Got = { status: number; headers: Record<string, unknown>; body: string };
 
-function ask(host: string, port: number, path: string, method = "GET"): Promise<Got> {
+function sendRequest(host: string, port: number, path: string, method = "GET"): Promise<Got> {
   return new Promise((resolve, reject) => {
     request({ host, port, path, method, agent: false }, (response) => {
       let body = "";
@@ -73,7 +73,7 @@ describe("a client that reads nothing of its answer", () => {
     const limits = { connections: 8, onDisplaced() {}, stalledMs: 200 };
     const server = await listen({ host: "127.0.0.1", port: 0, families: "both" }, respond, limits);
     closers.push(server.close);
-    const patient = ask("127.0.0.1", server.port, "/slow");
+    const patient = sendRequest("127.0.0.1", server.port, "/slow");
     const silent = connect(server.port, "127.0.0.1").pause();
     const cut = new Promise((resolve) => silent.once("close", resolve));
     silent.on("error", () => {});
@@ -91,16 +91,16 @@ describe("a client that reads nothing of its answer", () => {
 describe("the proxy health server", () => {
   it("03/11 answers /healthz and /livez exactly, with any method; anything else is 404", async () => {
     const { port } = await healthServer();
-    const { status, headers } = await ask("127.0.0.1", port, "/healthz?x=1");
+    const { status, headers } = await sendRequest("127.0.0.1", port, "/healthz?x=1");
     expect(status).toBe(200);
     expect(headers).toMatchObject({
       "content-type": "application/json",
       "x-content-type-options": "nosniff",
     });
-    expect((await ask("127.0.0.1", port, "/livez", "POST")).status).toBe(200);
-    expect((await ask("127.0.0.1", port, "/healthz", "HEAD")).body).toBe("");
+    expect((await sendRequest("127.0.0.1", port, "/livez", "POST")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", port, "/healthz", "HEAD")).body).toBe("");
     for (const path of ["/healthz/", "/foo", "/", "/healthz/ping"]) {
-      const { status, headers, body } = await ask("127.0.0.1", port, path);
+      const { status, headers, body } = await sendRequest("127.0.0.1", port, path);
       expect([path, status, body]).toEqual([path, 404, "404 page not found\n"]);
       expect(headers["content-type"]).toBe("text/plain; charset=utf-8");
     }
@@ -108,11 +108,11 @@ describe("the proxy health server", () => {
 
   it("03/12 counts each answer by its code", async () => {
     const { port, health, counts } = await healthServer();
-    for (let i = 0; i < 3; i++) await ask("127.0.0.1", port, "/healthz");
+    for (let i = 0; i < 3; i++) await sendRequest("127.0.0.1", port, "/healthz");
     health.setNode(null);
-    await ask("127.0.0.1", port, "/healthz");
-    await ask("127.0.0.1", port, "/livez");
-    await ask("127.0.0.1", port, "/other");
+    await sendRequest("127.0.0.1", port, "/healthz");
+    await sendRequest("127.0.0.1", port, "/livez");
+    await sendRequest("127.0.0.1", port, "/other");
     const shown = (vector: typeof counts.healthz) =>
       vector.samples().map(({ labels, value }) => [labels[0], value]);
     expect(shown(counts.healthz)).toEqual([
@@ -126,8 +126,8 @@ describe("the proxy health server", () => {
     "03/14 02/36 on the wildcard %s clients of both families are served",
     async (host) => {
       const { port } = await healthServer(host);
-      expect((await ask("127.0.0.1", port, "/healthz")).status).toBe(200);
-      expect((await ask("::1", port, "/healthz")).status).toBe(200);
+      expect((await sendRequest("127.0.0.1", port, "/healthz")).status).toBe(200);
+      expect((await sendRequest("::1", port, "/healthz")).status).toBe(200);
     },
   );
 
@@ -143,7 +143,7 @@ describe("the proxy health server", () => {
     }
     closers.push(() => slow.map((socket) => socket.destroy()));
     await new Promise((resolve) => setTimeout(resolve, 50));
-    expect((await ask("127.0.0.1", port, "/healthz")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", port, "/healthz")).status).toBe(200);
     expect(displaced()).toBeGreaterThanOrEqual(30);
     await until(() => closed >= 30);
   });
@@ -168,7 +168,7 @@ describe("the proxy health server", () => {
         .resume();
     });
     await closed;
-    expect((await ask("127.0.0.1", port, "/healthz")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", port, "/healthz")).status).toBe(200);
   });
 });
 
@@ -203,7 +203,7 @@ describe("a port that is taken", () => {
     expect(attempts).toBe(1);
     clock.advance(1);
     await until(() => kept.current() !== null);
-    expect((await ask("127.0.0.1", blocker.port, "/")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", blocker.port, "/")).status).toBe(200);
   });
 
   it("02/35 with hard-fail is reported once and not tried again", async () => {
@@ -240,7 +240,7 @@ describe("health check node ports", () => {
     const { service } = servers();
     const port = await freePort();
     await service.update([{ service: "shop/web", port, localEndpoints: 0 }]);
-    const { status, headers, body } = await ask("127.0.0.1", port, "/");
+    const { status, headers, body } = await sendRequest("127.0.0.1", port, "/");
     expect([status, headers["x-load-balancing-endpoint-weight"]]).toEqual([503, "0"]);
     expect(headers).toMatchObject({
       "content-type": "application/json",
@@ -254,11 +254,11 @@ describe("health check node ports", () => {
     const { service } = servers({ healthy: () => healthy });
     const port = await freePort();
     await service.update([{ service: "shop/web", port, localEndpoints: 18 }]);
-    const { status, headers, body } = await ask("127.0.0.1", port, "/x/y", "DELETE");
+    const { status, headers, body } = await sendRequest("127.0.0.1", port, "/x/y", "DELETE");
     expect([status, headers["x-load-balancing-endpoint-weight"]]).toEqual([200, "18"]);
-    expect((await ask("127.0.0.1", port, "/")).body).toBe(body);
+    expect((await sendRequest("127.0.0.1", port, "/")).body).toBe(body);
     healthy = false;
-    const sick = await ask("127.0.0.1", port, "/");
+    const sick = await sendRequest("127.0.0.1", port, "/");
     expect([sick.status, sick.headers["x-load-balancing-endpoint-weight"]]).toEqual([503, "18"]);
     expect(JSON.parse(sick.body).serviceProxyHealthy).toBe(false);
   });
@@ -269,7 +269,7 @@ describe("health check node ports", () => {
     const { service } = servers({ healthy: () => health.verdict().healthy });
     const port = await freePort();
     await service.update([{ service: "shop/web", port, localEndpoints: 1 }]);
-    expect((await ask("127.0.0.1", port, "/")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", port, "/")).status).toBe(200);
   });
 
   it("03/20 a changed port closes the old server and opens the new one; an unchanged one is left alone", async () => {
@@ -288,11 +288,13 @@ describe("health check node ports", () => {
       { service: "shop/web", port: second, localEndpoints: 3 },
       { service: "shop/api", port: other, localEndpoints: 1 },
     ]);
-    await expect(ask("127.0.0.1", first, "/")).rejects.toThrow(/ECONNREFUSED/);
-    expect((await ask("127.0.0.1", second, "/")).headers["x-load-balancing-endpoint-weight"]).toBe("3");
+    await expect(sendRequest("127.0.0.1", first, "/")).rejects.toThrow(/ECONNREFUSED/);
+    expect((await sendRequest("127.0.0.1", second, "/")).headers["x-load-balancing-endpoint-weight"]).toBe(
+      "3",
+    );
     expect(cut).toBe(false);
     await service.update([]);
-    await expect(ask("127.0.0.1", second, "/")).rejects.toThrow(/ECONNREFUSED/);
+    await expect(sendRequest("127.0.0.1", second, "/")).rejects.toThrow(/ECONNREFUSED/);
   });
 
   it("move when the addresses that NodePorts answer on change", async () => {
@@ -303,8 +305,8 @@ describe("health check node ports", () => {
     await service.update(wanted);
     addresses[0] = "127.0.0.2";
     await service.update(wanted);
-    expect((await ask("127.0.0.2", port, "/")).status).toBe(200);
-    await expect(ask("127.0.0.1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
+    expect((await sendRequest("127.0.0.2", port, "/")).status).toBe(200);
+    await expect(sendRequest("127.0.0.1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
   });
 
   it("03/21 an occupied port is reported at every update and opened once it is free; others are served", async () => {
@@ -318,10 +320,10 @@ describe("health check node ports", () => {
     await service.update(wanted);
     await service.update(wanted);
     expect(failures).toEqual([`shop/a ${blocker.port}`, `shop/a ${blocker.port}`]);
-    expect((await ask("127.0.0.1", port, "/")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", port, "/")).status).toBe(200);
     await blocker.free();
     await service.update(wanted);
-    expect((await ask("127.0.0.1", blocker.port, "/")).status).toBe(200);
+    expect((await sendRequest("127.0.0.1", blocker.port, "/")).status).toBe(200);
   });
 
   it("03/21 listeners opened before the failure are closed again", async () => {
@@ -330,22 +332,22 @@ describe("health check node ports", () => {
     const { service, failures } = servers({ addresses: ["127.0.0.1", "127.0.0.2"] });
     await service.update([{ service: "shop/a", port: blocker.port, localEndpoints: 1 }]);
     expect(failures).toHaveLength(1);
-    await expect(ask("127.0.0.1", blocker.port, "/")).rejects.toThrow(/ECONNREFUSED/);
+    await expect(sendRequest("127.0.0.1", blocker.port, "/")).rejects.toThrow(/ECONNREFUSED/);
   });
 
   it("03/14 the socket of one family does not serve the other", async () => {
     const port = await freePort();
     const { service: v4 } = servers({ addresses: healthCheckAddresses("ipv4", { kind: "all" }, []) });
     await v4.update([{ service: "shop/a", port, localEndpoints: 1 }]);
-    await expect(ask("::1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
+    await expect(sendRequest("::1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
     const { service: v6, failures } = servers({
       addresses: healthCheckAddresses("ipv6", { kind: "all" }, []),
       family: "ipv6",
     });
     await v6.update([{ service: "shop/a", port, localEndpoints: 2 }]);
     expect(failures).toEqual([]);
-    expect((await ask("127.0.0.1", port, "/")).headers["x-load-balancing-endpoint-weight"]).toBe("1");
-    expect((await ask("::1", port, "/")).headers["x-load-balancing-endpoint-weight"]).toBe("2");
+    expect((await sendRequest("127.0.0.1", port, "/")).headers["x-load-balancing-endpoint-weight"]).toBe("1");
+    expect((await sendRequest("::1", port, "/")).headers["x-load-balancing-endpoint-weight"]).toBe("2");
   });
 
   it("03/22 nodePortAddresses choose among this node's addresses", () => {
@@ -365,7 +367,7 @@ describe("health check node ports", () => {
     const port = await freePort();
     await service.update([{ service: "shop/a", port, localEndpoints: 1 }]);
     expect(failures).toEqual([]);
-    await expect(ask("127.0.0.1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
+    await expect(sendRequest("127.0.0.1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
   });
 });
 

@@ -157,7 +157,7 @@ it("continues where nothing can be served, and logs that once", async () => {
   await expect(nowhere.open()).resolves.toBeUndefined();
 });
 
-/** The ways of `ask` are its own. */
+/** Without the checks of the client. */
 function statusOf(socketPath: string, path: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const call = request({ socketPath, path }, (response) => {

@@ -15,7 +15,7 @@ import { bareHost, portOf } from "./proxy.ts";
 import { type Throttle, unlimited } from "./throttle.ts";
 import { transport } from "./transport.ts";
 
-export type Ask = {
+export type ApiRequest = {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Below the server's own path: `/api/v1/services`. */
   readonly path: string;
@@ -33,11 +33,17 @@ export type Ask = {
 
 export type ApiClient = {
   /** Streams the body of a successful response: a watch, which is not rate-limited. Rejects with ApiFailure, or with the signal's reason. */
-  stream(ask: Ask, signal: AbortSignal): Promise<{ readonly body: Readable; readonly encoding: Encoding }>;
+  stream(
+    request: ApiRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly body: Readable; readonly encoding: Encoding }>;
   /** The whole response. */
-  read(ask: Ask, signal: AbortSignal): Promise<{ readonly bytes: Buffer; readonly encoding: Encoding }>;
+  read(
+    request: ApiRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly bytes: Buffer; readonly encoding: Encoding }>;
   /** The whole response, which is requested as JSON. */
-  json(ask: Ask, signal: AbortSignal): Promise<unknown>;
+  json(request: ApiRequest, signal: AbortSignal): Promise<unknown>;
   /** null: the server is configured by name. */
   readonly server: ServerAddress | null;
   /** Closes idle connections. */
@@ -62,24 +68,27 @@ export function apiClient(
 ): ApiClient {
   const wire = transport(connection, world.clock);
   return {
-    async stream(ask, signal) {
-      const { answer, report } = await accepted(ask, signal, null);
+    async stream(request, signal) {
+      const { answer, report } = await accepted(request, signal, null);
       report(null);
-      return bodyOf(answer, ask);
+      return bodyOf(answer, request);
     },
     read,
-    json: async (ask, signal) => parseJson((await read({ ...ask, protobuf: false }, signal)).bytes),
+    json: async (request, signal) => parseJson((await read({ ...request, protobuf: false }, signal)).bytes),
     server: serverAddress(connection),
     close: () => wire.close(),
   };
 
-  async function read(ask: Ask, signal: AbortSignal): Promise<{ bytes: Buffer; encoding: Encoding }> {
-    const { answer, report } = await accepted(ask, signal, throttle);
+  async function read(
+    request: ApiRequest,
+    signal: AbortSignal,
+  ): Promise<{ bytes: Buffer; encoding: Encoding }> {
+    const { answer, report } = await accepted(request, signal, throttle);
     let bytes: Buffer | null = null;
     try {
-      const { body, encoding } = await bodyOf(answer, ask);
-      bytes = await readBody(body, Math.min(largest, ask.mostBytes ?? largest));
-      ask.onBytes?.(bytes.length);
+      const { body, encoding } = await bodyOf(answer, request);
+      bytes = await readBody(body, Math.min(largest, request.mostBytes ?? largest));
+      request.onBytes?.(bytes.length);
       return { bytes, encoding };
     } finally {
       report(bytes?.length ?? null);
@@ -88,7 +97,7 @@ export function apiClient(
 
   async function bodyOf(
     answer: IncomingMessage,
-    { protobuf: allowed }: Ask,
+    { protobuf: allowed }: ApiRequest,
   ): Promise<{ body: Readable; encoding: Encoding }> {
     const code = answer.statusCode ?? 0;
     if (code < 200 || code > 299) throw await refusal(answer, code);
@@ -104,18 +113,19 @@ export function apiClient(
    * If credentials were refused and have been rotated since, the request is repeated immediately; so it is as JSON if the
    * server does not have the requested encoding.
    */
-  async function accepted(ask: Ask, signal: AbortSignal, limit: Throttle | null): Promise<Reply> {
+  async function accepted(request: ApiRequest, signal: AbortSignal, limit: Throttle | null): Promise<Reply> {
     const shown = await presented(connection, signal);
-    const reply = await sent(ask, shown, signal, limit);
+    const reply = await sent(request, shown, signal, limit);
     const code = reply.answer.statusCode;
-    const repeat = (again: Ask, credentials: Presented) => {
+    const repeat = (again: ApiRequest, credentials: Presented) => {
       reply.report(null);
       reply.answer.resume();
       return sent(again, credentials, signal, limit);
     };
-    if (ask.protobuf && (code === 406 || code === 415)) return repeat({ ...ask, protobuf: false }, shown);
+    if (request.protobuf && (code === 406 || code === 415))
+      return repeat({ ...request, protobuf: false }, shown);
     const renewed = code === 401 ? await renewedSince(shown, signal) : null;
-    return renewed === null ? reply : repeat(ask, renewed);
+    return renewed === null ? reply : repeat(request, renewed);
   }
 
   /** Credentials that differ from these; null when there are none. */
@@ -139,28 +149,28 @@ export function apiClient(
 
   /** Sends when the rate limit allows it. */
   async function sent(
-    ask: Ask,
+    request: ApiRequest,
     shown: Presented,
     signal: AbortSignal,
     limit: Throttle | null,
   ): Promise<Reply> {
     const { clock, onRequest } = world;
-    const askedAt = clock.steady();
+    const requestedAt = clock.steady();
     await limit?.(signal);
     const sentAt = clock.steady();
-    const body = ask.body?.text ?? "";
+    const body = request.body?.text ?? "";
     let resent = false;
     const onResend = () => {
       resent = true;
     };
     const reportOf = (code: number | null) => (responseBytes: number | null) => {
       const cost = () => ({
-        seconds: (clock.steady() - askedAt) / 1000,
-        heldSeconds: limit === unlimited ? null : (sentAt - askedAt) / 1000,
+        seconds: (clock.steady() - requestedAt) / 1000,
+        heldSeconds: limit === unlimited ? null : (sentAt - requestedAt) / 1000,
         requestBytes: Buffer.byteLength(body),
         responseBytes,
       });
-      const method = ask.method ?? "GET";
+      const method = request.method ?? "GET";
       onRequest?.({
         method,
         host: connection.server.host,
@@ -170,8 +180,8 @@ export function apiClient(
       });
     };
     try {
-      const options = await requestOptions(connection, shown, { userAgent, accept }, ask, signal);
-      const answer = await wire.send({ options, body, headMs: ask.headMs ?? headMs, onResend }, signal);
+      const options = await requestOptions(connection, shown, { userAgent, accept }, request, signal);
+      const answer = await wire.send({ options, body, headMs: request.headMs ?? headMs, onResend }, signal);
       return { answer, report: reportOf(answer.statusCode ?? null) };
     } catch (error) {
       if (!signal.aborted) reportOf(null)(null);
@@ -230,14 +240,14 @@ async function requestOptions(
   { server, ca, insecure, tlsServerName }: Connection,
   { headers, cert, key }: Presented,
   { userAgent, accept }: { readonly userAgent: string; readonly accept: string },
-  ask: Ask,
+  request: ApiRequest,
   signal: AbortSignal,
 ): Promise<RequestOptions> {
   const authorities = await ca().catch((error: unknown) => {
     throw unready(error, signal);
   });
-  const body = ask.body
-    ? { "content-type": ask.body.contentType, "content-length": Buffer.byteLength(ask.body.text) }
+  const body = request.body
+    ? { "content-type": request.body.contentType, "content-length": Buffer.byteLength(request.body.text) }
     : {};
   const tls = {
     rejectUnauthorized: !insecure,
@@ -248,10 +258,10 @@ async function requestOptions(
   return {
     host: bareHost(server),
     port: server.port,
-    method: ask.method ?? "GET",
-    path: pathOf(server, ask),
+    method: request.method ?? "GET",
+    path: pathOf(server, request),
     headers: {
-      accept: ask.protobuf ? accept : jsonType,
+      accept: request.protobuf ? accept : jsonType,
       "accept-encoding": "gzip",
       "user-agent": userAgent,
       ...body,
@@ -272,7 +282,7 @@ function serverAddress({ server }: Connection): ServerAddress | null {
   return address === null ? null : { address, port: portOf(server) };
 }
 
-function pathOf(server: URL, { path, query = {} }: Ask): string {
+function pathOf(server: URL, { path, query = {} }: ApiRequest): string {
   const text = new URLSearchParams(query).toString();
   return `${server.pathname.replace(/\/$/, "")}${path}${text === "" ? "" : `?${text}`}`;
 }

@@ -49,7 +49,7 @@ async function client(options: ConnectionOptions) {
 }
 
 const signal = () => new AbortController().signal;
-const ask = async (options: ConnectionOptions) =>
+const listServices = async (options: ConnectionOptions) =>
   (await client(options)).json({ path: "/api/v1/services" }, signal());
 const list = expect.objectContaining({ kind: "ServiceList" });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -72,25 +72,27 @@ const trust = { "certificate-authority-data": base64(caCert), "tls-server-name":
 describe("TLS", () => {
   it("trusts the given authority for the given name only", async () => {
     await serve({ tls });
-    expect(await ask({ kubeconfig: await kubeconfig(trust) })).toEqual(list);
+    expect(await listServices({ kubeconfig: await kubeconfig(trust) })).toEqual(list);
     const unnamed = await kubeconfig({ ...trust, "tls-server-name": "" });
-    await expect(ask({ kubeconfig: unnamed })).rejects.toThrow("altnames");
+    await expect(listServices({ kubeconfig: unnamed })).rejects.toThrow("altnames");
     const untrusting = await kubeconfig({ "tls-server-name": "api.example" });
-    await expect(ask({ kubeconfig: untrusting })).rejects.toThrow("Cannot reach");
-    expect(await ask({ kubeconfig: await kubeconfig({ "insecure-skip-tls-verify": true }) })).toEqual(list);
+    await expect(listServices({ kubeconfig: untrusting })).rejects.toThrow("Cannot reach");
+    expect(
+      await listServices({ kubeconfig: await kubeconfig({ "insecure-skip-tls-verify": true }) }),
+    ).toEqual(list);
   });
 
   it("sends a client certificate, inline or from files relative to the kubeconfig", async () => {
     await serve({ tls: { ...tls, clientCA: caCert } });
-    await expect(ask({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
+    await expect(listServices({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
     const inline = { "client-certificate-data": base64(clientCert), "client-key-data": base64(clientKey) };
-    expect(await ask({ kubeconfig: await kubeconfig(trust, inline) })).toEqual(list);
+    expect(await listServices({ kubeconfig: await kubeconfig(trust, inline) })).toEqual(list);
     await writeFile(join(folder, "my.crt"), clientCert);
     await writeFile(join(folder, "my.key"), clientKey);
     await writeFile(join(folder, "ca.crt"), caCert);
     const cluster = { "certificate-authority": "ca.crt", "tls-server-name": "api.example" };
     const files = { "client-certificate": "my.crt", "client-key": join(folder, "my.key") };
-    expect(await ask({ kubeconfig: await kubeconfig(cluster, files) })).toEqual(list);
+    expect(await listServices({ kubeconfig: await kubeconfig(cluster, files) })).toEqual(list);
   });
 });
 
@@ -98,7 +100,7 @@ it("an unusable certificate or token is a failure that is retried, since the fil
   await serve({ tls });
   const half = { "client-certificate-data": base64(clientCert), "client-key-data": base64(serverKey) };
   const failing = (cluster: object, user: object) =>
-    kubeconfig(cluster, user).then((path) => ask({ kubeconfig: path }));
+    kubeconfig(cluster, user).then((path) => listServices({ kubeconfig: path }));
   await expect(failing(trust, half)).rejects.toThrow(ApiFailure);
   await expect(failing({ ...trust, "certificate-authority-data": "eA==" }, {})).rejects.toThrow(ApiFailure);
   await expect(failing(trust, { token: "a\nb" })).rejects.toThrow(ApiFailure);
@@ -132,7 +134,7 @@ describe("tokens", () => {
       "as-groups": ["a", "b"],
       "as-user-extra": { "x/y": ["1"] },
     };
-    expect(await ask({ kubeconfig: await kubeconfig(trust, user) })).toEqual(list);
+    expect(await listServices({ kubeconfig: await kubeconfig(trust, user) })).toEqual(list);
     const { headers } = server.seen.at(-1)!;
     expect(headers["impersonate-user"]).toBe("someone");
     expect(headers["impersonate-group"]).toBe("a, b");
@@ -141,7 +143,7 @@ describe("tokens", () => {
     expect(headers.accept).toBe("application/json");
     await server.close();
     await serve({ tls });
-    await ask({ kubeconfig: await kubeconfig(trust, { username: "me", password: "p" }) });
+    await listServices({ kubeconfig: await kubeconfig(trust, { username: "me", password: "p" }) });
     expect(server.seen.at(-1)!.headers.authorization).toBe(`Basic ${base64("me:p")}`);
   });
 });
@@ -165,7 +167,7 @@ describe("security/6: credentials without TLS", () => {
       const path = await kubeconfig({ server: address }, { ...user(), as: "someone" });
       const { warnings } = await resolveConnection({ kubeconfig: path }, world());
       expect(warnings).toEqual([expect.stringContaining("no credentials are sent to 127.0.0.1:")]);
-      expect(await ask({ kubeconfig: path })).toEqual(list);
+      expect(await listServices({ kubeconfig: path })).toEqual(list);
       const { headers } = server.seen.at(-1)!;
       expect(headers.authorization).toBeUndefined();
       expect(headers["impersonate-user"]).toBe("someone");
@@ -176,19 +178,21 @@ describe("security/6: credentials without TLS", () => {
   it("a refusal without credentials contains the reason why none were sent", async () => {
     await serve({ token: () => "secret" });
     const path = await kubeconfig({}, { token: "secret" });
-    await expect(ask({ kubeconfig: path })).rejects.toThrow(/^Unauthorized: no credentials are sent to/);
+    await expect(listServices({ kubeconfig: path })).rejects.toThrow(
+      /^Unauthorized: no credentials are sent to/,
+    );
   });
 
   it("a server without scheme is reached by TLS where the kubeconfig has settings for it", async () => {
     await serve({ tls, token: () => "secret" });
     const { host } = new URL(server.url);
     const secured = await kubeconfig({ ...trust, server: host }, { token: "secret" });
-    expect(await ask({ kubeconfig: secured })).toEqual(list);
+    expect(await listServices({ kubeconfig: secured })).toEqual(list);
     const unverified = await kubeconfig(
       { server: host, "insecure-skip-tls-verify": true },
       { token: "secret" },
     );
-    expect(await ask({ kubeconfig: unverified })).toEqual(list);
+    expect(await listServices({ kubeconfig: unverified })).toEqual(list);
   });
 
   it("without credentials plain HTTP is no reason for a warning", async () => {
@@ -227,7 +231,7 @@ describe("security/13: messages without secrets", () => {
     ],
   ])("an exec plugin fails: %s", async (_, source, text) => {
     await serve({ tls });
-    const failed = await ask({ kubeconfig: await kubeconfig(trust, execEntry(source)) }).catch(
+    const failed = await listServices({ kubeconfig: await kubeconfig(trust, execEntry(source)) }).catch(
       (error: Error) => error.message,
     );
     expect(failed).toBe(`Cannot get credentials from ${process.execPath}: ${text}`);
@@ -302,21 +306,21 @@ describe("exec plugins", () => {
   it("passes the plugin what it requires, and reports its failures", async () => {
     await serve({ tls });
     const user = await plugin(`{ token: "x" }`, { provideClusterInfo: true });
-    await ask({ kubeconfig: await kubeconfig(trust, user) });
+    await listServices({ kubeconfig: await kubeconfig(trust, user) });
     const info = await readFile(join(folder, "info"), "utf8");
     expect(JSON.parse(info.slice(0, -1))).toMatchObject({
       kind: "ExecCredential",
       spec: { interactive: false, cluster: { server: server.url, "tls-server-name": "api.example" } },
     });
     expect(info.endsWith("!")).toBe(true);
-    const askWith = async (user: object) => ask({ kubeconfig: await kubeconfig(trust, user) });
-    await expect(askWith(await plugin("{}"))).rejects.toThrow("neither token nor certificate");
-    await expect(askWith(await plugin('{ clientCertificateData: "x" }'))).rejects.toThrow(
+    const listWith = async (user: object) => listServices({ kubeconfig: await kubeconfig(trust, user) });
+    await expect(listWith(await plugin("{}"))).rejects.toThrow("neither token nor certificate");
+    await expect(listWith(await plugin('{ clientCertificateData: "x" }'))).rejects.toThrow(
       "a certificate without a key",
     );
-    await expect(askWith(await plugin("{}", { interactiveMode: "Always" }))).rejects.toThrow("terminal");
+    await expect(listWith(await plugin("{}", { interactiveMode: "Always" }))).rejects.toThrow("terminal");
     const absent = { command: "no-such-plugin", installHint: "Install it." };
-    await expect(askWith(await plugin("{}", absent))).rejects.toThrow("Install it.");
+    await expect(listWith(await plugin("{}", absent))).rejects.toThrow("Install it.");
   });
 });
 
@@ -340,12 +344,12 @@ describe("where the API is", () => {
 
   it("uses a URL alone without credentials, and instead of the kubeconfig's", async () => {
     await serve({ tls, token: () => "t" });
-    await expect(ask({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
+    await expect(listServices({ kubeconfig: await kubeconfig(trust) })).rejects.toThrow("Unauthorized");
     expect((await resolveConnection({ master: "10.0.0.1:8080" }, world())).server.href).toBe(
       "http://10.0.0.1:8080/",
     );
     const path = await kubeconfig({ ...trust, server: "https://192.0.2.1:1" }, { token: "t" });
-    expect(await ask({ kubeconfig: path, master: server.url })).toEqual(list);
+    expect(await listServices({ kubeconfig: path, master: server.url })).toEqual(list);
     await expect(resolveConnection({ master: "ftp://x" }, world())).rejects.toThrow(
       "not an http or https URL",
     );
@@ -423,7 +427,9 @@ describe("proxies", () => {
       }),
     );
     const url = `http://me:secret@127.0.0.1:${port(proxy)}`;
-    expect(await ask({ kubeconfig: await kubeconfig({ ...trust, "proxy-url": url }) })).toEqual(list);
+    expect(await listServices({ kubeconfig: await kubeconfig({ ...trust, "proxy-url": url }) })).toEqual(
+      list,
+    );
     expect(targets).toEqual([`${new URL(server.url).host} Basic ${base64("me:secret")}`]);
   });
 
@@ -433,10 +439,10 @@ describe("proxies", () => {
       createHttp().on("connect", (_, socket) => socket.end("HTTP/1.1 403 No\r\n\r\n")),
     );
     const path = await kubeconfig({ "proxy-url": `http://127.0.0.1:${port(proxy)}` });
-    await expect(ask({ kubeconfig: path })).rejects.toThrow("answered 403");
-    await expect(ask({ kubeconfig: await kubeconfig({ "proxy-url": "gopher://x" }) })).rejects.toThrow(
-      "gopher",
-    );
+    await expect(listServices({ kubeconfig: path })).rejects.toThrow("answered 403");
+    await expect(
+      listServices({ kubeconfig: await kubeconfig({ "proxy-url": "gopher://x" }) }),
+    ).rejects.toThrow("gopher");
   });
 
   it("tunnels through SOCKS5", async () => {
@@ -458,7 +464,9 @@ describe("proxies", () => {
       }),
     );
     expect(
-      await ask({ kubeconfig: await kubeconfig({ "proxy-url": `socks5://127.0.0.1:${port(proxy)}` }) }),
+      await listServices({
+        kubeconfig: await kubeconfig({ "proxy-url": `socks5://127.0.0.1:${port(proxy)}` }),
+      }),
     ).toEqual(list);
   });
 

@@ -25,12 +25,12 @@ export function credentialsOf(user: UserEntry, cluster: ClusterEntry, world: Wor
   const impersonation = impersonationHeaders(user.impersonate);
   return {
     async current(signal) {
-      const asked = await plugin?.current(signal);
-      const token = asked?.token || (await fromFile()) || user.token;
+      const fromPlugin = await plugin?.current(signal);
+      const token = fromPlugin?.token || (await fromFile()) || user.token;
       return {
         headers: { ...authorization(token, user), ...impersonation },
-        cert: asked?.cert || ((await cert?.read()) ?? ""),
-        key: asked?.key || ((await key?.read()) ?? ""),
+        cert: fromPlugin?.cert || ((await cert?.read()) ?? ""),
+        key: fromPlugin?.key || ((await key?.read()) ?? ""),
       };
     },
     renew() {

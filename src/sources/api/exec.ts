@@ -21,7 +21,7 @@ export function execPlugin(entry: ExecEntry, cluster: ClusterEntry, world: World
       const known = given === null ? null : await given.catch(() => null);
       if (known !== null && known.expires > world.clock.wall()) return known;
       // Concurrent requests share one run of the plugin.
-      if (answer === given || answer === null) answer = ask(entry, cluster, world, signal);
+      if (answer === given || answer === null) answer = runPlugin(entry, cluster, world, signal);
       return answer;
     },
     forget() {
@@ -30,7 +30,7 @@ export function execPlugin(entry: ExecEntry, cluster: ClusterEntry, world: World
   };
 }
 
-async function ask(
+async function runPlugin(
   entry: ExecEntry,
   cluster: ClusterEntry,
   world: World,

@@ -42,14 +42,14 @@ async function clientOf(
   return client;
 }
 
-const ask = { path: "/api/v1/services" };
+const request = { path: "/api/v1/services" };
 const { signal } = new AbortController();
 const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
 
 /** Why the request fails, before any time has passed. */
 async function reason(behave: (socket: Socket) => void, largest?: number): Promise<string> {
-  const asked = await clientOf(`http://127.0.0.1:${await behaving(behave)}`, {}, largest);
-  return asked.json(ask, signal).then(
+  const client = await clientOf(`http://127.0.0.1:${await behaving(behave)}`, {}, largest);
+  return client.json(request, signal).then(
     (value) => `answered ${JSON.stringify(value)}`,
     ({ kind, message }) => `${kind}: ${message.replace(/127\.0\.0\.1:\d+/, "server")}`,
   );
@@ -111,12 +111,12 @@ it.each(["http", "socks5"])(
   async (scheme) => {
     const port = await behaving(() => {});
     const silent = await clientOf("http://192.0.2.1", { HTTP_PROXY: `${scheme}://127.0.0.1:${port}` });
-    const late = silent.json({ ...ask, headMs: 5000 }, signal).catch((error: Error) => error.message);
+    const late = silent.json({ ...request, headMs: 5000 }, signal).catch((error: Error) => error.message);
     await vi.waitFor(() => expect(sockets.size).toBe(1));
     clock.advance(5000);
     expect(await late).toBe("Cannot reach 192.0.2.1: no response within 5 s");
     const life = new AbortController();
-    const cut = silent.stream(ask, life.signal).catch((error: Error) => error.message);
+    const cut = silent.stream(request, life.signal).catch((error: Error) => error.message);
     await vi.waitFor(() => expect(sockets.size).toBe(2));
     life.abort(new Error("the end"));
     expect(await cut).toBe("the end");

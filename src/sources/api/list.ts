@@ -1,5 +1,5 @@
 // Lists all objects of a resource, in pages where possible.
-import type { ApiClient, Ask } from "./client.ts";
+import type { ApiClient, ApiRequest } from "./client.ts";
 import type { Encoding } from "./encoding/encoding.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 import { type Item, itemOf, type WatchedResource } from "./resources.ts";
@@ -90,7 +90,7 @@ async function readPage(
   signal: AbortSignal,
 ): Promise<Page> {
   try {
-    const ask: Ask = {
+    const request: ApiRequest = {
       path: resource.path,
       query: { ...resource.selectors, ...options },
       protobuf,
@@ -99,7 +99,7 @@ async function readPage(
         budget.bytes -= bytes;
       },
     };
-    const { bytes, encoding } = await client.read(ask, signal);
+    const { bytes, encoding } = await client.read(request, signal);
     return { ...pageOf(encoding.list(resource.kind, bytes), resource), encoding };
   } catch (error) {
     if (!first && error instanceof ApiFailure && error.kind === "expired")

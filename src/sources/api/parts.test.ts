@@ -70,11 +70,11 @@ describe("rate limit", () => {
   setMaxListeners(0, signal);
 
   /** How many of these requests are sent after each second. */
-  async function allowed(limit: { qps: number; burst: number }, asked: number, seconds: number) {
+  async function allowed(limit: { qps: number; burst: number }, requests: number, seconds: number) {
     const clock = manualClock();
     const take = throttle(limit, clock);
     let gone = 0;
-    for (let i = 0; i < asked; i++) void take(signal).then(() => gone++);
+    for (let i = 0; i < requests; i++) void take(signal).then(() => gone++);
     const counts: number[] = [];
     for (let i = 0; i <= seconds; i++) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -127,7 +127,7 @@ export class Reflector {
     const { least, most } = this.#figures.watchMs;
     const seconds = Math.round((least + world.random() * (most - least)) / 1000);
     const protobuf = !this.#jsonOnly;
-    const askedAt = world.clock.steady();
+    const requestedAt = world.clock.steady();
     let openedAt: number | null = null;
     try {
       await watchEvents(
@@ -142,7 +142,7 @@ export class Reflector {
             this.#parts.outage.over();
             this.#note({ watchSince: world.clock.wall(), heardAt: openedAt, failing: false });
           },
-          quietMs: () => this.#quietMs(follower, askedAt, seconds * 1000),
+          quietMs: () => this.#quietMs(follower, requestedAt, seconds * 1000),
         },
         (event, bytes) => this.#take(follower, event, bytes),
         signal,
@@ -161,14 +161,14 @@ export class Reflector {
     }
     if (follower.collecting !== null)
       throw new ApiFailure("lost", "Lost the list: it ended before it was complete");
-    if (!follower.hasReceived && world.clock.steady() - askedAt < this.#figures.shortMs) {
+    if (!follower.hasReceived && world.clock.steady() - requestedAt < this.#figures.shortMs) {
       throw new ApiFailure("lost", "Lost the watch: it ended immediately without an event");
     }
   }
 
-  #quietMs(follower: Follower, askedAt: number, watchMs: number): number {
+  #quietMs(follower: Follower, requestedAt: number, watchMs: number): number {
     const { quietMs, overdueMs, initialMs, initialQuietMs } = this.#figures;
-    const age = this.#parts.world.clock.steady() - askedAt;
+    const age = this.#parts.world.clock.steady() - requestedAt;
     if (follower.collecting !== null) return Math.max(0, Math.min(initialMs - age, initialQuietMs));
     return this.#bookmarks ? quietMs : Math.max(quietMs, watchMs + overdueMs - age);
   }

@@ -70,7 +70,7 @@ inBothEncodings(() => {
     await rig.server.listen();
     clock.advance(60_000);
     await agrees();
-    expect(text(rig.server.seen.slice(before)).every((asked) => asked.startsWith("watch"))).toBe(true);
+    expect(text(rig.server.seen.slice(before)).every((request) => request.startsWith("watch"))).toBe(true);
   });
 
   it("the first watch that the server takes again wakes the others", async () => {
@@ -155,11 +155,11 @@ inBothEncodings(() => {
     clock.advance(2000);
     await vi.waitFor(() => expect(requests("services").length).toBeGreaterThanOrEqual(before + 4), patiently);
     const after = requests("services").slice(before);
-    const asked = after.map(
+    const lines = after.map(
       (seen) => `${seen.verb} ${seen.query.get("resourceVersion")} ${seen.query.get("limit")}`,
     );
     const version = after[0]!.query.get("resourceVersion");
-    expect(asked.slice(0, 3)).toEqual([`watch ${version} null`, `list ${version} null`, "list null 500"]);
+    expect(lines.slice(0, 3)).toEqual([`watch ${version} null`, `list ${version} null`, "list null 500"]);
     await agrees();
   });
 

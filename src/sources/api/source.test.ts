@@ -20,15 +20,15 @@ import {
 inBothEncodings(() => {
   it("02/21 22/15 sends exactly kube-proxy's selectors, the same on list and watch", async () => {
     await synced({ streaming: false });
-    const asked = (resource: string) => [
+    const selectors = (resource: string) => [
       ...new Set(
         requests(resource).map(({ query }) => `${query.get("labelSelector")} ${query.get("fieldSelector")}`),
       ),
     ];
-    expect(asked("services")).toEqual(["!service.kubernetes.io/service-proxy-name spec.clusterIP!=None"]);
-    expect(asked("endpointslices")).toEqual(["!service.kubernetes.io/headless null"]);
-    expect(asked("servicecidrs")).toEqual(["null null"]);
-    expect(asked("nodes")).toEqual(["null metadata.name=node-1"]);
+    expect(selectors("services")).toEqual(["!service.kubernetes.io/service-proxy-name spec.clusterIP!=None"]);
+    expect(selectors("endpointslices")).toEqual(["!service.kubernetes.io/headless null"]);
+    expect(selectors("servicecidrs")).toEqual(["null null"]);
+    expect(selectors("nodes")).toEqual(["null metadata.name=node-1"]);
     expect(requests("services")[0]!.url).toContain(
       "labelSelector=%21service.kubernetes.io%2Fservice-proxy-name",
     );

@@ -1,6 +1,6 @@
 // One watch request: its events, one by one, until the server ends it or no more bytes arrive.
 import type { Clock } from "../world.ts";
-import type { ApiClient, Ask } from "./client.ts";
+import type { ApiClient, ApiRequest } from "./client.ts";
 import type { Encoding } from "./encoding/encoding.ts";
 import { ApiFailure, failureOf, isMap } from "./failure.ts";
 import { type Item, itemOf, type WatchedResource } from "./resources.ts";
@@ -10,7 +10,7 @@ export type WatchEvent =
   | { readonly kind: "gone"; readonly item: Item }
   | { readonly kind: "bookmark"; readonly version: string; readonly initialEnd: boolean };
 
-export type WatchAsk = {
+export type WatchRequest = {
   readonly client: ApiClient;
   readonly clock: Clock;
   readonly resource: WatchedResource;
@@ -28,11 +28,11 @@ const headMs = 30_000;
 
 /** Resolves when the server ends the stream; an unfinished last event is then dropped. Rejects with ApiFailure. */
 export async function watchEvents(
-  { client, clock, resource, query, protobuf, onOpen, quietMs }: WatchAsk,
+  { client, clock, resource, query, protobuf, onOpen, quietMs }: WatchRequest,
   handle: (event: WatchEvent, bytes: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const ask: Ask = {
+  const request: ApiRequest = {
     path: resource.path,
     query: { ...resource.selectors, watch: "true", ...query },
     headMs,
@@ -40,7 +40,7 @@ export async function watchEvents(
   };
   const guard = guardOf(clock, signal);
   try {
-    const { body, encoding } = await client.stream(ask, guard.signal);
+    const { body, encoding } = await client.stream(request, guard.signal);
     onOpen();
     const split = encoding.splitter(longestEvent);
     guard.expectBytes(quietMs());

@@ -151,9 +151,9 @@ async function withHosts(
   }
 }
 
-async function isMissing(asked: Promise<void>): Promise<boolean> {
+async function isMissing(opened: Promise<void>): Promise<boolean> {
   try {
-    await asked;
+    await opened;
     return false;
   } catch (error) {
     if (error instanceof HostError && error.kind === "unavailable") return true;

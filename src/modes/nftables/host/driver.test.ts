@@ -186,8 +186,8 @@ describe("a large ServicePort", () => {
     const before = await sync([web(1)]);
     const transactions = host.applied.length;
     const large = routed([web(1), wide(1, 100_000)], ipv4Settings, before);
-    let asked = 0;
-    const first = await driver.sync(large, signal, false, () => asked++ > 0);
+    let checks = 0;
+    const first = await driver.sync(large, signal, false, () => checks++ > 0);
     expect(first).toMatchObject({ unfinished: true, refused: [] });
     expect(host.table!.elements.get("service-ips")!.size).toBe(1);
 

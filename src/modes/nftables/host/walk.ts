@@ -13,8 +13,8 @@ export async function walkNftablesHost(query: HostQuery, packet: Packet): Promis
   const table = compileTable(routes);
   const host = await NftablesHost.open({ family: table.family, ...query.at });
   try {
-    const walk = (from: NftTable, asked?: OnLookup) =>
-      walkNftables(from, packet, surroundingsOf(routes.settings), asked).map(
+    const walk = (from: NftTable, onLookup?: OnLookup) =>
+      walkNftables(from, packet, surroundingsOf(routes.settings), onLookup).map(
         ({ outcome, steps }): Walk => ({
           outcome,
           steps: steps.map(

@@ -152,13 +152,13 @@ describe("relays", () => {
     const bench = new Bench();
     const web = servicePort("shop/web", { endpoints: backends.map(at) });
     await bench.sync(web);
-    const ask = (times: number) => asked(bench.portOf(web), times);
-    const order = await ask(6);
+    const endpoints = (times: number) => endpointsAt(bench.portOf(web), times);
+    const order = await endpoints(6);
     expect(order.slice(0, 3)).toEqual(order.slice(3));
     expect([...order].sort()).toEqual(["a", "a", "b", "b", "c", "c"]);
-    await ask(1);
+    await endpoints(1);
     await bench.sync({ ...web, affinity: null });
-    expect(await ask(2)).toEqual(order.slice(1, 3));
+    expect(await endpoints(2)).toEqual(order.slice(1, 3));
   });
 
   it("21/13 21/21 pin clients for the timeout of the Service, also when its endpoints came first", async () => {
@@ -169,11 +169,11 @@ describe("relays", () => {
     const port = bench.portOf(web);
     await bench.sync({ ...web, affinity: { seconds: 10 } });
     expect(bench.portOf(web)).toBe(port);
-    const [pinned] = await asked(port, 1);
+    const [pinned] = await endpointsAt(port, 1);
     bench.pass(9);
-    expect(await asked(port, 2)).toEqual([pinned, pinned]);
+    expect(await endpointsAt(port, 2)).toEqual([pinned, pinned]);
     bench.pass(11);
-    expect(await asked(port, 1)).not.toEqual([pinned]);
+    expect(await endpointsAt(port, 1)).not.toEqual([pinned]);
   });
 
   it("21/14 try four times, with a longer timeout each time, and close a client without an endpoint that answers", async () => {
@@ -206,7 +206,7 @@ describe("relays", () => {
     expect(bench.relays.problems()).toEqual([]);
     expect(bench.conflicts(second)).toMatchObject([{ object: "Service shop/b" }]);
     expect(bench.conflicts(first)).toEqual([]);
-    expect(await asked(bench.portOf(first), 1)).toEqual(["a"]);
+    expect(await endpointsAt(bench.portOf(first), 1)).toEqual(["a"]);
     expect(bench.relays.state().held).toEqual([`node/tcp/${nodePort}`]);
     await bench.sync(second);
     expect(bench.conflicts(second)).toEqual([]);
@@ -287,7 +287,7 @@ const at = (port: number) => endpoint(`${host}:${port}`);
 const backend = (name: string) => serveTcp((socket) => socket.end(name));
 const udpBackend = (name: string) => serveUdp((_, reply) => reply(name));
 
-async function asked(port: number, times: number): Promise<string[]> {
+async function endpointsAt(port: number, times: number): Promise<string[]> {
   const answers: string[] = [];
   for (let i = 0; i < times; i++) {
     answers.push(String(await answer(port)));
