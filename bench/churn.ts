@@ -7,8 +7,8 @@ import { enter } from "../test/reference/foothold.ts";
 import { type Mode, startProxy } from "../test/reference/proxy.ts";
 import { type Churn, churn, churnCluster } from "./lib/churn.ts";
 import { nodeName, type Size, sizeText } from "./lib/cluster.ts";
-import { addMany, configurationOf, median, untilReached } from "./lib/figures.ts";
-import { publish, type Row } from "./lib/measure.ts";
+import { addMany, configurationOf, untilReached } from "./lib/figures.ts";
+import { median, publish, type Row } from "./lib/measure.ts";
 import { createStage, type Stage } from "./lib/stage.ts";
 
 const seconds = Number(process.env.TURNOUT_CHURN_SECONDS ?? 60);

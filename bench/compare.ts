@@ -6,7 +6,8 @@ import { findAssets } from "../test/assets.ts";
 import { reasonToSkip } from "../test/kernel/netns.ts";
 import type { Mode } from "../test/reference/proxy.ts";
 import { type Size, sizeText } from "./lib/cluster.ts";
-import { type Figures, measure, median } from "./lib/figures.ts";
+import { type Figures, measure } from "./lib/figures.ts";
+import { median } from "./lib/measure.ts";
 import { type Chart, drawCharts } from "./lib/plot.ts";
 import { createStage, type Stage } from "./lib/stage.ts";
 

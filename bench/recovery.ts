@@ -31,9 +31,8 @@ async function main(): Promise<void> {
   const stage = createStage();
   const rows: Row[] = [];
   try {
-    for (let round = 1; round <= rounds; round++)
-      for (const [name, program] of programs())
-        rows.push(...(await measure(stage, `${name}, round ${round}`, program)));
+    for (let round = 0; round < rounds; round++)
+      for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program)));
   } finally {
     await stage.close();
   }

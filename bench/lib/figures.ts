@@ -11,6 +11,7 @@ import {
   serviceObject,
   sliceObject,
 } from "./cluster.ts";
+import { median } from "./measure.ts";
 import type { Stage } from "./stage.ts";
 import { cpuSeconds, residentMiB } from "./usage.ts";
 
@@ -139,11 +140,4 @@ function firstPackets(
     firstPacketP99: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
     connectionsPerSecond: times.length / seconds,
   };
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  if (sorted.length % 2 === 1) return sorted[middle]!;
-  return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }

@@ -35,8 +35,15 @@ export type Row = {
   readonly atLeast?: boolean;
 };
 
-/** Prints the rows and writes them. A missed limit is printed, but is no failure: machines differ. */
-export function publish(rows: readonly Row[]): void {
+/** A row of several rounds: `value` is their median. */
+type Merged = Row & { readonly values: readonly number[] };
+
+/**
+ * Prints the rows and writes them; rows of the same name are rounds of one measurement. A missed limit is printed, but is no
+ * failure: machines differ.
+ */
+export function publish(measured: readonly Row[]): void {
+  const rows = merge(measured);
   for (const row of rows)
     console.log(`  ${row.what.padEnd(52)} ${shown(row.value).padStart(12)} ${line(row)}`);
   const file = process.env.TURNOUT_BENCH_RESULT;
@@ -49,10 +56,27 @@ export function publish(rows: readonly Row[]): void {
   }
 }
 
-function line(row: Row): string {
-  if (row.limit === undefined) return row.unit;
-  const limit = `${row.atLeast ? "at least" : "at most"} ${shown(row.limit)}`;
-  return `${row.unit}  (${limit}${withinLimit(row) ? "" : ": MISSED"})`;
+function merge(rows: readonly Row[]): readonly Merged[] {
+  return [...Map.groupBy(rows, ({ what }) => what).values()].map((rounds) => {
+    const values = rounds.map(({ value }) => value).sort((a, b) => a - b);
+    return { ...rounds[0]!, value: median(values), values };
+  });
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length % 2 === 1) return sorted[middle]!;
+  return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
+}
+
+function line(row: Merged): string {
+  const notes = [
+    row.values.length > 1 ? `${shown(row.values[0]!)}–${shown(row.values.at(-1)!)}` : "",
+    row.limit === undefined ? "" : `${row.atLeast ? "at least" : "at most"} ${shown(row.limit)}`,
+  ].filter((note) => note !== "");
+  const missed = withinLimit(row) ? "" : ": MISSED";
+  return notes.length === 0 ? row.unit : `${row.unit}  (${notes.join(", ")}${missed})`;
 }
 
 function withinLimit({ value, limit, atLeast }: Row): boolean {
@@ -60,6 +84,7 @@ function withinLimit({ value, limit, atLeast }: Row): boolean {
 }
 
 function shown(value: number): string {
+  if (value === 0) return "0";
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 }
 
