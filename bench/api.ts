@@ -14,7 +14,7 @@ import { encodeObject } from "../test/support/protobuf/encode.ts";
 import { type ClientKind, clientKinds, followAsClient } from "./lib/api-client.ts";
 import { clusterOf, nodeName, type Size, sizeText, sliceObject } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
-import { cpuSeconds } from "./lib/usage.ts";
+import { cpuSeconds, peakMiB } from "./lib/usage.ts";
 
 const size: Size = { services: Number(process.env.TURNOUT_API_SERVICES ?? 10_000), endpoints: 10 };
 const events = 1000;
@@ -188,8 +188,4 @@ function apiServerIn({ name }: Namespace): number {
   );
   if (pid === undefined) throw new Error("there is no kube-apiserver");
   return Number(pid);
-}
-
-function peakMiB(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
 }

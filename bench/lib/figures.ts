@@ -13,9 +13,9 @@ import {
 } from "./cluster.ts";
 import { median } from "./measure.ts";
 import type { Stage } from "./stage.ts";
-import { cpuSeconds, residentMiB } from "./usage.ts";
+import { cpuSeconds, peakMiB, residentMiB } from "./usage.ts";
 
-/** Times in seconds, RSS in MiB, latency in microseconds. */
+/** Times in seconds, memory in MiB, latency in microseconds. */
 export type Figures = {
   readonly ready: number;
   readonly flip: number;
@@ -23,6 +23,8 @@ export type Figures = {
   readonly cpuToReady: number;
   readonly cpuPerChange: number;
   readonly rss: number;
+  /** The most that was resident until it was ready. */
+  readonly peak: number;
   readonly firstPacketP50: number;
   readonly firstPacketP99: number;
   readonly connectionsPerSecond: number;
@@ -41,7 +43,7 @@ export async function measure(
   try {
     const ready = await untilReached(stage, size.services - 1, size, 0, patience);
     if (ready === null) return null;
-    const cpuToReady = cpuSeconds(proxy.pid);
+    const [cpuToReady, peak] = [cpuSeconds(proxy.pid), peakMiB(proxy.pid)];
     await sleep(2500);
     const flips = await flipMany(stage, proxy, size, changes);
     const adds = await addMany(stage, proxy, size, Math.min(5, changes));
@@ -49,6 +51,7 @@ export async function measure(
     return {
       ready,
       cpuToReady,
+      peak,
       flip: median(flips.times),
       cpuPerChange: flips.cpu / changes,
       add: median(adds),

@@ -24,3 +24,8 @@ export function residentMiB(pid: number): number {
   const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Number(kib ?? 0) / 1024 + childrenOf(pid).reduce((sum, child) => sum + residentMiB(child), 0);
 }
+
+/** The most that the process itself ever had resident. */
+export function peakMiB(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024;
+}
