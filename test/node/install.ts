@@ -53,6 +53,27 @@ export function install(way: Way, options: InstallOptions): Installed {
   return { daemonSet, way, mode };
 }
 
+/** Changes the mode of an installed proxy to that of the options, as a user would, and waits until its pods are replaced. */
+export function changeMode({ daemonSet, way }: Installed, options: InstallOptions): void {
+  const { cluster } = options;
+  switch (way) {
+    case "kube-proxy":
+    case "image swap":
+      // Only the ConfigMap: the DaemonSet keeps its image.
+      cluster.kubectl(["apply", "-f", "-"], kubeadmList(options, "ConfigMap"));
+      cluster.kubectl(["-n", "kube-system", "rollout", "restart", `daemonset/${daemonSet}`]);
+      break;
+    // The new mode needs other capabilities, so that the pods are replaced.
+    case "kustomize":
+      cluster.kubectl(["apply", "-k", writeOverlay(options)]);
+      break;
+    case "helm":
+      runHelm(options, "upgrade", "turnout", join(deploy, "chart"), `--values=${writeValues(options)}`);
+      break;
+  }
+  rollOut(cluster, daemonSet);
+}
+
 /** Removes the proxy and the rules it leaves, as a user who changes to another one does. */
 export function uninstall(installed: Installed, options: InstallOptions): void {
   const { cluster, folder } = options;
@@ -83,8 +104,9 @@ export function rollOut(cluster: NodeCluster, daemonSet: string): void {
   cluster.kubectl(["-n", "kube-system", ...target]);
 }
 
-function kubeadmList({ cluster, mode }: InstallOptions): string {
-  const items = kubeadmObjects(imageNames.kubeProxy, mode, cluster.plane.url);
+function kubeadmList({ cluster, mode }: InstallOptions, only?: string): string {
+  const all = kubeadmObjects(imageNames.kubeProxy, mode, cluster.plane.url);
+  const items = all.filter(({ kind }) => only === undefined || kind === only);
   return JSON.stringify({ apiVersion: "v1", kind: "List", items });
 }
 

@@ -5,13 +5,15 @@ import { podNetwork } from "./lan.ts";
 
 export type ProxyMode = "nftables" | "iptables" | "userspace";
 
+type KubeObject = { readonly kind: string; readonly [field: string]: unknown };
+
 const labels = { "k8s-app": "kube-proxy" };
 const account = { kind: "ServiceAccount", name: "kube-proxy", namespace: "kube-system" };
 
 /** Conntrack limits belong to the whole machine, which the test does not own. */
 export const conntrack = { maxPerCore: 0, min: 0 };
 
-export function kubeadmObjects(image: string, mode: ProxyMode, apiServer: string): readonly object[] {
+export function kubeadmObjects(image: string, mode: ProxyMode, apiServer: string): readonly KubeObject[] {
   return [
     {
       apiVersion: "v1",
@@ -63,7 +65,7 @@ function kubeconfig(server: string): object {
   };
 }
 
-function daemonSet(image: string): object {
+function daemonSet(image: string): KubeObject {
   return {
     apiVersion: "apps/v1",
     kind: "DaemonSet",

@@ -16,9 +16,13 @@ export type Machine = {
   run(command: string, ...args: readonly string[]): string;
   /** Its first process, as seen from outside. */
   firstProcess(): string;
+  /** What runs in containers of this name: their id, and their process as seen from the node. */
+  tasks(container: string): readonly Task[];
   log(program: "containerd" | "kubelet" | "images"): string;
   close(): Promise<void>;
 };
+
+export type Task = { readonly id: string; readonly pid: string };
 
 export const clusterDNS = "172.30.0.10";
 export const pauseImage = "registry.k8s.io/pause:3.10.2";
@@ -81,10 +85,12 @@ export function startMachine({ name, netns, plane, kubelet, folder, images }: Ma
     ],
     { stdio: ["ignore", "inherit", "inherit"] },
   );
+  const run: Machine["run"] = (command, ...rest) => runOn(firstProcess(child), command, rest);
   return {
     name,
-    run: (command, ...rest) => runOn(firstProcess(child), command, rest),
+    run,
     firstProcess: () => firstProcess(child),
+    tasks: (container) => tasksOf(run, container),
     log: (program) => readFileSync(join(folder, `${program}.log`), "utf8"),
     async close() {
       if (child.exitCode === null && child.signalCode === null) {
@@ -109,6 +115,16 @@ function runOn(first: string, command: string, args: readonly string[]): string 
     encoding: "utf8",
     maxBuffer: 2 ** 28,
   });
+}
+
+function tasksOf(run: Machine["run"], container: string): readonly Task[] {
+  const ctr = (...args: readonly string[]): string => run("ctr", "-n", "k8s.io", ...args);
+  const label = `labels."io.kubernetes.container.name"==${container}`;
+  const ids = new Set(ctr("containers", "ls", "--quiet", label).trim().split("\n"));
+  return ctr("tasks", "ls")
+    .split("\n")
+    .map((line) => line.split(/\s+/))
+    .flatMap(([id = "", pid = "", state]) => (ids.has(id) && state === "RUNNING" ? [{ id, pid }] : []));
 }
 
 const containerdConfig = `version = 2

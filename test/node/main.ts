@@ -10,9 +10,9 @@ import { type NodeCluster, startCluster } from "./cluster.ts";
 import { dnsObjects } from "./dns.ts";
 import { runE2e } from "./e2e.ts";
 import { buildImages } from "./images.ts";
-import { type InstallOptions, install, uninstall, type Way } from "./install.ts";
+import { type Installed, type InstallOptions, install, uninstall, type Way } from "./install.ts";
 import type { ProxyMode } from "./kubeadm.ts";
-import { type Run, regressions, summary } from "./report.ts";
+import { chaosTable, failed, type Run, regressions, summary } from "./report.ts";
 import { checkTools } from "./tools.ts";
 
 const usage = `usage: npm run test:node [-- FLAG…]
@@ -104,7 +104,7 @@ async function runAll(
     if (parts.has("e2e") && way !== "image swap")
       runs.push({ label, baseline, results: await e2e(cluster, programs, label) });
     if (parts.has("chaos") && way !== "image swap" && mode !== "userspace")
-      disturbed.set(label, await disturb(cluster, installed));
+      disturbed.set(label, await chaos(installed, options, label));
     uninstall(installed, options);
     writeResults(runs, disturbed, problems);
   }
@@ -163,6 +163,12 @@ async function e2e(
   return results;
 }
 
+function chaos(installed: Installed, options: InstallOptions, label: string): Promise<readonly Failures[]> {
+  return disturb(installed, options, ({ disturbance, pod, outside }) =>
+    say(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
+  );
+}
+
 function writeResults(
   runs: readonly Run[],
   disturbed: ReadonlyMap<string, readonly Failures[]>,
@@ -177,24 +183,6 @@ function writeResults(
   };
   writeFileSync(join(values.output, "report.json"), `${JSON.stringify(json, null, 2)}\n`);
   return text;
-}
-
-function chaosTable(disturbed: ReadonlyMap<string, readonly Failures[]>): string {
-  const labels = [...disturbed.keys()];
-  const names = [...disturbed.values()][0]?.map(({ disturbance }) => disturbance) ?? [];
-  if (names.length === 0) return "";
-  const cell = (label: string, name: string): string => {
-    const found = disturbed.get(label)?.find(({ disturbance }) => disturbance === name);
-    if (found === undefined) return "–";
-    const { pod, outside } = found;
-    return `${pod.failed} of ${pod.sent}, ${outside.failed} of ${outside.sent}`;
-  };
-  return [
-    `| failed requests: from a pod, from outside | ${labels.join(" | ")} |`,
-    `|---|${labels.map(() => "---").join("|")}|`,
-    ...names.map((name) => `| ${name} | ${labels.map((label) => cell(label, name)).join(" | ")} |`),
-    "",
-  ].join("\n");
 }
 
 function missingTools(): string | null {

@@ -1,5 +1,7 @@
 // The results of upstream's tests side by side, as text and as JSON.
+import type { Failures } from "./chaos.ts";
 import type { Outcome, Results } from "./e2e.ts";
+import type { Count } from "./requests.ts";
 
 export type Run = {
   /** `Turnout, nftables`. */
@@ -42,6 +44,28 @@ export function summary(runs: readonly Run[]): string {
     ),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** One line per disturbance, a column for each proxy: failed requests from a pod, then from outside. */
+export function chaosTable(disturbed: ReadonlyMap<string, readonly Failures[]>): string {
+  const labels = [...disturbed.keys()];
+  const names = [...new Set([...disturbed.values()].flat().map(({ disturbance }) => disturbance))];
+  if (names.length === 0) return "";
+  const cell = (label: string, name: string): string => {
+    const found = disturbed.get(label)?.find(({ disturbance }) => disturbance === name);
+    return found === undefined ? "–" : `${failed(found.pod)}; ${failed(found.outside)}`;
+  };
+  return [
+    `| failed requests from a pod; from outside | ${labels.join(" | ")} |`,
+    `|---|${labels.map(() => "---").join("|")}|`,
+    ...names.map((name) => `| ${name} | ${labels.map((label) => cell(label, name)).join(" | ")} |`),
+    "",
+  ].join("\n");
+}
+
+/** `12 of 2,100`; with an asterisk where requests still failed at the end. */
+export function failed({ sent, failed: count, served }: Count): string {
+  return `${count.toLocaleString("en")} of ${sent.toLocaleString("en")}${served ? "" : " *"}`;
 }
 
 function firstLine(text: string): string {

@@ -1,7 +1,8 @@
 // How the results of upstream's tests are read and compared.
 import { describe, expect, it } from "vitest";
 import { readResults } from "./e2e.ts";
-import { type Run, regressions, summary } from "./report.ts";
+import { chaosTable, type Run, regressions, summary } from "./report.ts";
+import { count } from "./requests.ts";
 
 const xml = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites><testsuite name="e2e">
@@ -46,5 +47,31 @@ describe("results of upstream's tests", () => {
     const text = summary([run("x", null, { a: "passed", b: "failed" }), run("y", null, { a: "passed" })]);
     expect(text).toContain("| x | 1 | 1 | 0 |");
     expect(text).toContain("| b | failed | – |");
+  });
+});
+
+describe("requests during a disturbance", () => {
+  const ended = (total: number, ...failed: number[]) =>
+    Array.from({ length: total }, (_, index) => ({ index, ok: !failed.includes(index) }));
+
+  it("are served again once half a second's worth of them succeeded, in the order of sending", () => {
+    expect(count(ended(100, 3, 74))).toEqual({ sent: 100, failed: 2, served: true });
+    expect(count(ended(100, 75))).toEqual({ sent: 100, failed: 1, served: false });
+    expect(count(ended(100, 10).toReversed())).toEqual({ sent: 100, failed: 1, served: true });
+    expect(count([])).toEqual({ sent: 0, failed: 0, served: false });
+  });
+
+  it("are listed by disturbance, beside those of the other proxy", () => {
+    const good = { sent: 2100, failed: 12, served: true };
+    const bad = { sent: 2100, failed: 2000, served: false };
+    const failures = [{ disturbance: "rules flushed", pod: good, outside: bad }];
+    const text = chaosTable(
+      new Map([
+        ["kube-proxy, nftables", failures],
+        ["Turnout, nftables", []],
+      ]),
+    );
+    expect(text.split("\n")[2]).toBe("| rules flushed | 12 of 2,100; 2,000 of 2,100 * | – |");
+    expect(chaosTable(new Map())).toBe("");
   });
 });

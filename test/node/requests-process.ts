@@ -1,0 +1,51 @@
+// A process that sends HTTP requests at a steady rate until its input ends, then prints how many failed: ADDRESS RATE
+import { Agent, get } from "node:http";
+import { count, type Ended } from "./requests.ts";
+
+const [, , address, rate] = process.argv;
+const periodMs = 1000 / Number(rate);
+/** A request that takes longer has failed. */
+const limitMs = 1000;
+
+// A connection of its own for each request: each one is balanced.
+const agent = new Agent({ keepAlive: false });
+const ended: Ended[] = [];
+const started = performance.now();
+let sent = 0;
+let stopped = false;
+
+// A late timer sends what is due: a busy machine does not lower the rate.
+const timer = setInterval(() => {
+  while (sent * periodMs <= performance.now() - started) send();
+}, periodMs);
+process.stdin.resume().once("end", () => {
+  clearInterval(timer);
+  stopped = true;
+  printWhenDone();
+});
+
+function send(): void {
+  const index = sent++;
+  let done = false;
+  const end = (ok: boolean): void => {
+    if (done) return;
+    done = true;
+    ended.push({ index, ok });
+    printWhenDone();
+  };
+  const request = get(`http://${address}/hostname`, { agent, timeout: limitMs }, (response) => {
+    response.resume();
+    response.once("end", () => end(response.statusCode === 200));
+    response.once("error", () => end(false));
+  });
+  request.once("timeout", () => {
+    end(false);
+    request.destroy();
+  });
+  request.once("error", () => end(false));
+}
+
+function printWhenDone(): void {
+  if (!stopped || ended.length < sent) return;
+  process.stdout.write(JSON.stringify(count(ended)), () => process.exit(0));
+}

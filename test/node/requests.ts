@@ -1,0 +1,46 @@
+// Requests at a steady rate from a network namespace, sent by a process of its own, and how many of them failed.
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+
+export type Count = {
+  readonly sent: number;
+  readonly failed: number;
+  /** Whether the last requests, half a second's worth, all succeeded. */
+  readonly served: boolean;
+};
+
+/** A request that has succeeded or failed, by its place in the order of sending. */
+export type Ended = { readonly index: number; readonly ok: boolean };
+
+export type Sender = { stop(): Promise<Count> };
+
+const rate = 50;
+const program = join(import.meta.dirname, "requests-process.ts");
+
+/** Starts sending from the network namespace at this path. */
+export function startSender(netns: string, address: string): Sender {
+  const args = [`--net=${netns}`, "--", process.execPath, program, address, String(rate)];
+  const child = spawn("nsenter", args, { stdio: ["pipe", "pipe", "inherit"] });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    output += chunk;
+  });
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  return {
+    async stop() {
+      child.stdin.end();
+      await closed;
+      return JSON.parse(output) as Count;
+    },
+  };
+}
+
+export function count(ended: readonly Ended[]): Count {
+  const failed = ended.filter(({ ok }) => !ok);
+  const lastFailed = Math.max(-1, ...failed.map(({ index }) => index));
+  return {
+    sent: ended.length,
+    failed: failed.length,
+    served: ended.length - 1 - lastFailed >= rate / 2,
+  };
+}
