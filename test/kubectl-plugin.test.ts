@@ -142,6 +142,35 @@ describe("status", () => {
     expect(code).toBe(3);
   });
 
+  it("a Linux node without a pod of Turnout is a row too, in every table", () => {
+    turnoutOn([{ node: "node-b", script: `case $1 in status) ${row("node-b")} ;; doctor) echo {} ;; esac` }]);
+    writeFileSync(join(folder, "nodes"), "node-c\nnode-b\nnode-a\n$(touch pwned)\n");
+    expect(run("status")).toEqual({
+      code: 3,
+      err: "",
+      out: [
+        "NODE     MODE       HEALTH           LAST SYNC   DRIFT   WATCHES   VERSION",
+        "node-a   -          no Turnout pod   -           -       -         -",
+        "node-b   nftables   ok               5 s ago     none    9 s       v1.37.1",
+        "node-c   -          no Turnout pod   -           -       -         -",
+        "",
+      ].join("\n"),
+    });
+    expect(run("diff").out).toBe(
+      "NODE     DIFFERENCES\nnode-a   no Turnout pod\nnode-b   none\nnode-c   no Turnout pod\n",
+    );
+    expect(JSON.parse(run("doctor", "-o", "json").out).slice(0, 2)).toEqual([
+      { node: "node-a", exitCode: 125, error: "no Turnout pod" },
+      { node: "node-b", exitCode: 0, answer: {} },
+    ]);
+    expect(run("status", "--node=node-b").code).toBe(0);
+    expect(run("status", "--node=node-a")).toMatchObject({
+      code: 1,
+      err: 'kubectl turnout: no pod of Turnout runs on node "node-a"; nodes: node-b\n',
+    });
+    expect(existsSync(join(folder, "pwned"))).toBe(false);
+  });
+
   it("prefers Turnout's own pod on a node, and a running one", () => {
     turnoutOn([
       { node: "node-a", pod: "old", phase: "Terminating" },

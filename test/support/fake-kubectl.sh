@@ -26,6 +26,9 @@ while [ $# -gt 0 ]; do
 done
 case $verb$positional in
   "get pods") cat "$FAKE/pods-$selector" 2>/dev/null; exit 0 ;;
+  "get nodes")
+    [ "$selector" = kubernetes.io/os=linux ] || refuse "unexpected selector"
+    cat "$FAKE/nodes" 2>/dev/null || { echo 'Error from server (Forbidden): nodes is forbidden' >&2; exit 1; } ;;
   "get pod")
     [ "$#" -eq 1 ] || refuse "one name is required"
     cat "$FAKE/pod-$namespace-$1" 2>/dev/null || { echo "Error from server (NotFound): pods \"$1\" not found" >&2; exit 1; } ;;
