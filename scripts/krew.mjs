@@ -1,4 +1,4 @@
-// Writes the archive of the kubectl plugin and the krew manifest for it to dist/: node scripts/krew.mjs [URI]. Same input, same bytes.
+// Writes the archive of the kubectl plugin and the krew manifest for it to dist/: node scripts/krew.mjs [URI [HOMEPAGE]]. Same input, same bytes.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -24,13 +24,14 @@ const archive = gzipSync(execFileSync("tar", ["--create", ...plain, ...from], { 
   level: 9,
 });
 const sha256 = createHash("sha256").update(archive).digest("hex");
-const manifest = readFileSync(join(root, "deploy/krew/turnout.yaml"), "utf8").replace(/0{64}/, sha256);
-const [uri] = process.argv.slice(2);
+const [uri, homepage] = process.argv.slice(2);
+const manifest = readFileSync(join(root, "deploy/krew/turnout.yaml"), "utf8")
+  .replace(/^#.*\n/, "")
+  .replace(/0{64}/, sha256)
+  .replace(/uri: .*/, (line) => (uri === undefined ? line : `uri: ${uri}`))
+  .replace(/homepage: .*/, (line) => (homepage === undefined ? line : `homepage: ${homepage}`));
 
 mkdirSync(join(root, "dist"), { recursive: true });
 writeFileSync(join(root, "dist/kubectl-turnout.tar.gz"), archive);
-writeFileSync(
-  join(root, "dist/turnout.yaml"),
-  (uri === undefined ? manifest : manifest.replace(/uri: .*/, `uri: ${uri}`)).replace(/^#.*\n/, ""),
-);
+writeFileSync(join(root, "dist/turnout.yaml"), manifest);
 console.log(`wrote dist/kubectl-turnout.tar.gz (sha256 ${sha256}) and dist/turnout.yaml`);

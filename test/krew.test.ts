@@ -105,14 +105,18 @@ describe("the krew manifest", () => {
 
   it("a release has an archive with these files, and its checksum; the same bytes each time", () => {
     const made = () => {
-      execFileSync(process.execPath, [join(root, "scripts/krew.mjs"), "https://turnout.example/x.tar.gz"]);
+      const addresses = ["https://release.example/x.tar.gz", "https://release.example/"];
+      execFileSync(process.execPath, [join(root, "scripts/krew.mjs"), ...addresses]);
       return readFileSync(join(root, "dist/kubectl-turnout.tar.gz"));
     };
     const archive = made();
     expect(made().equals(archive)).toBe(true);
-    const [platform] = manifestIn(text("dist/turnout.yaml")).spec.platforms as [Platform];
+    const { spec } = manifestIn(text("dist/turnout.yaml"));
+    const [platform] = spec.platforms as [Platform];
+    expect(text("dist/turnout.yaml")).not.toMatch(/turnout\.example|placeholder/);
+    expect(spec.homepage).toBe("https://release.example/");
     expect(platform.sha256).toBe(createHash("sha256").update(archive).digest("hex"));
-    expect(platform.uri).toBe("https://turnout.example/x.tar.gz");
+    expect(platform.uri).toBe("https://release.example/x.tar.gz");
     const names = execFileSync("tar", ["tz"], { input: archive, encoding: "utf8" }).trimEnd().split("\n");
     expect(platform.files!.map(({ from }) => from)).toEqual(names);
     expect(names).toContain(platform.bin);
