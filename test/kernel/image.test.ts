@@ -108,6 +108,11 @@ describe("the image", () => {
     expect(listed.join("\n")).toMatch(
       new RegExp(`^node-linux-${process.arch}=${process.versions.node}$`, "m"),
     );
+    const forPlatforms = built.bill.components.filter(
+      (each: { scope?: string }) => each.scope === "optional",
+    );
+    const names = forPlatforms.map((each: { name: string }) => each.name);
+    expect(names.sort()).toEqual([`@koromix/koffi-linux-${process.arch}`, `node-linux-${process.arch}`]);
   });
 
   it("has nothing of the machine that built it", () => {
