@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../test/support/routed.ts";
+import { trackedView } from "../../test/support/tracked-flows.ts";
 import { HostError } from "../host/error.ts";
 import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
@@ -142,7 +143,7 @@ describe("stale flows", () => {
       await sync();
     }
     expect(passes).toHaveLength(2);
-    const flow = { destination: "172.30.0.10", destinationPort: 53, replySourcePort: 53, protocol: 17 };
+    const flow = trackedView("udp 10.0.1.9:4000 > 172.30.0.10:53 > 10.180.0.1:53");
     const isDeleted = (replySource: string) => passes[1]!.select({ ...flow, replySource });
     expect([isDeleted("10.180.0.1"), isDeleted("10.180.0.2")]).toEqual([false, true]);
     wanted(dns("10.180.0.2:53"));
@@ -156,8 +157,8 @@ describe("stale flows", () => {
     const { passes, sync, wanted } = await afterFirst(dns("10.180.0.1:53"));
     wanted();
     await sync();
-    const flow = { protocol: 17, destinationPort: 53, replySource: "10.180.0.1", replySourcePort: 53 };
-    const isSelected = (more: object) => passes[1]!.select({ ...flow, destination: "172.30.0.10", ...more });
+    const flow = trackedView("udp 10.0.1.9:4000 > 172.30.0.10:53 > 10.180.0.1:53");
+    const isSelected = (more: object) => passes[1]!.select({ ...flow, ...more });
     expect(isSelected({})).toBe(true);
     expect(isSelected({ destination: "172.30.0.11" })).toBe(false);
     expect(isSelected({ replySource: "172.30.0.10" })).toBe(false);
@@ -178,8 +179,8 @@ describe("stale flows", () => {
     clock.advance(1000);
     await sync();
     expect(later()).toBe(2);
-    const flow = { protocol: 17, destination: "172.30.0.10", destinationPort: 53, replySourcePort: 53 };
-    expect(passes.at(-1)!.select({ ...flow, replySource: "10.180.0.1" })).toBe(true);
+    const flow = trackedView("udp 10.0.1.9:4000 > 172.30.0.10:53 > 10.180.0.1:53");
+    expect(passes.at(-1)!.select(flow)).toBe(true);
   });
 
   it("a pass that takes too long is aborted", async () => {

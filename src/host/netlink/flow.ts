@@ -1,40 +1,30 @@
 // One tracked flow inside a received message: nothing is copied until it is read.
 import { type Address, addressBytes, type Family, formatAddress } from "../../model/address.ts";
+import {
+  type Counters,
+  type Flow,
+  type FlowState,
+  type FlowView,
+  sctpStates,
+  type Tuple,
+  tcpStates,
+} from "../../model/flow.ts";
 import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
 import type { Writer } from "./writer.ts";
 
-export type Tuple = {
-  readonly source: Address;
-  readonly destination: Address;
-  readonly sourcePort: number;
-  readonly destinationPort: number;
-};
-
-export type Flow = {
-  readonly family: Family;
-  /** IP protocol number. */
-  readonly protocol: number;
-  readonly original: Tuple;
-  readonly reply: Tuple;
-  readonly zone: number;
-  /** The kernel's id; see `writeFlow`. */
-  readonly id: number;
-};
-
-/** A view of a flow; valid only during the callback. */
-export interface FlowView {
-  readonly protocol: number;
-  readonly destinationPort: number;
-  readonly destination: Address;
-  /** Where answers come from: the endpoint, when the flow was translated. */
-  readonly replySource: Address;
-  readonly replySourcePort: number;
-}
+export type { Flow, FlowView } from "../../model/flow.ts";
 
 const ORIGINAL = 1;
 const REPLY = 2;
+const STATUS = 3;
+const PROTOCOL_STATE = 4;
+const TIMEOUT = 7;
+const MARK = 8;
+const ORIGINAL_COUNTERS = 9;
+const REPLY_COUNTERS = 10;
 const ID = 12;
 const ZONE = 18;
+const TIMESTAMP = 20;
 const IP = 1;
 const PROTO = 2;
 const PROTO_NUMBER = 1;
@@ -85,6 +75,14 @@ export class FlowCursor implements FlowView {
   #from: Buffer = Buffer.alloc(0);
   #id = 0;
   #zone = 0;
+  #status = 0;
+  #timeout = 0;
+  #mark = 0;
+  // Positions of attributes; 0 where there is none.
+  #stateAt = 0;
+  #originalCountersAt = 0;
+  #replyCountersAt = 0;
+  #timestampAt = 0;
 
   constructor(family: Family) {
     this.#family = family;
@@ -94,21 +92,87 @@ export class FlowCursor implements FlowView {
   /** False when the message does not hold a flow with addresses in both directions. */
   read(from: Buffer, start: number, end: number): boolean {
     this.#from = from;
-    this.#id = this.#zone = 0;
+    this.#id = this.#zone = this.#status = this.#timeout = this.#mark = 0;
+    this.#stateAt = this.#originalCountersAt = this.#replyCountersAt = this.#timestampAt = 0;
     this.#original.source = this.#reply.source = 0;
-    for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
-      const type = attributeType(from, at);
-      if (type === ORIGINAL) this.#original.find(from, at + 4, attributeEnd(from, at));
-      else if (type === REPLY) this.#reply.find(from, at + 4, attributeEnd(from, at));
-      else if (type === ID) this.#id = from.readUInt32BE(at + 4);
-      else if (type === ZONE) this.#zone = from.readUInt16BE(at + 4);
-    }
+    for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) this.#note(attributeType(from, at), at);
     return this.#original.source !== 0 && this.#reply.source !== 0;
+  }
+
+  #note(type: number, at: number): void {
+    const from = this.#from;
+    if (type === ORIGINAL) this.#original.find(from, at + 4, attributeEnd(from, at));
+    else if (type === REPLY) this.#reply.find(from, at + 4, attributeEnd(from, at));
+    else if (type === ID) this.#id = from.readUInt32BE(at + 4);
+    else if (type === ZONE) this.#zone = from.readUInt16BE(at + 4);
+    else if (type === STATUS) this.#status = from.readUInt32BE(at + 4);
+    else if (type === TIMEOUT) this.#timeout = from.readUInt32BE(at + 4);
+    else if (type === MARK) this.#mark = from.readUInt32BE(at + 4);
+    else if (type === PROTOCOL_STATE) this.#stateAt = at;
+    else if (type === ORIGINAL_COUNTERS) this.#originalCountersAt = at;
+    else if (type === REPLY_COUNTERS) this.#replyCountersAt = at;
+    else if (type === TIMESTAMP) this.#timestampAt = at;
+  }
+
+  get family(): Family {
+    return this.#family;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  get timeout(): number {
+    return this.#timeout;
+  }
+
+  get mark(): number {
+    return this.#mark;
+  }
+
+  get zone(): number {
+    return this.#zone;
+  }
+
+  get id(): number {
+    return this.#id;
+  }
+
+  get state(): FlowState | null {
+    const outer = this.#stateAt + 4;
+    if (this.#stateAt === 0 || outer + 4 > attributeEnd(this.#from, this.#stateAt)) return null;
+    const inner = attributeAt(this.#from, outer + 4, attributeEnd(this.#from, outer), PROTOCOL_STATE_NUMBER);
+    if (inner === 0) return null;
+    const states = statesOf[attributeType(this.#from, outer)];
+    return states?.[this.#from.readUInt8(inner + 4)] ?? null;
+  }
+
+  get counters(): { readonly original: Counters; readonly reply: Counters } | null {
+    if (this.#originalCountersAt === 0 || this.#replyCountersAt === 0) return null;
+    return {
+      original: countersAt(this.#from, this.#originalCountersAt),
+      reply: countersAt(this.#from, this.#replyCountersAt),
+    };
+  }
+
+  get startedAt(): number | null {
+    const at = this.#timestampAt;
+    if (at === 0) return null;
+    const start = attributeAt(this.#from, at + 4, attributeEnd(this.#from, at), TIMESTAMP_START);
+    return start === 0 ? null : Number(this.#from.readBigUInt64BE(start + 4) / 1_000_000n);
   }
 
   get protocol(): number {
     const at = this.#original.protocol;
     return at === 0 ? 0 : this.#from.readUInt8(at);
+  }
+
+  get source(): Address {
+    return this.#address(this.#original.source);
+  }
+
+  get sourcePort(): number {
+    return this.#port(this.#original.sourcePort);
   }
 
   get destinationPort(): number {
@@ -127,6 +191,14 @@ export class FlowCursor implements FlowView {
     return this.#port(this.#reply.sourcePort);
   }
 
+  get replyDestination(): Address {
+    return this.#address(this.#reply.destination);
+  }
+
+  get replyDestinationPort(): number {
+    return this.#port(this.#reply.destinationPort);
+  }
+
   /** A copy to keep. */
   flow(): Flow {
     return {
@@ -134,8 +206,14 @@ export class FlowCursor implements FlowView {
       protocol: this.protocol,
       original: this.#tuple(this.#original),
       reply: this.#tuple(this.#reply),
+      status: this.#status,
+      state: this.state,
+      timeout: this.#timeout,
+      mark: this.#mark,
       zone: this.#zone,
       id: this.#id,
+      counters: this.counters,
+      startedAt: this.startedAt,
     };
   }
 
@@ -157,11 +235,37 @@ export class FlowCursor implements FlowView {
   }
 }
 
+const PROTOCOL_STATE_NUMBER = 1;
+const TIMESTAMP_START = 1;
+const PACKETS = 1;
+const BYTES = 2;
+/** By the type of the attribute inside PROTOCOL_STATE. */
+const statesOf: Readonly<Record<number, readonly FlowState[]>> = { 1: tcpStates, 3: sctpStates };
+
+/** Position of the first attribute of a type; 0 when there is none. */
+function attributeAt(from: Buffer, start: number, end: number, type: number): number {
+  for (let at = start; at + 4 <= end; at = nextAttribute(from, at))
+    if (attributeType(from, at) === type) return at;
+  return 0;
+}
+
+function countersAt(from: Buffer, at: number): Counters {
+  const [start, end] = [at + 4, attributeEnd(from, at)];
+  const valueOf = (type: number) => {
+    const found = attributeAt(from, start, end, type);
+    return found === 0 ? 0 : Number(from.readBigUInt64BE(found + 4));
+  };
+  return { packets: valueOf(PACKETS), bytes: valueOf(BYTES) };
+}
+
 /**
  * Writes what names a flow: its reply tuple, its zone, and its id. The id is a hash of the original tuple and the flow's place in
  * memory, which a later flow may take over: only together with the reply tuple does it name this flow and no other.
  */
-export function writeFlow(out: Writer, { family, protocol, reply, zone, id }: Flow): void {
+export function writeFlow(
+  out: Writer,
+  { family, protocol, reply, zone, id }: Pick<Flow, "family" | "protocol" | "reply" | "zone" | "id">,
+): void {
   const tuple = out.nest(REPLY);
   const addresses = out.nest(IP);
   const first = family === "ipv4" ? 1 : 3;
