@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../../test/clusters.ts";
 import type { ModeName } from "../config/modes.ts";
 import { type Family, families } from "../model/address.ts";
-import { noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { noCauses, noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
 import { modes } from "../modes/index.ts";
 import { route } from "../routing/routes.ts";
 import { parseFrom, parseTo, senderText, type To } from "./question.ts";
@@ -129,6 +129,7 @@ function snapshot(ports: Readonly<Record<Family, readonly ServicePort[]>>): Snap
   const rest = {
     node: null,
     triggeredAt: noTriggers,
+    causes: noCauses,
     problems: [],
   };
   return { ipv4: familySnapshot(ipv4, "ipv4"), ipv6: familySnapshot(ipv6, "ipv6"), ...rest };

@@ -5,6 +5,7 @@ import type { Problem } from "../model/problem.ts";
 import {
   type ClusterNode,
   type FamilySnapshot,
+  noCauses,
   noTriggers,
   type ServicePort,
   type Snapshot,
@@ -80,6 +81,7 @@ export function snapshotOf(views: readonly View[]): Snapshot {
     ipv6: familyOf("ipv6"),
     node,
     triggeredAt: noTriggers,
+    causes: noCauses,
     problems: views.flatMap(({ problems }) => problems),
   };
 }

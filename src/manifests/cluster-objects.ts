@@ -1,6 +1,6 @@
 // The objects of a cluster in the model's types, each parsed once, and which of them changed since the last Snapshot.
 import type { Problem } from "../model/problem.ts";
-import type { ClusterNode, ServiceName } from "../model/snapshot.ts";
+import { type Cause, type Causes, type ClusterNode, noCauses, type ServiceName } from "../model/snapshot.ts";
 import { ArrivalLog } from "./arrivals.ts";
 import type { ParsedSlice, Slice } from "./endpointslice.ts";
 import type { Identity } from "./identity.ts";
@@ -11,6 +11,19 @@ import type { Service } from "./service.ts";
 import type { ServiceCIDR } from "./servicecidr.ts";
 import { SliceIndex } from "./sliceindex.ts";
 import { Tracked } from "./tracked.ts";
+
+/** The event with which an object was received. */
+export type Received = {
+  /** The resourceVersion; empty where there is none. */
+  readonly version: string;
+  /** Milliseconds since 1970; 0: unknown. */
+  readonly at: number;
+};
+
+export const unversioned: Received = { version: "", at: 0 };
+
+/** Objects that a Snapshot names as causes; of more, only the number. */
+const mostCauses = 100;
 
 export class ClusterObjects {
   readonly services = new Tracked<Service>();
@@ -25,6 +38,8 @@ export class ClusterObjects {
     Node: new Tracked(),
     ServiceCIDR: new Tracked(),
   };
+  /** The last event of each object that changed since the last Snapshot; null before the first, which has no causes. */
+  #received: Map<string, Received> | null = null;
   readonly #all: readonly Tracked<unknown>[] = [
     this.services,
     this.#slices,
@@ -33,37 +48,37 @@ export class ClusterObjects {
     ...Object.values(this.#problems),
   ];
 
-  put(reading: Reading): void {
+  put(reading: Reading, received: Received): void {
     const { who } = reading;
     switch (reading.kind) {
       case "Service":
-        this.#setService(who, reading.parsed);
+        this.#setService(who, reading.parsed, received);
         break;
       case "EndpointSlice":
-        this.#setSlice(who, reading.parsed);
+        this.#setSlice(who, reading.parsed, received);
         break;
       case "Node":
-        this.#set(this.nodes, who, reading.parsed);
+        this.#set(this.nodes, who, reading.parsed, received);
         break;
       case "ServiceCIDR":
-        this.#set(this.cidrs, who, reading.parsed);
+        this.#set(this.cidrs, who, reading.parsed, received);
         break;
     }
   }
 
-  remove(who: Key): void {
+  remove(who: Key, received: Received): void {
     switch (who.kind) {
       case "Service":
-        this.#setService(who, gone);
+        this.#setService(who, gone, received);
         break;
       case "EndpointSlice":
-        this.#setSlice(who, { slice: gone, triggeredAt: null });
+        this.#setSlice(who, { slice: gone, triggeredAt: null }, received);
         break;
       case "Node":
-        this.#set(this.nodes, who, gone);
+        this.#set(this.nodes, who, gone, received);
         break;
       case "ServiceCIDR":
-        this.#set(this.cidrs, who, gone);
+        this.#set(this.cidrs, who, gone, received);
         break;
     }
   }
@@ -80,6 +95,24 @@ export class ClusterObjects {
   /** Resets the changes. */
   settle(): void {
     for (const tracked of this.#all) tracked.settle();
+    this.#received = new Map();
+  }
+
+  /** What changed since the last call of `settle`; nothing before the first. */
+  causes(): Causes {
+    const received = this.#received;
+    if (received === null) return noCauses;
+    const objects: Cause[] = [];
+    let count = 0;
+    for (const kind of kinds) {
+      const tracked = this.#trackedOf(kind);
+      count += tracked.changes().size;
+      for (const [key, before] of tracked.changes()) {
+        if (objects.length >= mostCauses) break;
+        objects.push(causeOf(kind, key, before, tracked.get(key), received.get(`${kind} ${key}`)));
+      }
+    }
+    return count === 0 ? noCauses : { objects, more: count - objects.length };
   }
 
   /** Services that are unchanged themselves, but not their slices. */
@@ -108,14 +141,14 @@ export class ClusterObjects {
     );
   }
 
-  #setService(who: Key, parsed: Parsed<Service>): void {
-    this.#set(this.services, who, parsed);
+  #setService(who: Key, parsed: Parsed<Service>, received: Received): void {
+    this.#set(this.services, who, parsed, received);
     this.arrivals.service();
   }
 
-  #setSlice(who: Key, { slice, triggeredAt }: ParsedSlice): void {
+  #setSlice(who: Key, { slice, triggeredAt }: ParsedSlice, received: Received): void {
     const before = this.#slices.get(who.key);
-    const now = this.#set(this.#slices, who, slice);
+    const now = this.#set(this.#slices, who, slice, received);
     const known = slice.value ?? before;
     if (known !== undefined) this.arrivals.slice(known, now !== before);
     if (now === before) return;
@@ -125,9 +158,12 @@ export class ClusterObjects {
   }
 
   /** Returns what is known of the object now. */
-  #set<V>(tracked: Tracked<V>, who: Key, { value, problems }: Parsed<V>): V | undefined {
+  #set<V>(tracked: Tracked<V>, who: Key, { value, problems }: Parsed<V>, received: Received): V | undefined {
     this.#problems[who.kind].set(who.key, problems.length === 0 ? undefined : problems);
-    return tracked.set(who.key, value ?? undefined);
+    const before = tracked.get(who.key);
+    const now = tracked.set(who.key, value ?? undefined);
+    if (now !== before) this.#received?.set(`${who.kind} ${who.key}`, received);
+    return now;
   }
 
   #trackedOf(kind: Kind): Tracked<unknown> {
@@ -142,6 +178,25 @@ export class ClusterObjects {
         return this.cidrs;
     }
   }
+}
+
+/** `undefined`: the object did not exist, or was not for this proxy. */
+function causeOf(
+  kind: Kind,
+  key: string,
+  before: unknown,
+  now: unknown,
+  received: Received = unversioned,
+): Cause {
+  const slash = key.indexOf("/");
+  return {
+    kind,
+    namespace: slash < 0 ? "" : key.slice(0, slash),
+    name: key.slice(slash + 1),
+    event: before === undefined ? "added" : now === undefined ? "deleted" : "modified",
+    resourceVersion: received.version,
+    receivedAt: received.at,
+  };
 }
 
 type Key = Pick<Identity, "kind" | "key">;

@@ -4,6 +4,7 @@ import { keyed } from "../model/keyed.ts";
 import { same } from "../model/same.ts";
 import {
   type FamilySnapshot,
+  noCauses,
   noTriggers,
   type PortKey,
   type ServiceName,
@@ -11,7 +12,7 @@ import {
   type Snapshot,
 } from "../model/snapshot.ts";
 import type { ByFamily } from "./addresses.ts";
-import { ClusterObjects } from "./cluster-objects.ts";
+import { ClusterObjects, type Received, unversioned } from "./cluster-objects.ts";
 import { type Identity, identify, identity } from "./identity.ts";
 import { joinEndpoints } from "./join.ts";
 import type { Kind } from "./objects.ts";
@@ -39,31 +40,40 @@ export class Cluster {
   }
 
   /** Takes any JSON, best made `slim` before. Returns whether a Snapshot is worth taking. */
-  upsert(kind: Kind, object: unknown): boolean {
-    this.#put(identify(kind, object), object);
+  upsert(kind: Kind, object: unknown, received: Received = unversioned): boolean {
+    this.#put(identify(kind, object), object, received);
     return this.pending;
   }
 
   /** The same of an object that was read already. */
-  put(reading: Reading): void {
-    if (this.#concernsUs(reading.who)) this.#known.put(reading);
+  put(reading: Reading, received: Received = unversioned): void {
+    if (this.#concernsUs(reading.who)) this.#known.put(reading, received);
   }
 
   /** Namespace is empty for Nodes and ServiceCIDRs. Returns whether a Snapshot is worth taking. */
-  remove(kind: Kind, namespace: string, name: string): boolean {
-    this.#known.remove(identity(kind, namespace, name));
+  remove(kind: Kind, namespace: string, name: string, received: Received = unversioned): boolean {
+    this.#known.remove(identity(kind, namespace, name), received);
     return this.pending;
   }
 
-  /** These are all objects of the kind: missing ones are deleted. Returns whether a Snapshot is worth taking. */
-  replace(kind: Kind, objects: Iterable<unknown>): boolean {
+  /**
+   * These are all objects of the kind: missing ones are deleted. Returns whether a Snapshot is worth taking.
+   * `received` is called for each object by its place in the list, and without one for those that are missing.
+   */
+  replace(
+    kind: Kind,
+    objects: Iterable<unknown>,
+    received: (index: number | null) => Received = () => unversioned,
+  ): boolean {
     const found = new Set<string>();
+    let index = 0;
     for (const object of objects) {
       const who = identify(kind, object);
       found.add(who.key);
-      this.#put(who, object);
+      this.#put(who, object, received(index++));
     }
-    for (const key of this.#known.keysOf(kind)) if (!found.has(key)) this.#known.remove({ kind, key });
+    for (const key of this.#known.keysOf(kind))
+      if (!found.has(key)) this.#known.remove({ kind, key }, received(null));
     return this.pending;
   }
 
@@ -100,14 +110,15 @@ export class Cluster {
       ipv6: this.#familySnapshot("ipv6", changes.ipv6),
       node: this.#known.nodes.get(this.#nodeName) ?? null,
       triggeredAt: this.#known.arrivals.take(),
+      causes: this.#known.causes(),
       problems: this.#known.problems(this.#last.problems),
     };
     this.#known.settle();
     return this.#last;
   }
 
-  #put(who: Identity, object: unknown): void {
-    if (this.#concernsUs(who)) this.#known.put(readObject(who, object));
+  #put(who: Identity, object: unknown, received: Received): void {
+    if (this.#concernsUs(who)) this.#known.put(readObject(who, object), received);
   }
 
   /** A file or a list may hold many Nodes; only this one is used. */
@@ -158,6 +169,7 @@ const emptySnapshot: Snapshot = {
   ipv6: emptyFamily,
   node: null,
   triggeredAt: noTriggers,
+  causes: noCauses,
   problems: [],
 };
 

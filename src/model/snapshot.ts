@@ -88,6 +88,24 @@ export type Triggers = Readonly<Record<Family, readonly number[]>>;
 
 export const noTriggers: Triggers = { ipv4: [], ipv6: [] };
 
+/** An object whose change led to a Snapshot. */
+export type Cause = {
+  readonly kind: "Service" | "EndpointSlice" | "Node" | "ServiceCIDR";
+  /** Empty for Nodes and ServiceCIDRs. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly event: "added" | "modified" | "deleted";
+  /** Empty where the Source has none, as files do not. */
+  readonly resourceVersion: string;
+  /** When the last event of the object was received, in ms since 1970; 0: unknown. */
+  readonly receivedAt: number;
+};
+
+/** The first objects that changed since the Snapshot before, and how many more did; none of the first Snapshot. */
+export type Causes = { readonly objects: readonly Cause[]; readonly more: number };
+
+export const noCauses: Causes = { objects: [], more: 0 };
+
 /** Immutable; parts that did not change are the same objects as in the Snapshot before. */
 export type Snapshot = {
   readonly ipv4: FamilySnapshot;
@@ -95,6 +113,8 @@ export type Snapshot = {
   readonly node: ClusterNode | null;
   /** Of the slices that changed since the Snapshot before; for metrics of their delay. */
   readonly triggeredAt: Triggers;
+  /** Why it differs from the Snapshot before. */
+  readonly causes: Causes;
   /** Everything wrong with the objects known now. */
   readonly problems: readonly Problem[];
 };

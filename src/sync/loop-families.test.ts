@@ -6,7 +6,7 @@ import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import { noCauses, type Snapshot } from "../model/snapshot.ts";
 import { type Applied, type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
 
@@ -197,6 +197,7 @@ function snapshotOf(n: number, concerned: readonly Family[], zone: string): Snap
     ipv6: part("ipv6"),
     node: { name: "node-a", zone, addresses: [], podCIDRs: [], eligibleForLoadBalancers: true },
     triggeredAt: { ipv4: at("ipv4"), ipv6: at("ipv6") },
+    causes: noCauses,
     problems: [],
   };
 }

@@ -8,7 +8,7 @@ import { HostError } from "../host/error.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Problem } from "../model/problem.ts";
-import { noTriggers, type Snapshot } from "../model/snapshot.ts";
+import { noCauses, noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { modes } from "../modes/index.ts";
 import { resyncPeriodMs } from "../modes/mode.ts";
@@ -369,6 +369,7 @@ const changedSnapshot: Snapshot = {
   ipv6: family,
   node: null,
   triggeredAt: noTriggers,
+  causes: noCauses,
   problems: [],
 };
 const settings = { family: "ipv4" } as unknown as FamilySettings;

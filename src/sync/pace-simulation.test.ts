@@ -6,7 +6,7 @@ import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
-import { noTriggers, type Snapshot } from "../model/snapshot.ts";
+import { noCauses, noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { openLoop } from "./loop.ts";
 import { burstMs, type Gap, longestGapMs, share } from "./pace.ts";
@@ -199,6 +199,7 @@ const changedSnapshot: Snapshot = {
   ipv6: family,
   node: null,
   triggeredAt: noTriggers,
+  causes: noCauses,
   problems: [],
 };
 

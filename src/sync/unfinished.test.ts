@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { MemoryTableHost } from "../host/nftables/memoryhost.ts";
 import { keyed } from "../model/keyed.ts";
-import { noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { noCauses, noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
 import { NftablesDriver } from "../modes/nftables/host/driver.ts";
 import { countOperations, type Operation } from "../plan/nftables/diff.ts";
 import type { FinishedSync } from "./flows.ts";
@@ -69,6 +69,7 @@ function snapshotOf(ports: readonly ServicePort[], changed: readonly ServicePort
     ipv6: none,
     node: null,
     triggeredAt: noTriggers,
+    causes: noCauses,
     problems: [],
   };
 }

@@ -90,21 +90,24 @@ export function apiSource(
   }
 
   function sinkFor(kind: Kind): Sink {
+    const received = ({ version }: Item) => ({ version, at: world.clock.wall() });
     return {
       replace(items) {
+        const at = world.clock.wall();
         cluster.replace(
           kind,
           items.map((item) => item.object),
+          (index) => ({ version: index === null ? "" : items[index]!.version, at }),
         );
         if (kind === "Node") seeNode(items.find((item) => isThisNode(kind, item)) ?? null);
       },
       set(item) {
-        cluster.upsert(kind, item.object);
+        cluster.upsert(kind, item.object, received(item));
         if (isThisNode(kind, item)) seeNode(item);
         notifier.notify();
       },
       gone(item) {
-        cluster.remove(kind, item.namespace, item.name);
+        cluster.remove(kind, item.namespace, item.name, received(item));
         if (isThisNode(kind, item)) nodes.see(null, "");
         notifier.notify();
       },

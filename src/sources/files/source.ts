@@ -68,7 +68,7 @@ export async function filesSource(
   async function follow(): Promise<void> {
     for await (const change of follower.changes(life)) {
       // Keep its last state: an edited file is no reason to stop or to lose the node's zone and addresses.
-      apply({ ...change, gone: change.gone.filter((found) => !node.is(found)) }, cluster);
+      apply({ ...change, gone: change.gone.filter((found) => !node.is(found)) }, cluster, clock.wall());
       node.see(change, status.synced);
       status = statusAfter(status, [...follower.problems, ...node.problems()], clock.wall());
       unreported = true;
@@ -118,7 +118,7 @@ export async function* filesInTurn(
     await checkThere(paths);
     const follower = new FileFollower(paths, clock, disk, collection);
     for await (const change of follower.changes(signal)) {
-      apply(change, cluster);
+      apply(change, cluster, clock.wall());
       yield take(cluster, follower.problems);
       break;
     }
@@ -137,9 +137,11 @@ async function checkThere(paths: readonly string[]): Promise<void> {
   throw new SourceError(`Cannot read ${missing.join(", ")}: ${why}`);
 }
 
-function apply({ set, gone }: Change, cluster: Cluster): void {
-  for (const { reading } of set) cluster.put(reading);
-  for (const { reading } of gone) cluster.remove(reading.kind, reading.who.namespace, reading.who.name);
+function apply({ set, gone }: Change, cluster: Cluster, at: number): void {
+  const received = { version: "", at };
+  for (const { reading } of set) cluster.put(reading, received);
+  for (const { reading } of gone)
+    cluster.remove(reading.kind, reading.who.namespace, reading.who.name, received);
 }
 
 function take(cluster: Cluster, problems: readonly Problem[]): Snapshot {
