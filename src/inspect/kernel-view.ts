@@ -2,11 +2,12 @@
 
 import { readFlows } from "../host/netlink/conntrack.ts";
 import { familyOf, joinHostPort } from "../model/address.ts";
-import { modes } from "../modes/index.ts";
-import type { Walk } from "../modes/mode.ts";
+import type { HostQuery, Mode, Walk } from "../modes/mode.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
-import { placeOf, relaysOf, type Target } from "./target.ts";
+
+/** The kernel of a node, and what is needed to read it. */
+export type Kernel = Pick<HostQuery, "at" | "config" | "relays"> & { readonly mode: Mode };
 
 export type KernelView = {
   /** Whether the rules of the kernel and of the Plan allow the same outcomes. */
@@ -23,27 +24,26 @@ export type KernelView = {
 const mostFlows = 8;
 
 export async function readKernelView(
-  target: Target,
+  kernel: Kernel,
   routes: Routes,
   packet: Packet,
   signal: AbortSignal,
 ): Promise<KernelView> {
+  const { mode, ...host } = kernel;
   const query = {
-    at: placeOf(target),
+    ...host,
     family: routes.settings.family,
     routes: () => Promise.resolve(routes),
-    config: target.config,
-    relays: () => relaysOf(target),
     signal,
   };
-  const walks = await modes[target.config.mode].walkHost(query, packet);
+  const walks = await mode.walkHost(query, packet);
   const [wanted, found] = [outcomeTexts(walks.wanted), outcomeTexts(walks.found)];
   return {
     agrees: JSON.stringify(wanted) === JSON.stringify(outcomesOf(found)),
     wanted,
     found,
     steps: walks.found[0]?.steps ?? [],
-    flows: await flowsTo(target, packet, signal),
+    flows: await flowsTo(kernel, packet, signal),
   };
 }
 
@@ -78,12 +78,12 @@ function outcomeText(outcome: Walk["outcome"]): string {
   return `forward ${joinHostPort(address, port)}${outcome.masquerade ? " masquerade" : ""}`;
 }
 
-async function flowsTo(target: Target, { to }: Packet, signal: AbortSignal): Promise<string[]> {
+async function flowsTo({ at }: Kernel, { to }: Packet, signal: AbortSignal): Promise<string[]> {
   const family = familyOf(to.address);
   const select = (flow: { destination: string; destinationPort: number }) =>
     flow.destinationPort === to.port && flow.destination === to.address;
   const found: string[] = [];
-  for await (const flows of readFlows({ family, select }, placeOf(target), signal)) {
+  for await (const flows of readFlows({ family, select }, at, signal)) {
     for (const { original, reply } of flows) {
       const answered = joinHostPort(reply.source, reply.sourcePort);
       found.push(`${joinHostPort(original.source, original.sourcePort)} → ${answered}`);

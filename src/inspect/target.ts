@@ -8,6 +8,7 @@ import type { ModeName } from "../config/modes.ts";
 import { gitVersion } from "../config/version.ts";
 import { type Family, families } from "../model/address.ts";
 import type { Variables } from "../model/environment.ts";
+import { modes } from "../modes/index.ts";
 import { systemClock } from "../observe/clock.ts";
 import { queryDaemon } from "../observe/status/client.ts";
 import { type Answers, defaultStatusSocket, type Status } from "../observe/status/status.ts";
@@ -17,6 +18,7 @@ import { nodeNames } from "../sources/node-names.ts";
 import { SourceError } from "../sources/source.ts";
 import { realWorld } from "../sources/world.ts";
 import { daemonNetns } from "./daemon-netns.ts";
+import type { Kernel } from "./kernel-view.ts";
 import {
   livingPlaygrounds,
   namespaceName,
@@ -150,6 +152,12 @@ function servedFamilies(status: Status): readonly Family[] {
 /** Options that select the network namespace of the node. */
 export function placeOf({ netns }: Target): { readonly netns?: string } {
   return netns === undefined ? {} : { netns };
+}
+
+/** The kernel of the node. */
+export function kernelOf(target: Target): Kernel {
+  const { config } = target;
+  return { at: placeOf(target), config, mode: modes[config.mode], relays: () => relaysOf(target) };
 }
 
 /** The API server's response to a GET; null when the Source is not an API. Throws SourceError. */

@@ -16,7 +16,7 @@ import { questionOf, type Sender } from "../../explain/resolve.ts";
 import { trace } from "../../explain/trace.ts";
 import { printKernel, readKernelView } from "../../inspect/kernel-view.ts";
 import { fileProblems, loadPart, type PartialView, unknownNode } from "../../inspect/node-view.ts";
-import { getFromApi, resolveTarget, type Target } from "../../inspect/target.ts";
+import { getFromApi, kernelOf, resolveTarget, type Target } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { type Family, familyOf } from "../../model/address.ts";
 import { modes } from "../../modes/index.ts";
@@ -83,7 +83,7 @@ export const explain = command(explainSpec, async ({ flags, args: [fromText, toT
     );
   const { mode } = target.config;
   const found = trace(modes[mode], routes[family], packet);
-  const kernel = live ? await readKernelView(target, routes[family], packet, signal) : null;
+  const kernel = live ? await readKernelView(kernelOf(target), routes[family], packet, signal) : null;
   if (output === "json")
     world.stdout(`${JSON.stringify({ mode, ...found, ...(kernel === null ? {} : { kernel }) }, null, 2)}\n`);
   else world.stdout(`${printTrace(found)}${kernel === null ? "" : printKernel(kernel)}`);
