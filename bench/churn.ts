@@ -12,6 +12,7 @@ import { median, publish, type Row } from "./lib/measure.ts";
 import { createStage, type Stage } from "./lib/stage.ts";
 
 const seconds = Number(process.env.TURNOUT_CHURN_SECONDS ?? 60);
+const rounds = Number(process.env.TURNOUT_ROUNDS ?? 3);
 const patience = Number(process.env.TURNOUT_PATIENCE ?? 120);
 const who = process.env.TURNOUT_CHURN_PROGRAMS ?? "kube-proxy turnout";
 const [mode, size] = parseSize(process.env.TURNOUT_SIZE ?? "nftables:10000x10");
@@ -40,7 +41,8 @@ async function main(): Promise<void> {
   const stage = createStage();
   const rows: Row[] = [];
   try {
-    for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program)));
+    for (let round = 0; round < rounds; round++)
+      for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program)));
   } finally {
     await stage.close();
   }

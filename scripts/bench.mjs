@@ -1,8 +1,10 @@
 // Runs benchmarks: the named ones, or without a name all but the slow ones. Each prints a table and writes bench/results/NAME.json.
+// `compare` also runs those that belong to the comparison, and writes the table of targets into docs/benchmarks.md.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
+import { targetsTable } from "../bench/lib/targets.ts";
 import { bundled, root } from "./bundle.mjs";
 
 const results = join(root, "bench", "results");
@@ -20,10 +22,18 @@ if (unknown.length > 0) {
 }
 if (wanted.length === 0) listBenches(console.log);
 
+/** Those whose rows are targets come first. */
+const comparison = ["compare", "churn", "recovery", "idle", "datapath", "api"];
+const page = join(root, "docs", "benchmarks.md");
+const marks = ["<!-- targets -->\n", "<!-- end of targets -->"];
+
 mkdirSync(results, { recursive: true });
+const isComparison = wanted.includes("compare") && process.env.TURNOUT_SIZES === undefined;
+if (isComparison) wanted.push(...comparison);
 const chosen = benches.filter(({ name, slow }) => (wanted.length === 0 ? !slow : wanted.includes(name)));
 const failed = [];
 for (const { name } of chosen) if (!(await run(name))) failed.push(name);
+if (isComparison) writeTargets();
 if (failed.length > 0) {
   console.error(`bench: failed: ${failed.join(", ")}`);
   process.exit(1);
@@ -48,6 +58,18 @@ async function run(name) {
     },
   });
   return status === 0;
+}
+
+function writeTargets() {
+  const files = comparison.filter((name) => existsSync(join(results, `${name}.json`)));
+  const read = (name) => JSON.parse(readFileSync(join(results, `${name}.json`), "utf8"));
+  const found = Object.fromEntries(files.map((name) => [name, read(name)]));
+  const { at, cpu, cores, linux, node, load } = found.compare;
+  const machine = `Measured on ${at.slice(0, 10)}: ${cores} cores (${cpu}), Linux ${linux}, Node.js ${node}, load ${load.toFixed(1)} at the end; median, lowest and highest of the rounds.`;
+  const [before, rest] = readFileSync(page, "utf8").split(marks[0]);
+  const after = rest.slice(rest.indexOf(marks[1]));
+  writeFileSync(page, `${before}${marks[0]}\n${targetsTable(found)}\n\n${machine}\n\n${after}`);
+  console.log(`\n${targetsTable(found)}`);
 }
 
 function listBenches(print) {

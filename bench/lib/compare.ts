@@ -6,13 +6,13 @@ import { findAssets } from "../../test/assets.ts";
 import type { Mode } from "../../test/reference/proxy.ts";
 import { type Size, sizeText } from "./cluster.ts";
 import { type Figures, measure } from "./figures.ts";
-import { median } from "./measure.ts";
+import { median, shown } from "./measure.ts";
 import { type Chart, drawCharts } from "./plot.ts";
 import { createStage, type Stage } from "./stage.ts";
 
 /** `oursOnly`: where the real one would need too long. */
 export type Run = { readonly mode: Mode; readonly size: Size; readonly oursOnly: boolean };
-type Who = "kube-proxy" | "turnout";
+export type Who = "kube-proxy" | "turnout";
 export type Result = Run & { readonly figures: Readonly<Record<Who, readonly Figures[]>> };
 
 const columns: readonly (readonly [keyof Figures, string, string, number])[] = [
@@ -144,8 +144,4 @@ function spread(values: readonly number[], unit: string): string {
   if (values.length === 0) return "–";
   if (values.length === 1) return `${shown(values[0]!)} ${unit}`;
   return `${shown(median(values))} ${unit} (${shown(Math.min(...values))}–${shown(Math.max(...values))})`;
-}
-
-function shown(value: number): string {
-  return value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 }

@@ -83,7 +83,8 @@ function withinLimit({ value, limit, atLeast }: Row): boolean {
   return limit === undefined || (atLeast ? value >= limit : value <= limit);
 }
 
-function shown(value: number): string {
+/** Three digits, or all of a large number. */
+export function shown(value: number): string {
   if (value === 0) return "0";
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 }
