@@ -1,5 +1,5 @@
-// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest, and what
-// builds the image with --image.
+// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest, what
+// builds and runs the image with --image, and what a node of `npm run test:node` needs with --node.
 // Quick and silent when nothing is missing. The Node.js in PATH runs it, so it works with older ones (18 and up); everything else
 // is run by node_modules/.bin/node.
 import { execFileSync, spawnSync } from "node:child_process";
@@ -9,38 +9,46 @@ import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-// command → the Debian package that brings it
-const hostTools = {
-  nft: "nftables",
-  iptables: "iptables",
-  ip: "iproute2",
-  conntrack: "conntrack",
-  ipset: "ipset",
-};
-
-// What a user-mode kernel needs besides, for the tests of ipvs mode: few machines' own kernels have IPVS.
-const guestTools = {
-  linux: "user-mode-linux",
-  busybox: "busybox-static",
-  ipvsadm: "ipvsadm",
-  modprobe: "kmod",
-};
-
-const imageTools = { mmdebstrap: "mmdebstrap" };
-
-// For the nodes of `npm run test:node`.
-const nodeTools = {
-  containerd: "containerd",
-  runc: "runc",
-  busybox: "busybox-static",
-  "/usr/lib/cni/ptp": "containernetworking-plugins",
+// For each flag: what is skipped without these tools, and command → the Debian package that brings it.
+const groups = {
+  "--host": {
+    purpose: "tests in network namespaces",
+    tools: {
+      nft: "nftables",
+      iptables: "iptables",
+      ip: "iproute2",
+      conntrack: "conntrack",
+      ipset: "ipset",
+    },
+  },
+  // Few machines' own kernels have IPVS.
+  "--guest": {
+    purpose: "tests of ipvs mode in a user-mode kernel",
+    tools: {
+      linux: "user-mode-linux",
+      busybox: "busybox-static",
+      ipvsadm: "ipvsadm",
+      modprobe: "kmod",
+    },
+  },
+  "--image": {
+    purpose: "building the image, and tests in containers",
+    tools: { mmdebstrap: "mmdebstrap", runc: "runc" },
+  },
+  "--node": {
+    purpose: "npm run test:node",
+    tools: {
+      containerd: "containerd",
+      runc: "runc",
+      busybox: "busybox-static",
+      "/usr/lib/cni/ptp": "containernetworking-plugins",
+    },
+  },
 };
 
 installNpmPackages();
-if (process.argv.includes("--host")) installDebianPackages(hostTools);
-if (process.argv.includes("--guest")) installDebianPackages(guestTools);
-if (process.argv.includes("--image")) installDebianPackages(imageTools);
-if (process.argv.includes("--node")) installDebianPackages(nodeTools);
+for (const [flag, group] of Object.entries(groups))
+  if (process.argv.includes(flag)) installDebianPackages(group);
 
 function installNpmPackages() {
   const lock = join(root, "package-lock.json");
@@ -79,13 +87,13 @@ function ensureNode() {
   symlinkSync(process.execPath, node);
 }
 
-function installDebianPackages(tools) {
+function installDebianPackages({ purpose, tools }) {
   const missing = Object.entries(tools).filter(([command]) => !isOnPath(command));
   if (missing.length === 0) return;
   const packages = missing.map(([, name]) => name);
   if (process.getuid() !== 0 || !isOnPath("apt-get")) {
     console.log(
-      `setup: not installed (needs root and apt-get): ${packages.join(" ")}; what needs them will be skipped`,
+      `setup: cannot install ${packages.join(" ")}: needs root and apt-get; skipped without: ${purpose}`,
     );
     return;
   }
@@ -97,7 +105,9 @@ function installDebianPackages(tools) {
     env,
   });
   if (status !== 0)
-    console.log(`setup: could not install ${packages.join(" ")}; what needs them will be skipped`);
+    console.log(
+      `setup: cannot install ${packages.join(" ")}: apt-get failed, see above; skipped without: ${purpose}`,
+    );
 }
 
 function isOnPath(command) {
