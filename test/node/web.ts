@@ -70,7 +70,7 @@ const objects: readonly object[] = [
             {
               name: "web",
               image: imageNames.agnhost,
-              // A server that is told to stop serves on for a while, as a well-behaved one does.
+              // A server keeps serving for a while after SIGTERM, as a well-behaved one does.
               args: ["netexec", "--http-port=8080", "--delay-shutdown=10"],
               readinessProbe: { httpGet: { path: "/healthz", port: 8080 }, periodSeconds: 1 },
             },
