@@ -7,8 +7,9 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { runLine } from "../../playground/commands.ts";
 import { findAssets } from "../assets.ts";
+import { stepsOf } from "../support/steps.ts";
 import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
-import { expectTranscript, stepsOf } from "./transcript.ts";
+import { expectTranscript } from "./transcript.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const assets = findAssets("kubectl");
@@ -34,7 +35,7 @@ describe("kubectl turnout", () => {
 
   it("prints the output of docs/kubectl.md", async () => {
     const page = readFileSync(join(root, "docs/kubectl.md"), "utf8");
-    for (const { command, output } of stepsOf(page))
+    for (const { command, output } of stepsOf(page, "console"))
       expectTranscript(command, (await run(command)).lines, output);
   });
 

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { it } from "vitest";
 import { runLine } from "../../playground/commands.ts";
+import { stepsOf } from "../support/steps.ts";
 import { playgroundFor, reasonToSkipPlayground } from "./ground.ts";
-import { expectTranscript, stepsOf } from "./transcript.ts";
+import { expectTranscript } from "./transcript.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const reason = existsSync("/usr/bin/kubectl") ? reasonToSkipPlayground() : "kubectl is not installed";
@@ -15,7 +16,8 @@ const reason = existsSync("/usr/bin/kubectl") ? reasonToSkipPlayground() : "kube
 const place = playgroundFor("nftables", reason);
 
 it("prints the output of docs/tutorial.md", async () => {
-  for (const { where, command, output } of stepsOf(readFileSync(join(root, "docs/tutorial.md"), "utf8"))) {
+  const page = readFileSync(join(root, "docs/tutorial.md"), "utf8");
+  for (const { where, command, output } of stepsOf(page, "console", "playground")) {
     const lines = where === "playground" ? await runLine(place.playground, command) : await run(command);
     expectTranscript(command, lines, output);
   }
