@@ -15,7 +15,7 @@ type Layer = {
   readonly imports: readonly string[];
 };
 
-const core = ["model", "config", "manifests", "routing", "plan", "modes", "explain"];
+const core = ["model", "config", "manifests", "routing", "traffic", "plan", "modes", "explain"];
 const effects = ["modes/host", "host", "sources", "sync", "observe"];
 
 const layers: readonly Layer[] = [
@@ -23,6 +23,7 @@ const layers: readonly Layer[] = [
   { name: "config", files: /^src\/config\//, pure: true, imports: ["model"] },
   { name: "manifests", files: /^src\/manifests\//, pure: true, imports: ["model"] },
   { name: "routing", files: /^src\/routing\//, pure: true, imports: ["model", "config"] },
+  { name: "traffic", files: /^src\/traffic\//, pure: true, imports: ["model", "config", "routing"] },
   { name: "plan", files: /^src\/plan\//, pure: true, imports: ["model"] },
   {
     name: "modes/host",

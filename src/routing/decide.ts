@@ -60,7 +60,7 @@ export function decide(routes: Routes, behavior: Behavior, packet: Packet): Deci
 type Verdict = { readonly outcome: Outcome; readonly because: string };
 
 /** How the sender is seen: the detector decides first, then whether the address is the node's own. */
-function senderOf({ from }: Packet, settings: FamilySettings): { kind: Sender; because: string } {
+export function senderOf({ from }: Pick<Packet, "from">, settings: FamilySettings): { kind: Sender; because: string } {
   const { detector } = settings;
   if (detector.kind === "cidr" && contains(detector.cidr, from.address)) {
     return { kind: "pod", because: `${from.address} is in ${detector.cidr}: traffic of a pod` };
@@ -107,7 +107,8 @@ function holderOf(routes: Routes, id: FrontendId): { routed: PortRoutes; route: 
   return { routed, route: routed.routes.find((candidate) => frontendId(candidate.frontend) === id)! };
 }
 
-function nodePortScope(
+/** How NodePorts behave at a local address; null: they do not exist there. */
+export function nodePortScope(
   address: Address,
   settings: FamilySettings,
   behavior: Behavior,

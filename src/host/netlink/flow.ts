@@ -251,11 +251,11 @@ function attributeAt(from: Buffer, start: number, end: number, type: number): nu
 
 function countersAt(from: Buffer, at: number): Counters {
   const [start, end] = [at + 4, attributeEnd(from, at)];
-  const valueOf = (type: number) => {
+  const valueAt = (type: number) => {
     const found = attributeAt(from, start, end, type);
     return found === 0 ? 0 : Number(from.readBigUInt64BE(found + 4));
   };
-  return { packets: valueOf(PACKETS), bytes: valueOf(BYTES) };
+  return { packets: valueAt(PACKETS), bytes: valueAt(BYTES) };
 }
 
 /**
