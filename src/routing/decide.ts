@@ -60,7 +60,10 @@ export function decide(routes: Routes, behavior: Behavior, packet: Packet): Deci
 type Verdict = { readonly outcome: Outcome; readonly because: string };
 
 /** How the sender is seen: the detector decides first, then whether the address is the node's own. */
-export function senderOf({ from }: Pick<Packet, "from">, settings: FamilySettings): { kind: Sender; because: string } {
+export function senderOf(
+  { from }: Pick<Packet, "from">,
+  settings: FamilySettings,
+): { kind: Sender; because: string } {
   const { detector } = settings;
   if (detector.kind === "cidr" && contains(detector.cidr, from.address)) {
     return { kind: "pod", because: `${from.address} is in ${detector.cidr}: traffic of a pod` };
