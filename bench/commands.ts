@@ -9,14 +9,14 @@ import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/ne
 import { clusterOf, nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
 
-const rounds = Number(process.env.TURNOUT_LOOK_ROUNDS ?? 7);
+const rounds = Number(process.env.TURNOUT_COMMAND_ROUNDS ?? 7);
 const turnout = join(process.cwd(), "bin", "turnout");
 const sizes: readonly Size[] = [
   { services: 10_000, endpoints: 2 },
   { services: 10_000, endpoints: 10 },
 ];
 const question = ["explain", "pod:10.0.0.5", "svc/ns-7/service-7:80"];
-const folder = mkdtempSync(join(tmpdir(), "turnout-look-"));
+const folder = mkdtempSync(join(tmpdir(), "turnout-commands-"));
 const rows: Row[] = [];
 
 main()
@@ -33,25 +33,25 @@ async function main(): Promise<void> {
   time("a program that does nothing", () => spawnSync(process.execPath, ["-e", ""]));
   for (const size of sizes) {
     const files = written(size);
-    for (const [way, path] of Object.entries(files.ways)) lookAtFile(`${sizeText(size)}, ${way}`, path);
+    for (const [way, path] of Object.entries(files.ways)) measureFiles(`${sizeText(size)}, ${way}`, path);
     const against = [`--source=files:${files.ways.JSON}`, `--against=files:${files.other}`];
     measure(`${sizeText(size)}, JSON: diff`, ["diff", ...against, `--node=${nodeName}`], 3);
     const reason = reasonToSkip();
-    if (reason === null) await askDaemon(sizeText(size), files.ways.JSON);
+    if (reason === null) await measureDaemon(sizeText(size), files.ways.JSON);
     else console.log(`  without a daemon: ${reason}`);
   }
   publish(rows);
 }
 
-function lookAtFile(what: string, path: string): void {
-  const look = [`--source=files:${path}`, `--node=${nodeName}`];
-  measure(`${what}: explain`, [...question, ...look]);
-  measure(`${what}: render`, ["render", ...look]);
-  measure(`${what}: render -o nftables`, ["render", "-o", "nftables", ...look]);
+function measureFiles(what: string, path: string): void {
+  const source = [`--source=files:${path}`, `--node=${nodeName}`];
+  measure(`${what}: explain`, [...question, ...source]);
+  measure(`${what}: render`, ["render", ...source]);
+  measure(`${what}: render -o nftables`, ["render", "-o", "nftables", ...source]);
 }
 
-async function askDaemon(what: string, path: string): Promise<void> {
-  const netns = createNamespace("bench-look");
+async function measureDaemon(what: string, path: string): Promise<void> {
+  const netns = createNamespace("bench-commands");
   netns.ip(
     "link set lo up",
     "link add eth0 type veth peer name other",
@@ -60,7 +60,7 @@ async function askDaemon(what: string, path: string): Promise<void> {
   );
   const socket = join(folder, "status.sock");
   const daemon = start(netns, path, socket);
-  const look = `--source=daemon:${socket}`;
+  const source = `--source=daemon:${socket}`;
   try {
     await untilInPlace(netns, socket);
     const commands = {
@@ -71,8 +71,8 @@ async function askDaemon(what: string, path: string): Promise<void> {
       "render -o nftables": ["render", "-o", "nftables"],
       "diff --live": ["diff", "--live"],
     };
-    for (const [name, words] of Object.entries(commands))
-      measure(`${what}, daemon: ${name}`, [...words, look], 0, netns);
+    for (const [name, argv] of Object.entries(commands))
+      measure(`${what}, daemon: ${name}`, [...argv, source], 0, netns);
   } finally {
     const ended = new Promise((resolve) => daemon.once("exit", resolve));
     daemon.kill();
@@ -109,11 +109,11 @@ async function untilInPlace(netns: Namespace, socket: string): Promise<void> {
 }
 
 function measure(what: string, argv: readonly string[], code = 0, netns?: Namespace): void {
-  const look = () => {
+  const command = () => {
     const { status, stderr } = run(argv, netns);
     if (status !== code) throw new Error(`${argv.join(" ")} ended with ${status}: ${stderr}`);
   };
-  time(what, look, { limit: limitOf(what) });
+  time(what, command, { limit: limitOf(what) });
 }
 
 /** Parsing takes most of the time, and is in proportion to the size of the file. */
@@ -135,8 +135,8 @@ function time(what: string, command: () => void, limit: Pick<Row, "limit"> = {})
 }
 
 function run(argv: readonly string[], netns?: Namespace) {
-  const words = [...(netns === undefined ? [] : ["ip", "netns", "exec", netns.name]), turnout, ...argv];
-  return spawnSync(words[0]!, words.slice(1), { encoding: "utf8", maxBuffer: 1e9 });
+  const line = [...(netns === undefined ? [] : ["ip", "netns", "exec", netns.name]), turnout, ...argv];
+  return spawnSync(line[0]!, line.slice(1), { encoding: "utf8", maxBuffer: 1e9 });
 }
 
 /** As kubectl prints a cluster, and another one that differs in one Service. */
