@@ -77,7 +77,8 @@ function flagText(name: FlagName): string {
 }
 
 function defaultText(name: FlagName): string {
-  const { type, default: value } = flagAt(name);
+  const { type, default: value, defaultText: text } = flagAt(name);
+  if (text !== undefined) return text;
   if (value === undefined) return "";
   return code((flagTypes[type].print as (value: unknown) => string)(value));
 }

@@ -208,6 +208,7 @@ describe("help", () => {
       "(default 24h0m0s)",
       "(default -999)",
       "(default 127.0.0.1:10249)",
+      "(default: paced by the cost of Syncs)",
     ]) {
       expect(text).toContain(shown);
     }

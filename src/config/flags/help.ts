@@ -44,6 +44,7 @@ function describe(name: FlagName, width: number): string[] {
 }
 
 function defaultNote(flag: Flag): string {
+  if (flag.defaultText !== undefined) return ` (default: ${flag.defaultText})`;
   if (flag.default === undefined || flag.default === false || flag.default === 0n) return "";
   const text = printedValue(flag, undefined);
   return text === "" || text === "0" || text === "[]" ? "" : ` (default ${text})`;

@@ -24,6 +24,8 @@ export type Flag<T extends FlagType = FlagType> = {
   readonly about: string;
   /** The value without the flag; undefined: none is shown. */
   readonly default?: FlagValues[T];
+  /** The text in help and docs instead of the plain default. */
+  readonly defaultText?: string;
   /** The equivalent field of the file. */
   readonly config?: Path;
   readonly short?: string;
@@ -32,6 +34,8 @@ export type Flag<T extends FlagType = FlagType> = {
   /** Of earlier releases: accepted, and reported only where it is used. */
   readonly removed?: true;
 };
+
+const pacedByCost = "paced by the cost of Syncs";
 
 export const flags = {
   config: flag(
@@ -169,8 +173,8 @@ export const flags = {
     "iptables.minSyncPeriod",
     "duration",
     "iptables mode",
-    "Shortest time between two Syncs; also for nftables and userspace. Without it, Syncs are paced by their cost.",
-    { default: 1_000_000_000n },
+    "Shortest time between two Syncs; also for nftables and userspace.",
+    { default: 1_000_000_000n, defaultText: pacedByCost },
   ),
 
   "ipvs-sync-period": of(
@@ -183,8 +187,8 @@ export const flags = {
     "ipvs.minSyncPeriod",
     "duration",
     "ipvs mode",
-    "Shortest time between two Syncs. Without it, Syncs are paced by their cost.",
-    { default: 1_000_000_000n },
+    "Shortest time between two Syncs.",
+    { default: 1_000_000_000n, defaultText: pacedByCost },
   ),
   "ipvs-scheduler": of("ipvs.scheduler", "string", "ipvs mode", "IPVS scheduler; without it rr."),
   "ipvs-exclude-cidrs": of(
