@@ -96,7 +96,7 @@ function printChange({ kind, service, protocol, family, frontends }: PortChange)
   for (const { frontend, fates: results } of frontends) {
     lines.push(`    ${frontend}`);
     for (const { senders, before, after } of results) {
-      lines.push(`      ${senders.length === 3 ? "everybody" : senders.join(", ")}`);
+      lines.push(`      ${senders.length === 3 ? "all senders" : senders.join(", ")}`);
       if (before !== null) lines.push(`      - ${before}`);
       if (after !== null) lines.push(`      + ${after}`);
     }

@@ -11,7 +11,7 @@ const targets: Readonly<Record<string, Target>> = {
 };
 
 it.each([
-  ["drop", "drop", "drop", ["everybody     drop"]],
+  ["drop", "drop", "drop", ["all senders   drop"]],
   ["drop", "drop", "reject", ["pod, node     drop", "outside       reject"]],
   ["drop", "reject", "drop", ["pod, outside  drop", "node          reject"]],
   ["drop", "reject", "reject", ["pod           drop", "node, outside reject"]],

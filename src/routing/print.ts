@@ -48,7 +48,7 @@ function printTargets({ pod, node, outside }: Route["from"], printed: PrintPool)
   const isNodeLikePod = isSameTarget(pod, node, printed);
   if (isSameTarget(pod, outside, printed))
     return isNodeLikePod
-      ? line("everybody    ", pod)
+      ? line("all senders  ", pod)
       : line("pod, outside ", pod) + line("node         ", node);
   if (isNodeLikePod) return line("pod, node    ", pod) + line("outside      ", outside);
   if (isSameTarget(node, outside, printed)) return line("pod          ", pod) + line("node, outside", node);
