@@ -72,14 +72,14 @@ async function main(args) {
   if (ofKubernetes.length > 0) await buildAll(ofKubernetes);
   for (const name of missing.filter(isTool)) installTool(name);
   for (const name of wanted)
-    say(`${name.padEnd(24)} ${versionOf(join(home, name)).padEnd(8)} ${join(home, name)}`);
+    print(`${name.padEnd(24)} ${versionOf(join(home, name)).padEnd(8)} ${join(home, name)}`);
 }
 
 function checkGiven(folder, wanted) {
   const missing = wanted.filter((name) => !existsSync(join(folder, name)));
   if (missing.length > 0)
     fail(`KUBEBUILDER_ASSETS is ${folder}, which lacks ${missing.join(", ")}; unset it to build them`);
-  say(`using the programs in ${folder} (KUBEBUILDER_ASSETS)`);
+  print(`using the programs in ${folder} (KUBEBUILDER_ASSETS)`);
 }
 
 async function buildAll(names) {
@@ -93,7 +93,7 @@ async function buildAll(names) {
 
 function installTool(name) {
   requireGo();
-  say(`building ${name}`);
+  print(`building ${name}`);
   const { status, stderr } = spawnSync(
     "nice",
     ["-n", "15", "go", "install", "-trimpath", { ...tools, ...nodeTools }[name]],
@@ -118,7 +118,7 @@ function requireGo() {
 function findRelease() {
   const refusals = [];
   for (const release of releases) {
-    say(`reading the Go module registry: Kubernetes ${release}`);
+    print(`reading the Go module registry: Kubernetes ${release}`);
     const { stdout } = spawnSync("go", ["mod", "download", "-json", `k8s.io/kubernetes@v${release}`], {
       cwd: home,
       encoding: "utf8",
@@ -175,7 +175,7 @@ async function buildOne(module, { version }, name) {
   show.stop();
   if (code !== 0) fail(`cannot build ${name}: go exited with ${code}\n${lastLines.join("\n")}`);
   renameSync(partial, join(home, name));
-  say(`built ${name} in ${seconds(started)} s`);
+  print(`built ${name} in ${seconds(started)} s`);
 }
 
 // What upstream's own build stamps into its binaries, so that `--version` and /version are right.
@@ -205,8 +205,8 @@ function versionOf(path) {
 // On a terminal one line that changes; elsewhere a line every 15 seconds.
 function progress(text) {
   const live = process.stderr.isTTY;
-  const print = () => process.stderr.write(live ? `\r\x1b[Kassets: ${text()}` : `assets: ${text()}\n`);
-  const timer = setInterval(print, live ? 500 : 15_000);
+  const show = () => process.stderr.write(live ? `\r\x1b[Kassets: ${text()}` : `assets: ${text()}\n`);
+  const timer = setInterval(show, live ? 500 : 15_000);
   return {
     stop() {
       clearInterval(timer);
@@ -219,7 +219,7 @@ function seconds(since) {
   return Math.round((Date.now() - since) / 1000);
 }
 
-function say(text) {
+function print(text) {
   console.log(`assets: ${text}`);
 }
 

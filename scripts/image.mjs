@@ -63,10 +63,10 @@ function main() {
 }
 
 function build(folder, architecture, { name, tag, label, snapshot }) {
-  say(`installing Debian packages (${suite}${snapshot === undefined ? "" : ` of ${snapshot}`})`);
+  print(`installing Debian packages (${suite}${snapshot === undefined ? "" : ` of ${snapshot}`})`);
   const base = debianBase(folder, snapshot);
   const bill = withDebian(billOfMaterials({ os: "linux", cpu: process.arch }), base.packages);
-  say("packing layers");
+  print("packing layers");
   const layers = [
     { content: base.content, comment: `mmdebstrap ${suite}` },
     { content: tar(nodeFiles()), comment: "Node.js" },
@@ -103,9 +103,9 @@ function write({ archive, digest, unpackedBytes, bill, base }, architecture, { n
     packages: base.packages.map((each) => `${each.name}=${each.version}`),
   };
   writeFileSync(`${stem}.json`, text(summary));
-  say(`wrote ${stem}.tar: ${megabytes(archive.length)}, unpacked ${megabytes(unpackedBytes)}`);
-  say(`digest ${digest}`);
-  say(`Debian packages as of ${base.snapshot}: to build the same again, pass --snapshot=${base.snapshot}`);
+  print(`wrote ${stem}.tar: ${megabytes(archive.length)}, unpacked ${megabytes(unpackedBytes)}`);
+  print(`digest ${digest}`);
+  print(`Debian packages as of ${base.snapshot}: to build the same again, pass --snapshot=${base.snapshot}`);
 }
 
 /** Debian's packages, as scanners name them. */
@@ -157,6 +157,6 @@ function megabytes(bytes) {
   return `${Math.round(bytes / 1e6)} MB`;
 }
 
-function say(line) {
+function print(line) {
   console.log(`image: ${line}`);
 }

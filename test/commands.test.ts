@@ -178,7 +178,7 @@ describe("explain of Services by short names", () => {
     const source = [`--source=files:${file}`, "--node=node-a"];
     const both = await outputOf(explain, "outside", "web", ...source);
     expect(both.code).toBe(1);
-    expect(both.err).toContain("2 Services are named web: say svc/a/web or svc/b/web");
+    expect(both.err).toContain("2 Services are named web: use svc/a/web or svc/b/web");
     expect(await outputOf(explain, "outside", "web", "-n", "b", ...source)).toMatchObject({
       code: 0,
       out: expect.stringContaining("172.30.0.2"),
@@ -702,7 +702,7 @@ describe("status", () => {
       1,
       "the daemon has not read the cluster yet",
     ],
-  ])("a daemon %s", async (_, version, flags, code, words) => {
+  ])("a daemon %s", async (_, version, flags, code, text) => {
     const socket = join(scratch, "sockets", "young.sock");
     const configuration = writeConfig(defaultConfig("nftables"));
     const facts = { ...state, node: "node-a", source: shop[1]!, version, configuration };
@@ -715,7 +715,7 @@ describe("status", () => {
     const close = await serveStatus(socket, () => answers);
     try {
       const { code: ended, out, err } = await outputOf(render, `--source=daemon:${socket}`, ...flags);
-      expect({ ended, text: `${out}${err}` }).toEqual({ ended: code, text: expect.stringContaining(words) });
+      expect({ ended, text: `${out}${err}` }).toEqual({ ended: code, text: expect.stringContaining(text) });
     } finally {
       close();
     }
@@ -723,7 +723,7 @@ describe("status", () => {
 
   it.each([["render"], ["explain", "node", "svc/shop/web"]])(
     "reports a daemon that exits mid-response to %j",
-    async (name, ...words) => {
+    async (name, ...argv) => {
       const socket = join(scratch, "sockets", "short.sock");
       const configuration = writeConfig(defaultConfig("nftables"));
       const facts = {
@@ -740,7 +740,7 @@ describe("status", () => {
       const answers = { "/": () => facts, "/relays": () => ({}), "/view": end, "/cluster": () => [end()] };
       const close = await serveStatus(socket, () => answers);
       const command = name === "render" ? render : explain;
-      const { code, err } = await outputOf(command, ...words, `--source=daemon:${socket}`);
+      const { code, err } = await outputOf(command, ...argv, `--source=daemon:${socket}`);
       expect({ code, err }).toEqual({
         code: 1,
         err: expect.stringMatching(/the daemon at .* closed the connection: .*; retry/),
@@ -777,7 +777,7 @@ describe("status", () => {
 
 describe("the command", () => {
   const outputFor = (...argv: string[]) =>
-    outputOf((words, world) => dispatch(words, world, () => new AbortController().signal), ...argv);
+    outputOf((args, world) => dispatch(args, world, () => new AbortController().signal), ...argv);
 
   it("is dispatched by name, and prints its help in two ways", async () => {
     expect((await outputFor("explain")).err).toContain("FROM and TO are required");

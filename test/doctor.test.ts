@@ -216,7 +216,7 @@ describe("remarks on a node", () => {
   });
 });
 
-/** Packets of which the tables say something else in the other mode. */
+/** Packets whose outcome in the tables differs in the other mode. */
 function differing(packets: readonly PacketCase[], from: ModeName, to: ModeName): PacketCase[] {
   const after = new Map(casesFor(packets, to, "turnout").map((packet) => [caseText(packet), packet.outcome]));
   return casesFor(packets, from, "turnout").filter((packet) => {

@@ -449,7 +449,7 @@ describe("kubectl", () => {
     expect(calls()[0]).toContain("--selector=component=kube-proxy");
   });
 
-  it("says what to do when there is no pod of Turnout", () => {
+  it("prints what to do when there is no pod of Turnout", () => {
     expect(run("status")).toEqual({
       code: 1,
       out: "",

@@ -49,7 +49,7 @@ describe.each(["nftables", "iptables"] as const)("decide() and explain in %s mod
           traceText(trace(modes[mode], routes, toPacket(packet))),
         ]);
       expect(
-        decided.filter(([, expected, said, traced]) => expected !== said || expected !== traced),
+        decided.filter(([, expected, actual, traced]) => expected !== actual || expected !== traced),
       ).toEqual([]);
     }
   });
@@ -63,10 +63,10 @@ describe("decideRelayed() in userspace mode", () => {
         .filter((packet) => packet.family === family)
         .map((packet) => {
           const { outcome } = decideRelayed(routes, toPacket(packet));
-          const said = outcome.kind === "close" ? "close" : decisionText(outcome);
-          return [caseText(packet), outcomeText(packet.outcome), said];
+          const actual = outcome.kind === "close" ? "close" : decisionText(outcome);
+          return [caseText(packet), outcomeText(packet.outcome), actual];
         });
-      expect(decided.filter(([, expected, said]) => expected !== said)).toEqual([]);
+      expect(decided.filter(([, expected, actual]) => expected !== actual)).toEqual([]);
     }
   });
 });
@@ -83,7 +83,7 @@ describe("decideServed() in ipvs mode", () => {
           return [caseText(packet), outcomeText(packet.outcome), decisionText(decision.outcome), traced];
         });
       expect(
-        decided.filter(([, expected, said, traced]) => expected !== said || expected !== traced),
+        decided.filter(([, expected, actual, traced]) => expected !== actual || expected !== traced),
       ).toEqual([]);
     }
   });
@@ -190,7 +190,7 @@ function contradictions(
       const walks = walk(toPacket(packet)).map(({ outcome }) => outcome);
       return [caseText(packet), outcomeText(packet.outcome), walksText(walks)];
     })
-    .filter(([, expected, said]) => expected !== said);
+    .filter(([, expected, actual]) => expected !== actual);
 }
 
 function aroundNode({ settings }: Routes) {

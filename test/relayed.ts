@@ -15,7 +15,7 @@ const differences: readonly Difference[] = [
     outcome: () => ({ kind: "pass" }),
   },
   {
-    reason: "the relay has taken the packet before it is known that nobody may have it",
+    reason: "the relay accepts the packet before it selects an endpoint",
     concerns: ({ to, outcome }) =>
       to.protocol !== "icmp" && (outcome.kind === "reject" || outcome.kind === "drop"),
     outcome: () => ({ kind: "close" }),

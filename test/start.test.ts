@@ -1,4 +1,4 @@
-// `npm start` and the playground without root, on a copy of the tree that belongs to another user: they say so before all else.
+// `npm start` and the playground without root, on a copy of the tree that belongs to another user: they report it before they do anything else.
 import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ describe.skipIf(!isRoot)("user/5: a start without root", () => {
     return { status, text: stdout + stderr };
   };
 
-  it("of npm says so in one line, and what works; nothing is installed or built, nothing is traced", () => {
+  it("of npm reports it in one line, and what works; nothing is installed or built, nothing is traced", () => {
     const { status, text } = asNobody("npm", "start", "--silent");
     expect(status).toBe(1);
     expect(text.match(/needs root/g)).toHaveLength(1);
@@ -46,7 +46,7 @@ describe.skipIf(!isRoot)("user/5: a start without root", () => {
     ]);
   });
 
-  it("of npm in a folder of one's own or a built one says what works there", () => {
+  it("of npm in a folder of one's own or a built one reports what works there", () => {
     chmodSync(clone, 0o777);
     expect(asNobody("npm", "start", "--silent").text).toContain(`without root: npm run build && ${without}`);
     chmodSync(clone, 0o755);
@@ -56,7 +56,7 @@ describe.skipIf(!isRoot)("user/5: a start without root", () => {
     rmSync(join(clone, "dist"), { recursive: true });
   });
 
-  it.each(["playground", "run"])("of turnout %s says so before it asks for a build", (command) => {
+  it.each(["playground", "run"])("of turnout %s reports it before it requires a build", (command) => {
     expect(existsSync(join(clone, "dist"))).toBe(false);
     expect(asNobody("bin/turnout", command)).toEqual({
       status: 1,

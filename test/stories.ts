@@ -32,8 +32,8 @@ export type Step =
   | {
       readonly talk: { readonly as: string } & (
         | { readonly reach: string }
-        /** nobody: no endpoint responds, with or without a refusal. */
-        | { readonly meets: "reject" | "silence" | "nobody" }
+        /** no endpoint: none responds, with or without a refusal. */
+        | { readonly meets: "reject" | "silence" | "no endpoint" }
       );
     }
   | { readonly get: { readonly from: string; readonly at: string; readonly status: number | null } }

@@ -42,7 +42,7 @@ function started(program: string, ...argv: readonly string[]) {
   return { lines: stdout.slice(0, -1).split("\n"), stderr, status };
 }
 
-it.each(["turnout", "kube-proxy"])("%s that is not built says what to do", (name) => {
+it.each(["turnout", "kube-proxy"])("%s that is not built prints what to do", (name) => {
   const reason = `${name}: not built yet: run 'npm run build' in ${folder}\n`;
   expect(started(join(folder, "bin", name))).toEqual({ lines: [""], stderr: reason, status: 1 });
 });

@@ -62,7 +62,7 @@ function clusterAddress(
   }
   if (others.length > 0)
     return refused(
-      `${others.length + 1} Services are named ${to.name}: say svc/${[service, ...others].join(" or svc/")}`,
+      `${others.length + 1} Services are named ${to.name}: use svc/${[service, ...others].join(" or svc/")}`,
     );
   const inFamily = all.filter((port) => family === null || port.family === family);
   const candidates = inFamily.length === 0 ? all : inFamily;

@@ -106,7 +106,7 @@ describe("addresses from outside", () => {
     ]);
   });
 
-  it("security/2: a Service with too many source ranges lets nobody in, and a Problem names the field", () => {
+  it("security/2: a Service with too many source ranges admits no client, and a Problem names the field", () => {
     const ranges = Array.from(
       { length: mostSourceRanges + 1 },
       (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}/32`,

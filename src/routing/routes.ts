@@ -42,7 +42,7 @@ export type Target =
 export type Route = {
   readonly frontend: Frontend;
   readonly from: { readonly [sender in Sender]: Target };
-  /** Sources that may use it; null: everybody. Others are dropped. */
+  /** Sources that may use it; null: all. Others are dropped. */
   readonly allowed: readonly Cidr[] | null;
 };
 

@@ -75,8 +75,8 @@ function runCommand({ command, args, env }: Command, signal: AbortSignal): Promi
     const options = { env: environmentOf(env), signal, timeout: 120_000, maxBuffer: 4 << 20 };
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (!error) return resolve(stdout);
-      const said = withoutSecrets(stderr.trim().split("\n").at(-1) ?? "");
-      reject(new Error(said === "" ? endOf(error) : said, { cause: error }));
+      const stderrLine = withoutSecrets(stderr.trim().split("\n").at(-1) ?? "");
+      reject(new Error(stderrLine === "" ? endOf(error) : stderrLine, { cause: error }));
     });
     child.stdin?.end();
   });

@@ -52,18 +52,18 @@ it("a record includes the time and the writes of the verification before it", as
 
 it("a Sync after a failed verification is no success, unless it reads the host itself", async () => {
   const { sync, turn, refuse, relent, readsBack } = setUp({ differences: 0 });
-  const look = async () => {
+  const afterFailedVerify = async () => {
     refuse();
     await sync.verify("drift", never);
     relent();
     return turn([web], []);
   };
   const failed = { kind: "failed", message: "the host is unavailable" };
-  expect(await look()).toMatchObject({ outcome: failed, readBack: false, operations: 2 });
+  expect(await afterFailedVerify()).toMatchObject({ outcome: failed, readBack: false, operations: 2 });
   expect(sync.incomplete).toBe(true);
   expect(await turn([web], [])).toMatchObject({ outcome: { kind: "ok" } });
   readsBack();
-  expect(await look()).toMatchObject({ outcome: { kind: "ok" }, readBack: true });
+  expect(await afterFailedVerify()).toMatchObject({ outcome: { kind: "ok" }, readBack: true });
 });
 
 it("repairs are reported even though the Sync after them failed", async () => {

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { findAssets } from "../assets.ts";
 import { createNamespace, reasonToSkip } from "../kernel/netns.ts";
 import { places } from "../places.ts";
-import { tellServiceLife } from "../support/service-life.ts";
+import { sendServiceLife } from "../support/service-life.ts";
 import { startControlPlane } from "./control-plane.ts";
 
 const assets = findAssets("etcd", "kube-apiserver", "kube-controller-manager");
@@ -21,7 +21,7 @@ it("the real API server answers as recorded", async ({ skip }) => {
     },
   );
   try {
-    const life = await tellServiceLife(plane.api);
+    const life = await sendServiceLife(plane.api);
     const golden = join(import.meta.dirname, "../golden/service-life.txt");
     await expect(`${life.join("\n")}\n`).toMatchFileSnapshot(golden);
   } finally {

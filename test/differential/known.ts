@@ -45,7 +45,7 @@ export function reasonFor(mode: Mode, cell: Cell, reference: Outcomes, ours: Out
 }
 
 /**
- * After a start kube-proxy looks for stale UDP flows when a UDP Service of the family has an endpoint; we look always.
+ * After a start kube-proxy searches for stale UDP flows when a UDP Service of the family has an endpoint; Turnout always does.
  * What was left to a Service that has lost all of them meanwhile goes on in kube-proxy, and is cut by us.
  */
 export function outlivesStart(objects: readonly KubeObject[], family: Family): boolean {

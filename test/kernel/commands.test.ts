@@ -20,13 +20,13 @@ it.each([
   [["render"], 0, "shop/web:http"],
   [["explain", "node", "svc/shop/web"], 0, "forward to one of 2"],
   [["diff", `--against=files:${join(scratch, "new.yaml")}`], 3, "~ shop/web:http"],
-])("turnout %j waits until files that were written just now are at rest", (argv, code, words) => {
+])("turnout %j waits until files that were written just now are at rest", (argv, code, text) => {
   const shop = join(root, "test/support/shop/shop.yaml");
   writeFileSync(join(scratch, "new.yaml"), readFileSync(shop, "utf8").replace("30080", "30090"));
   cpSync(shop, join(scratch, "shop.yaml"));
   const line = [...argv, `--source=files:${join(scratch, "shop.yaml")}`, "--node=node-a"];
   const { status, stdout, stderr } = spawnSync(turnout, line, { encoding: "utf8" });
-  expect(stdout).toContain(words);
+  expect(stdout).toContain(text);
   expect({ status, bug: stderr.includes("nothing is left") }).toEqual({ status: code, bug: false });
 });
 
@@ -35,12 +35,12 @@ it.for([
   ["turnout", "diff", "--live", "--node=node-a"],
   ["turnout", "doctor", "migrate", "--from=ipvs", "--to=nftables", "--live", "--node=node-a"],
   ["turnout", "run", "--mode=nftables"],
-])("user/5: %j of a user who is not root says so in one line, before anything else", (line, { skip }) => {
+])("user/5: %j of a user who is not root fails with one line, before anything else", (line, { skip }) => {
   expectRefusal([...line, `--source=files:${join(root, "test/support/shop")}`], skip);
 });
 
 it.for([[], ["--config=/nonexistent"], ["--cleanup"], ["--init-only"]])(
-  "user/5: kube-proxy %j of a user who is not root says so in one line, before anything else",
+  "user/5: kube-proxy %j of a user who is not root fails with one line, before anything else",
   (args, { skip }) => expectRefusal(["kube-proxy", ...args], skip),
 );
 

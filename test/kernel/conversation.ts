@@ -21,7 +21,7 @@ import { parseGreeting } from "./servers.ts";
 export type Reply = string;
 
 export type Conversation = {
-  /** Says something and waits for the answer. */
+  /** Sends a line and waits for the answer. */
   talk(): Promise<Reply>;
   close(): void;
 };

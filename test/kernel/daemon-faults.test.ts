@@ -185,7 +185,7 @@ describe("a machine that refuses", () => {
     async (_, port) => {
       const daemon = site.start();
       await daemon.ready();
-      const said = (request: string) =>
+      const responseTo = (request: string) =>
         new Promise<string>((resolve) => {
           const client = connectInside(site.netns, "127.0.0.1", port);
           let text = "";
@@ -195,14 +195,14 @@ describe("a machine that refuses", () => {
           });
           client.write(request);
         });
-      expect(await said(`GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: node\r\n\r\n`)).toMatch(
+      expect(await responseTo(`GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: node\r\n\r\n`)).toMatch(
         /^HTTP\/1\.1 431 /,
       );
       expect(
-        await said(`GET / HTTP/1.1\r\nHost: node\r\n${`X: ${"y".repeat(99)}\r\n`.repeat(500)}\r\n`),
+        await responseTo(`GET / HTTP/1.1\r\nHost: node\r\n${`X: ${"y".repeat(99)}\r\n`.repeat(500)}\r\n`),
       ).toMatch(/^HTTP\/1\.1 431 /);
-      expect(await said("\0\x01 nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /);
-      expect(await said("GET /healthz HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n")).toMatch(
+      expect(await responseTo("\0\x01 nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /);
+      expect(await responseTo("GET /healthz HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n")).toMatch(
         /^HTTP\/1\.1 200 /,
       );
       expect(daemon.running()).toBe(true);

@@ -55,7 +55,7 @@ describe("the daemon", () => {
 
   it("02/1 neither exits nor listens while the API server cannot be reached, and starts once it can", async () => {
     const daemon = site.start();
-    await eventually(() => daemon.log() !== "", "first words");
+    await eventually(() => daemon.log() !== "", "its first line");
     await sleep(1500);
     expect(daemon.running()).toBe(true);
     expect(await daemon.health()).toBeNull();

@@ -74,9 +74,9 @@ describe.each(Object.entries(modes))("mode %s", (mode, rules) => {
         await spell(hours, cluster, Math.min(end, Date.now() + spellMs));
         waits.push(await recovered(site, cluster, () => rules.list(site.netns)));
         sizes.push(sizeOf(daemon));
-        if (seconds > 60) say(progress(mode, hours, sizes, waits));
+        if (seconds > 60) print(progress(mode, hours, sizes, waits));
       }
-      say(`${mode}: ${cluster.changes} changes of the cluster; ${hours.report()}`);
+      print(`${mode}: ${cluster.changes} changes of the cluster; ${hours.report()}`);
       expect(wrongWords(daemon.log())).toEqual([]);
       expect(daemon.running()).toBe(true);
       clock?.set(0);
@@ -174,6 +174,6 @@ function wrongWords(log: string): readonly string[] {
   return log.split("\n").filter((line) => /command failed|unhandled|TypeError|^ +at /i.test(line));
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }

@@ -134,7 +134,7 @@ describe("the daemon", () => {
     expect(status).toContain("1 external IPs are addresses of the API server (CVE-2020-8554)");
   });
 
-  it("security/6: a token in the kubeconfig of a server without TLS is not sent, and the log says so", async () => {
+  it("security/6: a token in the kubeconfig of a server without TLS is not sent, and this is logged", async () => {
     await opened();
     const kubeconfig = JSON.parse(readFileSync(join(site.folder, "kubeconfig.json"), "utf8"));
     kubeconfig.users[0].user.token = "the-bearer-token-of-this-node";

@@ -1,5 +1,5 @@
 // `explain` checked by packets: generated clusters under generated configurations, served by our daemon, and whatever
-// `explain` says of a packet is what packets meet.
+// `explain` reports for a packet is what happens to packets.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";

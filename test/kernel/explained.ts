@@ -36,8 +36,8 @@ export async function contradiction(world: World, cell: Cell, traced: Trace): Pr
     if (isEnough(cell, expected, seen)) return null;
   }
   const sights = [...seen].map(([sight, count]) => `${sight} ×${count}`).join(", ");
-  const words = expected.map((each) => each[0]).join(", ");
-  return `${cellText(cell)}\n  explained: ${words}\n  seen:      ${sights}\n  because:   ${traced.because.join("; ")}`;
+  const outcomes = expected.map((each) => each[0]).join(", ");
+  return `${cellText(cell)}\n  explained: ${outcomes}\n  seen:      ${sights}\n  because:   ${traced.because.join("; ")}`;
 }
 
 /** As a user would write it: the pods and the node by name, other senders by address. */

@@ -37,7 +37,7 @@ describe("commands on a daemon with custom settings", () => {
   }
 
   /** What a command prints about the daemon, and its exit code. It must not block: the API server is in this process. */
-  const said = async (...argv: string[]) => {
+  const output = async (...argv: string[]) => {
     const line = [...argv, `--source=daemon:${statusSocket()}`];
     const child = spawn("ip", ["netns", "exec", place.site.netns.name, turnout, ...line], {
       stdio: ["ignore", "pipe", "pipe"],
@@ -55,38 +55,38 @@ describe("commands on a daemon with custom settings", () => {
   ] as const)("%s mode", async ([mode, reason]) => {
     await started({ mode, ...unusual });
     const requests = place.site.api.seen.length;
-    expect(await said("diff", "--live")).toEqual(inOrder);
-    const printed = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
+    expect(await output("diff", "--live")).toEqual(inOrder);
+    const printed = await output("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
     expect(printed.text).toContain(reason);
     expect(printed.text).toContain("agrees: the kernel handles this packet the same way");
     expect(printed.code).toBe(0);
-    const known = await said("explain", "pod:10.180.0.9", "svc/shop/web");
+    const known = await output("explain", "pod:10.180.0.9", "svc/shop/web");
     expect(printed.text.startsWith(known.text)).toBe(true);
     // For a wrong name it checks all names.
-    const mistaken = await said("explain", "pod:10.180.0.9", "svc/shop/wbe");
+    const mistaken = await output("explain", "pod:10.180.0.9", "svc/shop/wbe");
     expect(mistaken).toEqual({ code: 1, text: expect.stringContaining("did you mean svc/shop/web?") });
-    const rendered = await said("render");
+    const rendered = await output("render");
     expect(rendered.text).toContain("shop/web:http");
     // The daemon answered all of this; with --fresh the API server is read instead, with the same result.
     const { seen } = place.site.api;
     expect(seen).toHaveLength(requests);
-    expect(await said("diff", "--live", "--fresh")).toEqual(inOrder);
-    expect(await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--fresh")).toEqual(printed);
-    expect(await said("render", "--fresh")).toEqual(rendered);
+    expect(await output("diff", "--live", "--fresh")).toEqual(inOrder);
+    expect(await output("explain", "pod:10.180.0.9", "svc/shop/web", "--live", "--fresh")).toEqual(printed);
+    expect(await output("render", "--fresh")).toEqual(rendered);
     expect(seen.length).toBeGreaterThan(requests);
-    const outside = await said("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
+    const outside = await output("explain", "outside", "192.168.99.1:80", "--live", "-o", "json");
     expect(JSON.parse(outside.text)).toMatchObject({ mode, outcome: "pass", kernel: { agrees: true } });
     const header = { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" };
     const usual = join(place.site.folder, "usual.json");
     writeFileSync(usual, JSON.stringify({ ...header, mode }));
-    expect((await said("diff", "--live", `--config=${usual}`)).code).toBe(3);
+    expect((await output("diff", "--live", `--config=${usual}`)).code).toBe(3);
   });
 
   it("a table that the daemon owns can be read", async () => {
     await started({ mode: "nftables" }, {}, ["--nftables-ownership=owned"]);
-    expect((await said("status")).text).toContain("table owned");
-    expect(await said("diff", "--live")).toEqual(inOrder);
-    const { code, text } = await said("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
+    expect((await output("status")).text).toContain("table owned");
+    expect(await output("diff", "--live")).toEqual(inOrder);
+    const { code, text } = await output("explain", "pod:10.180.0.9", "svc/shop/web", "--live");
     expect({ code, text }).toEqual({
       code: 0,
       text: expect.stringContaining("agrees: the kernel handles this packet the same way"),
@@ -96,9 +96,9 @@ describe("commands on a daemon with custom settings", () => {
   it("a cluster that no longer responds: the daemon reports its last state", async () => {
     await started({ mode: "nftables" });
     await place.site.api.close();
-    expect(await said("diff", "--live")).toEqual(inOrder);
-    expect((await said("render")).text).toContain("shop/web:http");
-    expect(await said("render", "--fresh")).toEqual({
+    expect(await output("diff", "--live")).toEqual(inOrder);
+    expect((await output("render")).text).toContain("shop/web:http");
+    expect(await output("render", "--fresh")).toEqual({
       code: 1,
       text: expect.stringContaining("Cannot read the cluster"),
     });
@@ -114,7 +114,7 @@ describe("commands on a daemon with custom settings", () => {
     await eventually(counted, "the conflict in the metrics");
     const problem =
       "externalIP 192.168.99.1:80/tcp is held by shop/web:http; shop/zoo:http is not served there";
-    expect((await said("status")).text).toContain(`problems  Service shop/zoo externalIP: ${problem}\n`);
+    expect((await output("status")).text).toContain(`problems  Service shop/zoo externalIP: ${problem}\n`);
     const printed = daemon.log().split("\n");
     expect(printed.filter((line) => line.includes(problem))).toHaveLength(1);
     api.remove("Service", "shop", "zoo");
@@ -131,17 +131,17 @@ describe("commands on a daemon with custom settings", () => {
     // From now on it follows no change and repairs nothing.
     rmSync(join(programs, "iptables-restore"));
     const way = ["explain", "pod:10.180.0.9", "172.30.0.10:80", "--live"] as const;
-    expect((await said(...way)).text).toMatch(
+    expect((await output(...way)).text).toMatch(
       /agrees: .*· nat: .* -j REDIRECT --to-ports (\d+)\n.*· port \1, relay shop\/web\/tcp\/http \(cluster\)\n/s,
     );
 
     api.put(shopSlice("web-1", { endpoints: [{ addresses: ["10.180.0.7"], conditions: { ready: true } }] }));
-    await eventually(async () => (await said("diff", "--live")).code === 3, "word of the other endpoint");
-    const { text } = await said("diff", "--live");
+    await eventually(async () => (await output("diff", "--live")).code === 3, "word of the other endpoint");
+    const { text } = await output("diff", "--live");
     expect(text).toContain(
       "ipv4: relay shop/web/tcp/http (cluster) leads to 10.180.0.1:8080, 10.180.1.1:8080 instead of 10.180.0.7:8080\n",
     );
-    const lagging = await said(...way);
+    const lagging = await output(...way);
     expect(lagging.code).toBe(3);
     expect(lagging.text).toContain("expected: forward 10.180.0.7:8080 masquerade");
     expect(lagging.text).toContain(
@@ -149,13 +149,13 @@ describe("commands on a daemon with custom settings", () => {
     );
 
     netns.run("iptables", "-t", "nat", "-F", "KUBE-PORTALS-CONTAINER");
-    expect((await said("diff", "--live")).text).toMatch(
+    expect((await output("diff", "--live")).text).toMatch(
       /^ipv4: -A KUBE-PORTALS-CONTAINER .*172\.30\.0\.10.* --to-ports \d+$/m,
     );
-    expect((await said(...way)).text).toContain("found:    pass");
+    expect((await output(...way)).text).toContain("found:    pass");
 
     netns.run("iptables", "-t", "nat", "-I", "KUBE-PORTALS-CONTAINER", ...redirect(1));
-    expect((await said(...way)).text).toContain("no socket listens on port 1\n");
+    expect((await output(...way)).text).toContain("no socket listens on port 1\n");
   });
 });
 

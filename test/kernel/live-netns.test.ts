@@ -37,7 +37,7 @@ describe.skipIf(reasonToSkip() !== null)("user/3: --live from another network na
     before: readonly string[] = [],
     source = `daemon:${socket}`,
   ) => {
-    const words = [
+    const command = [
       "ip",
       "netns",
       "exec",
@@ -47,7 +47,10 @@ describe.skipIf(reasonToSkip() !== null)("user/3: --live from another network na
       ...argv,
       `--source=${source}`,
     ];
-    const { status, stdout, stderr } = spawnSync(words[0]!, words.slice(1), { cwd: root, encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(command[0]!, command.slice(1), {
+      cwd: root,
+      encoding: "utf8",
+    });
     return { status, stdout, stderr };
   };
   const onFiles = (argv: readonly string[]) =>

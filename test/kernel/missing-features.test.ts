@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { kernelWords } from "../uml/boot.ts";
+import { kernelArgs } from "../uml/boot.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeIPs, nodeObject, reasonNotToRun } from "./site.ts";
 import { siteForEach } from "./site-each.ts";
@@ -84,8 +84,8 @@ describe("a kernel without", () => {
 
   beforeAll(() => {
     if (why !== null) return;
-    const words = ["mem=512M", ...kernelWords("lacking.sh"), `ROOT=${root}`];
-    const output = execFileSync(kernel, words, {
+    const args = ["mem=512M", ...kernelArgs("lacking.sh"), `ROOT=${root}`];
+    const output = execFileSync(kernel, args, {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
       timeout: 230_000,

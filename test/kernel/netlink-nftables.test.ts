@@ -183,7 +183,7 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
       table: "t",
       chain: "c",
       expressions: [{ kind: "verdict", verdict: { kind } }],
-      userdata: commentUserdata(`says ${kind}`),
+      userdata: commentUserdata(`verdict ${kind}`),
     });
     const verdicts = async () =>
       (await readRules("ip", { table: "t", chain: "c" }, { netns: here.path })).map((rule) =>
@@ -195,16 +195,16 @@ describe.runIf(isRoot)("nf_tables over netlink", () => {
       { kind: "addRule", rule: verdict("drop") },
       { kind: "insertRule", rule: verdict("accept") },
     ]);
-    expect(await verdicts()).toEqual(["says accept", "says drop"]);
+    expect(await verdicts()).toEqual(["verdict accept", "verdict drop"]);
     const [first] = await readRules("ip", { table: "t" }, { netns: here.path });
     const handle = first!.handle!;
     await apply(here, [{ kind: "addRule", rule: { ...verdict("return"), position: handle } }]);
-    expect(await verdicts()).toEqual(["says accept", "says return", "says drop"]);
+    expect(await verdicts()).toEqual(["verdict accept", "verdict return", "verdict drop"]);
     await apply(here, [{ kind: "replaceRule", rule: { ...verdict("return"), handle } }]);
-    expect(await verdicts()).toEqual(["says return", "says return", "says drop"]);
+    expect(await verdicts()).toEqual(["verdict return", "verdict return", "verdict drop"]);
     const last = (await readRules("ip", { table: "t" }, { netns: here.path })).at(-1)!;
     await apply(here, [{ kind: "deleteRule", rule: { ...last, handle: last.handle! } }]);
-    expect(await verdicts()).toEqual(["says return", "says return"]);
+    expect(await verdicts()).toEqual(["verdict return", "verdict return"]);
     await apply(here, [
       { kind: "flushChain", chain },
       { kind: "deleteChain", chain },

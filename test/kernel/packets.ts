@@ -14,7 +14,7 @@ export function sctpInit(sourcePort: number, port: number): Buffer {
 export function sctpAnswer(packet: Buffer, text: string): Buffer | null {
   if (packet.length < 20 || packet[12] !== INIT) return null;
   const parameter = Buffer.alloc(4 + ((text.length + 3) & ~3));
-  parameter.writeUInt16BE(0x8abc, 0); // unknown to everybody: skipped, not reported
+  parameter.writeUInt16BE(0x8abc, 0); // unknown to all: skipped, not reported
   parameter.writeUInt16BE(4 + text.length, 2);
   parameter.write(text, 4);
   const tag = packet.readUInt32BE(16);

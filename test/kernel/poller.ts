@@ -6,7 +6,7 @@ export type Poller = {
   /** Calls back on these poll events, until `forget`. */
   watch(fd: number, events: number, callback: (events: number) => void): void;
   /**
-   * Calls back after a time in which this thread was free to look at its sockets, and a look that found nothing on any of
+   * Calls back after a time in which this thread was free to poll its sockets, and a poll that found nothing on any of
    * them: on a busy machine it waits longer than the clock, so that an answer that is there, or on its way through a
    * server of ours, is not taken for silence. Returns how to cancel it.
    */
@@ -20,14 +20,14 @@ export type Poller = {
 export function startPoller(): Poller {
   const watched = new Map<number, { readonly events: number; readonly callback: (events: number) => void }>();
   const notify = eventFd();
-  const ring = (): void => void writeSync(notify, one);
+  const wake = (): void => void writeSync(notify, one);
   let running = true;
   let ticks = 0;
   const waiting = new Set<Wait>();
   const isDue = (wait: Wait) => wait.due <= ticks;
   const ticker = setInterval(() => {
     ticks++;
-    if ([...waiting].some(isDue)) ring();
+    if ([...waiting].some(isDue)) wake();
   }, tickMs);
 
   const loop = async (): Promise<void> => {
@@ -45,8 +45,8 @@ export function startPoller(): Poller {
       }
       const isQuiet = events.slice(1).every((event) => event === 0);
       for (const wait of due) {
-        wait.looks++;
-        if ((isQuiet || wait.looks >= looksAtMost) && waiting.delete(wait)) wait.callback();
+        wait.polls++;
+        if ((isQuiet || wait.polls >= pollsAtMost) && waiting.delete(wait)) wait.callback();
       }
     }
   };
@@ -55,10 +55,10 @@ export function startPoller(): Poller {
   return {
     watch(fd, events, callback) {
       watched.set(fd, { events, callback });
-      ring();
+      wake();
     },
     afterQuiet(ms, callback) {
-      const wait = { due: ticks + Math.ceil(ms / tickMs), looks: 0, callback };
+      const wait = { due: ticks + Math.ceil(ms / tickMs), polls: 0, callback };
       waiting.add(wait);
       return () => void waiting.delete(wait);
     },
@@ -68,7 +68,7 @@ export function startPoller(): Poller {
     async stop() {
       running = false;
       clearInterval(ticker);
-      ring();
+      wake();
       await ended;
       for (const fd of watched.keys()) close(fd);
       watched.clear();
@@ -80,12 +80,12 @@ export function startPoller(): Poller {
 type Wait = {
   readonly due: number;
   /** How often all sockets were polled since then. */
-  looks: number;
+  polls: number;
   readonly callback: () => void;
 };
 
 const tickMs = 50;
 /** Where there is always something on some socket. */
-const looksAtMost = 50;
+const pollsAtMost = 50;
 const one = Buffer.alloc(8);
 one.writeBigUInt64LE(1n);

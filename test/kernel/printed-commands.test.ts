@@ -61,8 +61,8 @@ describe.skipIf(reasonToSkip() !== null)("as printed", () => {
 
   const env = () => ({ ...process.env, PATH: `${join(copy, "bin")}:${process.env.PATH}` });
   const sh = (line: string, before: readonly string[] = []) => {
-    const words = [...before, "sh", "-c", line];
-    const { status, stdout, stderr } = spawnSync(words[0]!, words.slice(1), {
+    const command = [...before, "sh", "-c", line];
+    const { status, stdout, stderr } = spawnSync(command[0]!, command.slice(1), {
       cwd: copy,
       env: env(),
       encoding: "utf8",

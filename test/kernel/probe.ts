@@ -105,7 +105,7 @@ function silenceSight(world: World, client: Endpoint, sentTo: Endpoint): Seen {
   const flow = readFlows(world.node).find(({ from, to }) => isSame(from, client) && isSame(to, sentTo));
   if (flow === undefined || flow.answerFrom.address === flow.to.address) return "drop";
   const { address, port } = flow.answerFrom;
-  // Nobody on the node lets a datagram be unanswered but a relay that has no endpoint for it.
+  // On the node, only a relay that has no endpoint leaves a datagram unanswered.
   if (isNodeAddress(address)) return "close";
   return sightOf(joinHostPort(address, port), sourceSeen(flow.answerTo, client), true);
 }

@@ -13,7 +13,7 @@ import type { ProgramUnderTest } from "./story.ts";
 import type { World } from "./world.ts";
 
 /**
- * `pace`: how long and how often to look for the first sync, on slow machines. `iptables`: added to what a scenario sets
+ * `pace`: how long and how often to poll for the first sync, on slow machines. `iptables`: added to what a scenario sets
  * for that mode.
  */
 export function kubeProxyProgram(
@@ -70,22 +70,25 @@ export async function caughtUp(
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   let calmSince = Date.now();
-  let last: Look | null = null;
+  let last: SyncMetrics | null = null;
   for (;;) {
-    const look = lookInto((await httpGet(node, "http://127.0.0.1:10249/metrics"))?.body ?? "", last);
-    const isQueued = look.some(({ queued }) => queued >= since) || Date.now() / 1000 > since + quiet;
-    const isBehind = !isQueued || look.some(({ queued, ended }) => ended < queued);
-    const hasMoved = last !== null && look.some(({ count }, family) => count !== last![family]!.count);
-    if (isBehind || hasMoved) calmSince = Date.now();
-    if (Date.now() - calmSince >= calmNeeded(look)) return;
+    const metrics = readSyncMetrics(
+      (await httpGet(node, "http://127.0.0.1:10249/metrics"))?.body ?? "",
+      last,
+    );
+    const isQueued = metrics.some(({ queued }) => queued >= since) || Date.now() / 1000 > since + quiet;
+    const isLate = !isQueued || metrics.some(({ queued, ended }) => ended < queued);
+    const hasMoved = last !== null && metrics.some(({ count }, family) => count !== last![family]!.count);
+    if (isLate || hasMoved) calmSince = Date.now();
+    if (Date.now() - calmSince >= calmNeeded(metrics)) return;
     if (Date.now() > deadline) throw new Error(`The proxy has not caught up in ${timeoutMs} ms`);
-    last = look;
+    last = metrics;
     await sleep(everyMs);
   }
 }
 
 /** The sync metrics of each family; times in seconds. */
-type Look = readonly {
+type SyncMetrics = readonly {
   readonly queued: number;
   readonly ended: number;
   readonly count: number;
@@ -94,7 +97,7 @@ type Look = readonly {
   readonly began: number | null;
 }[];
 
-function lookInto(metrics: string, before: Look | null): Look {
+function readSyncMetrics(metrics: string, before: SyncMetrics | null): SyncMetrics {
   return ["IPv4", "IPv6"].map((name, family) => {
     const sample = (metric: string) => {
       const line = new RegExp(`^kubeproxy_sync_proxy_rules_${metric}{ip_family="${name}"} (.*)$`, "m");
@@ -116,8 +119,8 @@ function lookInto(metrics: string, before: Look | null): Look {
  * In milliseconds. What is queued during a sync is done by the next one, and of that nothing shows before its end: unless
  * the last one is known to have begun after everything queued, or syncs are short, one waits for as long as one takes.
  */
-function calmNeeded(look: Look): number {
-  const usual = Math.max(...look.map(({ sum, count }) => sum / Math.max(1, count)));
-  const hasBegunBehind = look.every(({ queued, began }) => began !== null && began > queued);
-  return usual < 1 || hasBegunBehind ? 250 : 1500 * usual;
+function calmNeeded(metrics: SyncMetrics): number {
+  const usual = Math.max(...metrics.map(({ sum, count }) => sum / Math.max(1, count)));
+  const hasBegunAfter = metrics.every(({ queued, began }) => began !== null && began > queued);
+  return usual < 1 || hasBegunAfter ? 250 : 1500 * usual;
 }

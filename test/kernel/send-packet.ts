@@ -98,7 +98,7 @@ function nextPort(): number {
 
 /**
  * Ports come in their order, so that none comes again for minutes: IPVS remembers connections for so long, and cannot
- * tell two apart that lead from one port to one endpoint, by whatever Services they went.
+ * distinguish two that lead from one port to one endpoint, by whatever Services they went.
  */
 function bindToNextPort(fd: number, address: Address): void {
   for (;;) {
@@ -146,11 +146,11 @@ function attempt(
 ): Promise<SendResult> {
   const fd = netns.inside(() => socket(domain, type, protocol));
   return new Promise((resolve) => {
-    let secondLook: NodeJS.Timeout | undefined;
+    let secondCheck: NodeJS.Timeout | undefined;
     const settle = (result: SendResult): void => {
       stopWaiting();
       // The number of a closed file is soon another file's.
-      clearTimeout(secondLook);
+      clearTimeout(secondCheck);
       poller.forget(fd);
       close(fd);
       resolve(result);
@@ -158,7 +158,7 @@ function attempt(
     const stopWaiting = poller.afterQuiet(timeoutMs, () =>
       settle({ kind: "silence", client: clientName(fd, exchange) }),
     );
-    const look = (): void => {
+    const check = (): void => {
       const result = readReply(fd, domain, type, exchange);
       if (result !== null) settle(result);
     };
@@ -170,8 +170,8 @@ function attempt(
     const unsent = exchange.first === null ? "" : send(fd, exchange.first);
     // A packet refused or dropped on its way out fails with EPERM; only the former also brings an ICMP error.
     if (unsent !== "" && unsent !== "EPERM") return settle(failure(fd, exchange, unsent));
-    poller.watch(fd, POLLIN, look);
-    if (unsent === "EPERM") secondLook = setTimeout(look, 100).unref();
+    poller.watch(fd, POLLIN, check);
+    if (unsent === "EPERM") secondCheck = setTimeout(check, 100).unref();
   });
 }
 

@@ -118,11 +118,11 @@ class Stage {
     const wanted = send.reach?.map((endpoint) => this.#endpoint(endpoint)).sort();
     if (wanted !== undefined && wanted.join() !== all.join())
       return `reached ${all.join()} instead of ${wanted.join()}`;
-    if (send.spread && all.length < 2) return `everybody reached ${all.join()}`;
+    if (send.spread && all.length < 2) return `all clients reached ${all.join()}`;
     if (send.differs !== undefined) {
       const before = this.#pins.get(send.differs)!;
       const moved = [...reached].some(([from, endpoints]) => endpoints.join() !== before.get(from));
-      if (!moved) return "everybody reached the endpoint it had before";
+      if (!moved) return "all clients reached the endpoint they had before";
     }
     if (send.same === undefined) return null;
     const pins = this.#pins.get(send.same) ?? new Map<string, Reply>();
@@ -155,7 +155,7 @@ class Stage {
   async #talk(as: string, wanted: Reply): Promise<string | null> {
     let reply = await this.#conversations.get(as)!.talk();
     // Flows are cleaned up after a sync, not by it.
-    const isWanted = () => (wanted === "nobody" ? !reply.includes(":") : reply === wanted);
+    const isWanted = () => (wanted === "no endpoint" ? !reply.includes(":") : reply === wanted);
     for (let more = 10; more > 0 && !isWanted(); more--) {
       await sleep(200);
       reply = await this.#conversations.get(as)!.talk();

@@ -41,11 +41,11 @@ describe("the world", () => {
         const received = results.map((result) =>
           result.kind === "answered" ? [result.endpoint, result.saw] : resultText(result),
         );
-        const said = results.map((result, i) => [
+        const expected = results.map((result, i) => [
           joinHostPort(inFamily(places[pairs[i]![1]], family), 8080),
           result.kind === "answered" ? result.client : null,
         ]);
-        expect(received).toEqual(said);
+        expect(received).toEqual(expected);
       });
     }
   }

@@ -75,7 +75,7 @@ export async function runE2e(options: E2eOptions): Promise<Results> {
       output.write(chunk);
     });
     child.once("error", reject);
-    // It exits with 1 when a spec fails: the report says which.
+    // It exits with 1 when a spec fails: the report lists it.
     child.once("close", () => output.end(resolve));
   });
   const results = readResults(readFileSync(join(folder, `${label}.xml`), "utf8"));

@@ -75,7 +75,7 @@ async function main(): Promise<number> {
     join(root, "dist", "image", `turnout-0.1.0-${process.arch === "arm64" ? "arm64" : "amd64"}.tar`),
   ];
   mkdirSync(values.output, { recursive: true });
-  say("starting the cluster");
+  logStep("starting the cluster");
   const cluster = await startCluster(assets.paths, images);
   const stop = closer(cluster);
   try {
@@ -97,7 +97,7 @@ async function runAll(
   const problems: string[] = [];
   for (const { label, way, mode, baseline } of plan(helm)) {
     const options: InstallOptions = { cluster, mode, folder: values.output, helm };
-    say(`installing ${label}`);
+    logStep(`installing ${label}`);
     const installed = install(way, options);
     cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
     if (parts.has("tools") && way !== "kube-proxy") problems.push(...checkTools(cluster, installed));
@@ -146,7 +146,7 @@ async function e2e(
   programs: { readonly ginkgo: string; readonly "e2e.test": string },
   label: string,
 ): Promise<Run["results"]> {
-  say(`${label}: upstream's tests`);
+  logStep(`${label}: upstream's tests`);
   const results = await runE2e({
     cluster,
     programs,
@@ -155,17 +155,17 @@ async function e2e(
     ...(values.focus !== undefined && { focus: values.focus }),
     processes: Number(values.processes),
     onLine: (line) => {
-      if (/^(• \[FAILED\]|Ran \d+|Will run)/.test(line)) say(`${label}: ${line}`);
+      if (/^(• \[FAILED\]|Ran \d+|Will run)/.test(line)) logStep(`${label}: ${line}`);
     },
   });
   const failed = [...results].filter(([, { outcome }]) => outcome === "failed");
-  for (const [spec, { message }] of failed) say(`${label}: failed: ${spec}: ${message.split("\n")[0]}`);
+  for (const [spec, { message }] of failed) logStep(`${label}: failed: ${spec}: ${message.split("\n")[0]}`);
   return results;
 }
 
 function chaos(installed: Installed, options: InstallOptions, label: string): Promise<readonly Failures[]> {
   return disturb(installed, options, ({ disturbance, pod, outside }) =>
-    say(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
+    print(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
   );
 }
 
@@ -203,7 +203,7 @@ function closer(cluster: NodeCluster): () => Promise<void> {
 }
 
 async function kept(cluster: NodeCluster): Promise<void> {
-  say(
+  logStep(
     `kept; use: nsenter --net=${cluster.lan.plane.path} -- kubectl --kubeconfig=${cluster.plane.admin} get nodes`,
   );
   await new Promise(() => setInterval(() => undefined, 1000));
@@ -217,6 +217,6 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function say(text: string): void {
+function logStep(text: string): void {
   print(`node: ${Math.round((Date.now() - started) / 1000)} s: ${text}`);
 }

@@ -152,7 +152,7 @@ function externalAddresses(random: Random, families: readonly Family[], n: numbe
   return some.map((family) => externalIP(family, n)).slice(0, random.between(1, 2));
 }
 
-/** Ranges of both families, whatever the Service's are; a family without ranges admits everybody. */
+/** Ranges of both families, whatever the Service's are; a family without ranges admits all sources. */
 function admitted(random: Random): object {
   if (!random.chance(0.4)) return {};
   const all = bothFamilies.flatMap((family) => sourceRanges[family]);

@@ -1,5 +1,5 @@
 // A story of Services that change their type, families and ports, log to an API server; and what is kept of its answers.
-import type { Tell } from "./small-api.ts";
+import type { SendRequest } from "./small-api.ts";
 
 type Step =
   | { readonly kind: "create"; readonly name: string; readonly spec: object; readonly labels?: object }
@@ -111,14 +111,14 @@ const steps: readonly Step[] = [
 const path = "/api/v1/namespaces/default/services";
 
 /** One line for each step: the request, and the response without random values. */
-export async function tellServiceLife(tell: Tell): Promise<string[]> {
+export async function sendServiceLife(send: SendRequest): Promise<string[]> {
   const log: string[] = [];
   for (const step of steps) {
     const { name, spec } = step;
     const { code, body } =
       step.kind === "create"
-        ? await tell("POST", path, { metadata: { name, labels: step.labels }, spec }, "application/json")
-        : await tell("PATCH", `${path}/${name}`, { spec }, "application/merge-patch+json");
+        ? await send("POST", path, { metadata: { name, labels: step.labels }, spec }, "application/json")
+        : await send("PATCH", `${path}/${name}`, { spec }, "application/merge-patch+json");
     log.push(`${step.kind} ${name} ${JSON.stringify(spec)}\n  ${code} ${gistOf(body as Body, spec)}`);
   }
   return log;

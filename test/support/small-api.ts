@@ -5,10 +5,15 @@ import { admission } from "../../playground/cluster/admission.ts";
 type Answer = { readonly code: number; readonly body: unknown };
 
 /** Sends one request to an API server. */
-export type Tell = (method: string, path: string, body: unknown, contentType: string) => Promise<Answer>;
+export type SendRequest = (
+  method: string,
+  path: string,
+  body: unknown,
+  contentType: string,
+) => Promise<Answer>;
 
 /** What the story comes to; the server is gone afterwards. */
-export async function withSmallApi<T>(story: (tell: Tell) => Promise<T>): Promise<T> {
+export async function withSmallApi<T>(story: (send: SendRequest) => Promise<T>): Promise<T> {
   const admit = admission({ services: () => server.list("Service"), hasNamespace: () => true });
   const server = new ApiServer({ hooks: { admit, terminate: () => null } });
   await server.listen();

@@ -16,7 +16,7 @@ export type Guest = {
 const root = join(import.meta.dirname, "..", "..");
 
 /** What a kernel is started with that runs this script of ours on the files of this machine. */
-export function kernelWords(script: string): string[] {
+export function kernelArgs(script: string): string[] {
   // The guest mounts its own modules there.
   mkdirSync("/lib/modules", { recursive: true });
   // Otherwise it would keep its own files below HOME, which may not exist.
@@ -51,7 +51,7 @@ export async function bootGuest(file: string, tests: readonly string[], minutes:
     "setpriv",
     [
       ...["--pdeathsig", "TERM", "timeout", "-k", "5", String(minutes * 60)],
-      ...["linux", "mem=1024M", ...kernelWords("init.sh")],
+      ...["linux", "mem=1024M", ...kernelArgs("init.sh")],
       ...[`NODE=${process.execPath}`, `BUNDLE=${bundle}`, `FOLDER=${root}`],
     ],
     { stdio: ["ignore", "pipe", "inherit"] },

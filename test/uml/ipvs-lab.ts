@@ -37,7 +37,7 @@ export type Lab = {
 };
 
 export const slow = 240_000;
-/** The daemon has one core in common with the test, which must not take it by looking. */
+/** The daemon has one core in common with the test, which must not use it up by polling. */
 const everyMs = 200;
 
 /** There from the first test on, with the daemon not yet started. */

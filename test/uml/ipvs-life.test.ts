@@ -94,7 +94,7 @@ describe("strictARP", () => {
     [false, "0", "REACHABLE"],
     [true, "1", "FAILED"],
   ])(
-    "20/3 is %s: neighbours that look for a Service address find it or not",
+    "20/3 is %s: neighbours that resolve a Service address get a reply or not",
     async (strictARP, sysctl, state) => {
       lab.world.node.sysctl({ "net.ipv4.conf.all.arp_ignore": 0, "net.ipv4.conf.all.arp_announce": 0 });
       lab.show(...web(L1));

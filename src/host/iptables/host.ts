@@ -99,10 +99,10 @@ const writers = new RecentWriters();
 
 /** A table that holds what this program cannot show must not be taken for an empty one. */
 function mustBeListing(program: string, { code, stdout, stderr }: Finished): void {
-  const said = stderr.trim();
+  const text = stderr.trim();
   if (code !== 0) {
-    throw new HostError("unavailable", `Cannot read tables: ${program} exited with ${code}: ${said}`, {
-      text: said,
+    throw new HostError("unavailable", `Cannot read tables: ${program} exited with ${code}: ${text}`, {
+      text,
     });
   }
   const hidden = /^# Table `(filter|nat|mangle)' is incompatible/m.exec(stdout);

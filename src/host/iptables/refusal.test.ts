@@ -75,8 +75,8 @@ describe("10/50 a failed restore", () => {
     ];
     const without = (name: string) => {
       const warning = `Warning: Extension ${name} revision 0 not supported, missing kernel module?`;
-      const said = { code: 1, stdout: "", stderr: `${warning}\niptables-restore: line 6 failed\n` };
-      return restoreFailure("iptables-restore", said, () => lines);
+      const result = { code: 1, stdout: "", stderr: `${warning}\niptables-restore: line 6 failed\n` };
+      return restoreFailure("iptables-restore", result, () => lines);
     };
     expect(without("recent").owners).toEqual(["shop/a/tcp/", "shop/c/tcp/"]);
     expect(without("recent").message).toContain("`COMMIT` (Service shop/a and 1 more)");

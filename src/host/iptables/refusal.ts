@@ -35,7 +35,7 @@ export function restoreFailure(
   { code, stderr }: Finished,
   lines: () => readonly InputLine[],
 ): RestoreFailed {
-  const said = stderr.trim().replace(/\s*\n\s*/g, "; ");
+  const reason = stderr.trim().replace(/\s*\n\s*/g, "; ");
   const end = code === null ? "was killed" : `exited with ${code}`;
   const named = refusedLine(stderr);
   const input = named === null ? [] : lines();
@@ -43,8 +43,8 @@ export function restoreFailure(
   const line = input[at];
   const owners = line === undefined ? [] : ownersOf(line, stderr, input);
   const what = line === undefined ? "" : ` at line ${at + 1}, \`${line.text}\`${ownersText(owners)}`;
-  const message = `Cannot restore tables: ${program} ${end}${what}: ${said === "" ? "no message" : said}`;
-  return new RestoreFailed(kindOf(code, stderr), message, said, around(input, at), owners, line?.text);
+  const message = `Cannot restore tables: ${program} ${end}${what}: ${reason === "" ? "no message" : reason}`;
+  return new RestoreFailed(kindOf(code, stderr), message, reason, around(input, at), owners, line?.text);
 }
 
 /** Both back ends name a line, in several phrases: `line 7 failed`, `line 7: RULE_APPEND failed`, `Error occurred at line: 7`. */

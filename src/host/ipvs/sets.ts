@@ -101,10 +101,10 @@ function lineOf(operation: SetOperation): string {
 }
 
 function refusedLine(end: Finished, lines: number): { readonly line: number; readonly text: string } {
-  const said = /Error in line (\d+): (.*)/.exec(end.stderr);
-  const line = Number(said?.[1] ?? 0) - 1;
+  const refused = /Error in line (\d+): (.*)/.exec(end.stderr);
+  const line = Number(refused?.[1] ?? 0) - 1;
   if (line < 0 || line >= lines) throw failure(`apply ${lines} changes of IP sets`, "restore", end);
-  return { line, text: said![2]! };
+  return { line, text: refused![2]! };
 }
 
 /** A set that is full or missing also refuses the entries that directly follow. */
@@ -123,8 +123,8 @@ function isNoMatter(operation: SetOperation, text: string): boolean {
 }
 
 function failure(what: string, verb: string, { code, stderr }: Finished): HostError {
-  const said = stderr.trim();
-  return new HostError("unavailable", `Cannot ${what}: ${program} ${verb} exited with ${code}: ${said}`, {
-    text: said,
+  const text = stderr.trim();
+  return new HostError("unavailable", `Cannot ${what}: ${program} ${verb} exited with ${code}: ${text}`, {
+    text,
   });
 }

@@ -134,10 +134,10 @@ describe("an idle UDP client", () => {
 
   it("21/17 is dropped unless it or its backend sends something; then it gets a new socket", async () => {
     const sockets: number[] = [];
-    let say: (text: string) => void = () => {};
+    let send: (text: string) => void = () => {};
     const backend = await serveUdp((data, reply, from) => {
       sockets.push(from.port);
-      say = reply;
+      send = reply;
       if (String(data) !== "unanswered") reply(data);
     });
     const relay = await udpRelay({ choose: to(backend), idleMs: 250 });
@@ -148,7 +148,7 @@ describe("an idle UDP client", () => {
     await until(() => sockets.length === 2);
     vi.advanceTimersByTime(200);
     const received = new Promise((resolve) => client.once("message", resolve));
-    say("from the backend");
+    send("from the backend");
     await received;
     vi.advanceTimersByTime(200);
     expect(relay.open()).toBe(1);

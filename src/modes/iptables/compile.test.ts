@@ -118,7 +118,7 @@ describe("the external entrance", () => {
 
 describe("masquerading at the cluster IP", () => {
   it.each(["cluster", "local"] as const)(
-    "10/27 concerns everybody with masqueradeAll, policy %s",
+    "10/27 concerns all senders with masqueradeAll, policy %s",
     (internalPolicy) => {
       const port = servicePort("shop/m", { internalPolicy, endpoints: [local] });
       const chain = internalPolicy === "local" ? "KUBE-SVL" : "KUBE-SVC";
@@ -164,7 +164,7 @@ describe("load-balancer source ranges", () => {
     expect(rules("filter", "KUBE-PROXY-FIREWALL", [port])).toHaveLength(2);
   });
 
-  it("reject everybody alike when there are no endpoints", () => {
+  it("reject all senders when there are no endpoints", () => {
     const port = balanced({ sourceRanges: ["203.0.113.0/24"], endpoints: [] });
     expect(rules("filter", "KUBE-PROXY-FIREWALL", [port])).toEqual([]);
     expect(rules("filter", "KUBE-EXTERNAL", [port])).toHaveLength(2);

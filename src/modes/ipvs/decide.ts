@@ -22,7 +22,7 @@ function takesServiceAddress({ settings }: Routes, { from, to }: Packet): boolea
   return from.origin === "node" && !settings.localAddresses.includes(to.address);
 }
 
-/** Nobody calls himself with the address of a Service. */
+/** No endpoint reaches itself through the address of a Service. */
 function withoutHairpin({ outcome, hit, sender }: Decision): Decision["outcome"] {
   const target = hit!.route.from[sender];
   if (outcome.kind !== "forward" || target.kind !== "forward") return outcome;

@@ -101,7 +101,7 @@ describe("the foundation", () => {
     );
   });
 
-  it("11/21 masquerades traffic to cluster IPs of everybody, of all but pods, or of nobody", () => {
+  it("11/21 masquerades traffic to cluster IPs of all senders, of all but pods, or of none", () => {
     const first = (settings: Partial<FamilySettings>) =>
       rulesOf(tableOf([], { ...ipv4Settings, ...settings }), "services")[0];
     const mark = "meta mark set meta mark | 0x00004000";

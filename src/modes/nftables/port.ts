@@ -104,18 +104,18 @@ function plainRoute(
   const { frontend, from } = route;
   const key = keyOf(frontend);
   const at = places[frontend.kind === "nodePort" ? "nodePort" : "address"];
-  const everybody = from.node;
-  if (everybody.kind === "forward") {
+  const all = from.node;
+  if (all.kind === "forward") {
     const kind =
       frontend.kind === "clusterIP"
         ? "pick"
         : port.externalPolicy === "cluster"
           ? at.external
           : at.externalLocal;
-    const { verdict, chains } = picker(kind, port.protocol, everybody.pool.endpoints.length, settings);
+    const { verdict, chains } = picker(kind, port.protocol, all.pool.endpoints.length, settings);
     fragment.shared(chains);
     fragment.element(at.verdicts, key, verdict);
-    fragment.spread(at.slots, key, everybody.pool.endpoints);
+    fragment.spread(at.slots, key, all.pool.endpoints);
   }
   const splits = frontend.kind !== "clusterIP" && port.externalPolicy === "local";
   if (splits && from.outside.kind === "forward") {

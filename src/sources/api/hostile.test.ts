@@ -77,11 +77,7 @@ it.each([
     `${head}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}`,
     /^lost: .*incorrect header check/,
   ],
-  [
-    "has nothing to say",
-    `${head}Content-Length: 0\r\n\r\n`,
-    /^garbled: Cannot read the response: Unexpected end/,
-  ],
+  ["sends nothing", `${head}Content-Length: 0\r\n\r\n`, /^garbled: Cannot read the response: Unexpected end/],
   ["is very old", 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"a":1}', /^answered \{"a":1\}$/],
 ])("a server that %s is reported immediately", async (_, bytes, outcome) => {
   expect(await reason((socket) => socket.end(bytes))).toMatch(outcome);
