@@ -120,6 +120,7 @@ export function settings(family: Family): fc.Arbitrary<FamilySettings> {
     nftLocalhost: fc.constantFrom("pass", "pass", "reject"),
     externalIPsAllowed: fc.constantFrom(true, true, true, false),
     tcpBeLiberal: fc.boolean(),
+    traffic: fc.constantFrom("off", "off", "services", "endpoints"),
   });
 }
 

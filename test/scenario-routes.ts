@@ -55,6 +55,7 @@ export function familySettings(
     nftLocalhost: nftLocalhost(settings),
     externalIPsAllowed: settings.featureGates.AllowServiceExternalIPs ?? true,
     tcpBeLiberal: false,
+    traffic: "off",
   };
 }
 

@@ -2,6 +2,7 @@
 import { completeConfig } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import { type Resolved, resolve } from "../config/resolve/resolve.ts";
+import type { TrafficSetting } from "../config/resolve/settings.ts";
 import type { Address, Family } from "../model/address.ts";
 import { same } from "../model/same.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -12,6 +13,8 @@ import type { BothRoutes } from "./resolve.ts";
 export type HostFacts = {
   readonly localAddresses?: Readonly<Record<Family, readonly Address[]>>;
   readonly tcpBeLiberal?: boolean;
+  /** `--traffic` of the daemon; absent: off. */
+  readonly traffic?: TrafficSetting;
 };
 
 /** `before`: the Routes of the Snapshot before, if there was one. */
@@ -35,7 +38,7 @@ export function nodeSettings(
   { node }: Pick<Snapshot, "node">,
   nodeName: string,
   config: ValidConfig,
-  { localAddresses, tcpBeLiberal = false }: HostFacts = {},
+  { localAddresses, tcpBeLiberal = false, traffic = "off" }: HostFacts = {},
 ): Resolved["settings"] {
   const addresses = node?.addresses ?? [];
   const { settings } = resolve(config, {
@@ -48,6 +51,7 @@ export function nodeSettings(
       ipv6: addresses.filter((address) => address.includes(":")),
     },
     tcpBeLiberal,
+    traffic,
   });
   return settings;
 }

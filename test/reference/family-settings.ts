@@ -53,6 +53,7 @@ export function settingsFor(
     nftLocalhost: "pass",
     externalIPsAllowed: fields.featureGates?.AllowServiceExternalIPs ?? true,
     tcpBeLiberal: fields.conntrack?.tcpBeLiberal ?? false,
+    traffic: "off",
   };
 }
 

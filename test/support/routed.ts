@@ -18,6 +18,7 @@ export const ipv4Settings: FamilySettings = {
   nftLocalhost: "pass",
   externalIPsAllowed: true,
   tcpBeLiberal: false,
+  traffic: "off",
 };
 
 export const ipv6Settings: FamilySettings = {

@@ -11,7 +11,7 @@ import {
   namesLoopback,
   nodePortAddressesOf,
 } from "./node-port-addresses.ts";
-import type { FamilySettings } from "./settings.ts";
+import type { FamilySettings, TrafficSetting } from "./settings.ts";
 
 /** What the cluster and the host report about this node. */
 export type NodeFacts = {
@@ -24,6 +24,8 @@ export type NodeFacts = {
   readonly localAddresses: Readonly<Record<Family, readonly Address[]>>;
   /** The sysctl `nf_conntrack_tcp_be_liberal` is on. */
   readonly tcpBeLiberal: boolean;
+  /** `--traffic`; absent: off. */
+  readonly traffic?: TrafficSetting;
 };
 
 export type Resolved = {
@@ -49,6 +51,7 @@ export function resolve(config: ValidConfig, facts: NodeFacts): Resolved {
     ...nodePortSettings(config, nodePortCIDRs, family, enabled),
     externalIPsAllowed: enabled("AllowServiceExternalIPs"),
     tcpBeLiberal: config.conntrack.tcpBeLiberal || facts.tcpBeLiberal,
+    traffic: facts.traffic ?? "off",
   });
   return { nodeIPs, nodePortCIDRs, settings: { ipv4: of("ipv4"), ipv6: of("ipv6") } };
 }

@@ -13,6 +13,10 @@ export type NodePortAddresses =
   | { readonly kind: "all" }
   | { readonly kind: "some"; readonly cidrs: readonly Cidr[] };
 
+/** What the kernel counts: nothing, connections of Services, or also those of each endpoint. */
+export const trafficSettings = ["off", "services", "endpoints"] as const;
+export type TrafficSetting = (typeof trafficSettings)[number];
+
 /** Settings of one family; everything routing and modes read. Same settings, same Plan. */
 export type FamilySettings = {
   readonly family: Family;
@@ -36,4 +40,6 @@ export type FamilySettings = {
   readonly externalIPsAllowed: boolean;
   /** conntrack.tcpBeLiberal or the sysctl: then no INVALID drop in iptables mode. */
   readonly tcpBeLiberal: boolean;
+  /** What is counted per Service: `--traffic`. */
+  readonly traffic: TrafficSetting;
 };

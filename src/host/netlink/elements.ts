@@ -34,6 +34,7 @@ const FLAGS = 3;
 const TIMEOUT = 4;
 const EXPIRATION = 5;
 const USERDATA = 6;
+const EXPRESSION = 7;
 const KEY_END = 10;
 const LIST_ITEM = 1;
 const VALUE = 1;
@@ -109,7 +110,11 @@ function eachOnce(elements: readonly Element[]): readonly Element[] {
 function isMatched(from: Buffer, start: number, end: number, matches: Matches): boolean {
   if (start + 12 > end || attributeType(from, start) !== KEY) return false;
   const data = nextAttribute(from, start);
-  if (data + 12 > end || attributeType(from, data) !== DATA || nextAttribute(from, data) < end) return false;
+  if (data + 12 > end || attributeType(from, data) !== DATA) return false;
+  // Beside it there may be a counter, whose value does not count.
+  const counter = nextAttribute(from, data);
+  if (counter < end && (attributeType(from, counter) !== EXPRESSION || nextAttribute(from, counter) < end))
+    return false;
   const key = start + 4;
   const value = data + 4;
   if (attributeType(from, value) !== VALUE) return false;

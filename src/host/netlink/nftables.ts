@@ -16,7 +16,7 @@ import {
   u64be,
   type Values,
 } from "./attributes.ts";
-import { expressions } from "./expressions.ts";
+import { expression, expressions } from "./expressions.ts";
 import type { Message } from "./message.ts";
 import { familyAt, type NfFamily, netfilterHeaderLength, subsystem } from "./netfilter.ts";
 
@@ -98,6 +98,8 @@ const setFields = {
   userdata: optional(13, raw),
   objectType: optional(15, u32be),
   handle: optional(16, u53be),
+  /** What each element has besides its key, such as a counter. */
+  expression: optional(17, expression),
 };
 
 const counter = attributes({ bytes: defaulted(1, u64be, 0n), packets: defaulted(2, u64be, 0n) });

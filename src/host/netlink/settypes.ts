@@ -59,6 +59,8 @@ export type SetDeclaration = {
   readonly timeout?: number;
   readonly size?: number;
   readonly comment?: string;
+  /** Each element has a counter. */
+  readonly counted?: boolean;
 };
 
 /** What to send to the kernel so that it holds, and `nft` lists, the declared set. */
@@ -81,6 +83,7 @@ export function declareSet(declaration: SetDeclaration): NftSet {
       ...(declaration.autoMerge ? { autoMerge: true } : {}),
       ...(comment === undefined ? {} : { comment }),
     }),
+    ...(declaration.counted ? { expression: { kind: "counter", bytes: 0n, packets: 0n } } : {}),
   };
 }
 

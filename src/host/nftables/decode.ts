@@ -95,6 +95,7 @@ function sameDeclaration(a: KernelSet, b: KernelSet): boolean {
     a.flags === b.flags &&
     a.keyType === b.keyType &&
     a.keyLength === b.keyLength &&
+    a.expression?.kind === b.expression?.kind &&
     a.dataType === b.dataType &&
     // The kernel sets the data length of a verdict map.
     (a.dataLength === b.dataLength || b.dataType === 0xffffff00)

@@ -125,6 +125,7 @@ export function kernelSet(set: NftSet, family: NftFamily): KernelSet {
     interval: set.interval,
     ...(set.timeout === null ? {} : { dynamic: true, timeout: set.timeout * 1000, size: dynamicSetSize }),
     ...(set.comment === null ? {} : { comment: set.comment }),
+    ...(set.counted ? { counted: true } : {}),
   });
 }
 

@@ -16,6 +16,7 @@ import {
   type Verdict,
 } from "../../plan/nftables/types.ts";
 import { goto } from "../../plan/nftables/verdict.ts";
+import { countedSet, type SlotMap, slotMap } from "./names.ts";
 
 /** Packet fields of the keys by which Frontends are found. */
 export const byAddress: readonly Field[] = ["daddr", "l4proto", "dport"];
@@ -117,14 +118,21 @@ function sets(settings: FamilySettings, refused: readonly Protocol[]): readonly 
     vmap("service-nodeports", nodePort, "NodePort traffic"),
     vmap("local-service-ips", frontend, "policy Local: traffic from outside"),
     vmap("local-nodeports", nodePort, "policy Local: NodePort traffic from outside"),
-    slots("endpoints", frontend, "endpoints of each address"),
-    slots("local-endpoints", frontend, "policy Local: endpoints of each address for traffic from outside"),
-    slots("nodeport-endpoints", nodePort, "endpoints of each NodePort"),
+    slots("endpoints", frontend, "endpoints of each address", settings),
+    slots(
+      "local-endpoints",
+      frontend,
+      "policy Local: endpoints of each address for traffic from outside",
+      settings,
+    ),
+    slots("nodeport-endpoints", nodePort, "endpoints of each NodePort", settings),
     slots(
       "local-nodeport-endpoints",
       nodePort,
       "policy Local: endpoints of each NodePort for traffic from outside",
+      settings,
     ),
+    ...(settings.traffic === "off" ? [] : countedSets(frontend, nodePort)),
     ...(refused.length > 0
       ? [vmap("localhost-nodeport-reject-ports", nodePort, "localhost NodePorts rejected by kube-proxy")]
       : []),
@@ -139,8 +147,33 @@ function vmap(name: string, key: readonly Part[], comment: string): NftSet {
   return { ...set(name, key, comment), data: "verdict" };
 }
 
-function slots(name: string, key: readonly Part[], comment: string): NftSet {
-  return { ...set(name, [...key, "slot"], comment), data: ["address", "port"] };
+function slots(
+  name: SlotMap,
+  key: readonly Part[],
+  comment: string,
+  { traffic }: Pick<FamilySettings, "traffic">,
+): NftSet {
+  const made = set(slotMap(name, traffic), [...key, "slot"], comment);
+  return { ...made, data: ["address", "port"], ...(traffic === "endpoints" ? { counted: true } : {}) };
+}
+
+/** Sets that count. An element stays for as long as its frontend exists, so nothing is lost when endpoints change. */
+function countedSets(frontend: readonly Part[], nodePort: readonly Part[]): readonly NftSet[] {
+  const counted = (name: string, key: readonly Part[], comment: string): NftSet => ({
+    ...set(name, key, comment),
+    counted: true,
+  });
+  return [
+    counted(countedSet.ips, frontend, "connections to each address"),
+    counted(countedSet.nodePorts, nodePort, "connections to each NodePort"),
+    counted(countedSet.refusedIPs, frontend, "packets to each address for which there was no endpoint"),
+    counted(
+      countedSet.refusedNodePorts,
+      nodePort,
+      "packets to each NodePort for which there was no endpoint",
+    ),
+    counted(countedSet.outOfRange, frontend, "packets dropped because of LoadBalancerSourceRanges"),
+  ];
 }
 
 function baseChains(): readonly Chain[] {
@@ -188,9 +221,11 @@ function checks(settings: FamilySettings, refused: readonly Protocol[]): readonl
     ),
     chain("firewall-check", [rule({ kind: "vmap", fields: byAddress, map: "firewall-ips" })]),
     chain("service-endpoints-check", [
+      ...countIn(countedSet.refusedIPs, byAddress, settings),
       rule({ kind: "vmap", fields: byAddress, map: "no-endpoint-services" }),
     ]),
     chain("nodeport-endpoints-check", [
+      ...countIn(countedSet.refusedNodePorts, byNodePort, settings, servesNodePorts(settings)),
       rule(servesNodePorts(settings), { kind: "vmap", fields: byNodePort, map: "no-endpoint-nodeports" }),
       ...(refused.length > 0
         ? [
@@ -219,17 +254,17 @@ function checks(settings: FamilySettings, refused: readonly Protocol[]): readonl
 /** Chains that lead packets to a picker, and what happens to them after it. */
 function entrance(settings: FamilySettings): readonly Chain[] {
   const { masqueradeMark: mark } = settings;
+  const isNodePort: readonly Statement[] = [
+    ...(settings.nodePortAddresses.kind === "all" ? [{ kind: "fib local", field: "daddr" } as const] : []),
+    servesNodePorts(settings),
+  ];
   return [
     chain("services", [
       ...masqueradeClusterIPs(settings),
+      ...countIn(countedSet.ips, byAddress, settings),
       rule({ kind: "vmap", fields: byAddress, map: "service-ips" }),
-      rule(
-        ...(settings.nodePortAddresses.kind === "all"
-          ? [{ kind: "fib local", field: "daddr" } as const]
-          : []),
-        servesNodePorts(settings),
-        { kind: "vmap", fields: byNodePort, map: "service-nodeports" },
-      ),
+      ...countIn(countedSet.nodePorts, byNodePort, settings, ...isNodePort),
+      rule(...isNodePort, { kind: "vmap", fields: byNodePort, map: "service-nodeports" }),
     ]),
     chain("masquerading", [
       rule({ kind: "marked", mark }, { kind: "set mark", how: "xor", mark }, { kind: "masquerade" }),
@@ -240,6 +275,16 @@ function entrance(settings: FamilySettings): readonly Chain[] {
       ),
     ]),
   ];
+}
+
+/** A rule that counts a packet in the element it matches, and lets it pass on. */
+function countIn(
+  name: string,
+  fields: readonly Field[],
+  { traffic }: FamilySettings,
+  ...first: readonly Statement[]
+): readonly Rule[] {
+  return traffic === "off" ? [] : [rule(...first, { kind: "in set", fields, set: name })];
 }
 
 function masqueradeClusterIPs({

@@ -31,8 +31,8 @@ export function ownPools(
   const { port, pools } = routed;
   const { isExternal, usesCluster, usesLocal } = poolsInUse(routed);
   const made = [
-    ...(usesCluster ? [pool("service", port, pools.cluster.endpoints)] : []),
-    ...(usesLocal ? [pool("local", port, pools.local.endpoints)] : []),
+    ...(usesCluster ? [pool("service", port, pools.cluster.endpoints, settings)] : []),
+    ...(usesLocal ? [pool("local", port, pools.local.endpoints, settings)] : []),
   ];
   return {
     chains: [
@@ -48,8 +48,9 @@ function pool(
   prefix: "service" | "local",
   port: ServicePort,
   endpoints: readonly Endpoint[],
+  { traffic }: FamilySettings,
 ): { chain: Chain; set: NftSet; spread: Fragment["spreads"][number] } {
-  const map = slotMapName(prefix === "service" ? "endpoints" : "local-endpoints", port);
+  const map = slotMapName(prefix === "service" ? "endpoints" : "local-endpoints", port, traffic);
   const pick = rule({
     kind: "dnat by slot",
     protocol: port.protocol,
@@ -66,6 +67,7 @@ function pool(
       interval: false,
       timeout: null,
       comment: null,
+      ...(traffic === "endpoints" ? { counted: true } : {}),
     },
     spread: { map, key: joinKey([]), backends: endpoints },
   };

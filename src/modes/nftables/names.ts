@@ -1,5 +1,6 @@
 // Names of kernel objects: kube-proxy's own where an object means the same, so that either program adopts the other's.
 import { createHash } from "node:crypto";
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { Protocol, ServicePort } from "../../model/snapshot.ts";
 import type { Backend } from "../../plan/nftables/types.ts";
 
@@ -8,10 +9,31 @@ export function serviceName(prefix: "service" | "local" | "external", port: Serv
   return `${prefix}-${hashed(serviceText(port))}`;
 }
 
-/** The slot map of one pool of a large ServicePort. */
-export function slotMapName(prefix: "endpoints" | "local-endpoints", port: ServicePort): string {
-  return `${prefix}-${hashed(serviceText(port))}`;
+/** Maps from the slots of all frontends to endpoints. */
+export type SlotMap = "endpoints" | "local-endpoints" | "nodeport-endpoints" | "local-nodeport-endpoints";
+
+/** A map whose elements count has another name: the kernel does not add counters to elements that exist. */
+export function slotMap<Name extends SlotMap>(name: Name, traffic: TrafficSetting): Name | `counted-${Name}` {
+  return traffic === "endpoints" ? `counted-${name}` : name;
 }
+
+/** The slot map of one pool of a large ServicePort. */
+export function slotMapName(
+  prefix: "endpoints" | "local-endpoints",
+  port: ServicePort,
+  traffic: TrafficSetting,
+): string {
+  return `${slotMap(prefix, traffic)}-${hashed(serviceText(port))}`;
+}
+
+/** Sets whose elements count packets; they exist only where traffic is counted. */
+export const countedSet = {
+  ips: "traffic-ips",
+  nodePorts: "traffic-nodeports",
+  refusedIPs: "refused-ips",
+  refusedNodePorts: "refused-nodeports",
+  outOfRange: "out-of-range-ips",
+} as const;
 
 export function endpointName(prefix: "endpoint" | "affinity", port: ServicePort, backend: Backend): string {
   const address = backend.address.replaceAll(":", ".");

@@ -4,7 +4,7 @@ import type { Protocol } from "../../model/snapshot.ts";
 import type { Chain, Rule, Statement, Verdict } from "../../plan/nftables/types.ts";
 import { goto } from "../../plan/nftables/verdict.ts";
 import { byAddress, byNodePort, commented, fromPod, rule } from "./foundation.ts";
-import { type PickerKind, pickerName, pickerNamed } from "./names.ts";
+import { type PickerKind, pickerName, pickerNamed, slotMap } from "./names.ts";
 
 /** A verdict that leads to a picker, and the chains this needs, the picker first. */
 export type Picker = { readonly verdict: Verdict; readonly chains: readonly Chain[] };
@@ -58,11 +58,11 @@ function make(
     case "pick-local":
     case "pick-nodeport":
     case "pick-nodeport-local":
-      return [chain([dnat(kind, protocol, slots)])];
+      return [chain([dnat(kind, protocol, slots, settings)])];
     case "external":
-      return [chain([masquerade, dnat("pick", protocol, slots)])];
+      return [chain([masquerade, dnat("pick", protocol, slots, settings)])];
     case "nodeport":
-      return [chain([masquerade, dnat("pick-nodeport", protocol, slots)])];
+      return [chain([masquerade, dnat("pick-nodeport", protocol, slots, settings)])];
     case "external-local":
     case "nodeport-local": {
       const inside = picker(
@@ -103,6 +103,12 @@ const slotMaps = {
   "pick-nodeport-local": { map: "local-nodeport-endpoints", fields: byNodePort },
 } as const;
 
-function dnat(from: keyof typeof slotMaps, protocol: Protocol, slots: number): Rule {
-  return rule({ kind: "dnat by slot", protocol, slots, ...slotMaps[from] });
+function dnat(
+  from: keyof typeof slotMaps,
+  protocol: Protocol,
+  slots: number,
+  { traffic }: FamilySettings,
+): Rule {
+  const { map, fields } = slotMaps[from];
+  return rule({ kind: "dnat by slot", protocol, slots, map: slotMap(map, traffic), fields });
 }

@@ -16,7 +16,7 @@ import { isLocal } from "../../routing/pools.ts";
 import type { Frontend, PortRoutes, Route } from "../../routing/routes.ts";
 import { refusedOnLoopback, reject, rejectOnLocalhost } from "./foundation.ts";
 import { isLarge, mostSharedSlots, ownPools } from "./large.ts";
-import { shortComment } from "./names.ts";
+import { countedSet, shortComment, slotMap } from "./names.ts";
 import { picker } from "./pickers.ts";
 import { sourceCheck } from "./sources.ts";
 import { stickyChains, stickyName } from "./sticky.ts";
@@ -34,7 +34,8 @@ export function compilePort(routed: PortRoutes, settings: FamilySettings, limit 
   for (const route of routed.routes) {
     compileRoute(route, port, settings, fragment);
     refusal(route, port, fragment);
-    firewall(route, fragment);
+    firewall(route, settings, fragment);
+    counted(route, settings, fragment);
     localhost(route, port, settings, fragment);
   }
   if (own !== null) fragment.own(own);
@@ -47,7 +48,7 @@ function ownChains(routed: PortRoutes, settings: FamilySettings, limit: number):
   return isLarge(routed, limit) ? ownPools(routed, settings) : null;
 }
 
-type Own = Pick<Fragment, "chains" | "sets" | "spreads">;
+type Own = Pick<Fragment, "chains" | "sets" | "spreads" | "counters">;
 
 const nothing: readonly never[] = [];
 
@@ -58,6 +59,7 @@ class FragmentBuilder {
   readonly #spreads: (BackendSlots & { map: string })[] = [];
   #chains: readonly Chain[] = nothing;
   #sets: readonly NftSet[] = nothing;
+  #counters: readonly string[] | undefined;
 
   element(set: string, key: ElementKey, data: Verdict | null = null, comment: string | null = null): void {
     this.#elements.push({ set, key, data, comment });
@@ -75,8 +77,9 @@ class FragmentBuilder {
     if (!this.#filled.includes(set)) this.#filled = [...this.#filled, set];
   }
 
-  own({ chains, sets, spreads }: Own): void {
+  own({ chains, sets, spreads, counters }: Own): void {
     this.#chains = chains;
+    this.#counters = counters;
     this.#sets = sets;
     this.#spreads.push(...spreads);
   }
@@ -90,6 +93,7 @@ class FragmentBuilder {
       sets: this.#sets,
       elements: this.#elements.slice(),
       spreads: this.#spreads.slice(),
+      ...(this.#counters === undefined ? {} : { counters: this.#counters }),
     };
   }
 }
@@ -115,14 +119,14 @@ function plainRoute(
     const { verdict, chains } = picker(kind, port.protocol, all.pool.endpoints.length, settings);
     fragment.shared(chains);
     fragment.element(at.verdicts, key, verdict);
-    fragment.spread(at.slots, key, all.pool.endpoints);
+    fragment.spread(slotMap(at.slots, settings.traffic), key, all.pool.endpoints);
   }
   const splits = frontend.kind !== "clusterIP" && port.externalPolicy === "local";
   if (splits && from.outside.kind === "forward") {
     const local = picker(at.pickLocal, port.protocol, from.outside.pool.endpoints.length, settings);
     fragment.shared(local.chains);
     fragment.element(at.localVerdicts, key, local.verdict);
-    fragment.spread(at.localSlots, key, from.outside.pool.endpoints);
+    fragment.spread(slotMap(at.localSlots, settings.traffic), key, from.outside.pool.endpoints);
   }
 }
 
@@ -167,13 +171,23 @@ function refusal({ frontend, from }: Route, port: ServicePort, fragment: Fragmen
   fragment.element(set, keyOf(frontend), verdict, shortComment(portLabel(port)));
 }
 
-function firewall({ frontend, allowed }: Route, fragment: FragmentBuilder): void {
+function firewall({ frontend, allowed }: Route, settings: FamilySettings, fragment: FragmentBuilder): void {
   if (allowed === null) return;
   const key = keyOf(frontend);
-  const { verdict, chain, ranges } = sourceCheck(allowed);
+  const { verdict, chain, ranges } = sourceCheck(allowed, settings);
   fragment.shared([chain]);
   fragment.filled(ranges);
   fragment.element("firewall-ips", key, verdict);
+}
+
+/** Elements that count, for as long as the frontend exists. */
+function counted({ frontend, allowed }: Route, { traffic }: FamilySettings, fragment: FragmentBuilder): void {
+  if (traffic === "off") return;
+  const key = keyOf(frontend);
+  const isNodePort = frontend.kind === "nodePort";
+  fragment.element(isNodePort ? countedSet.nodePorts : countedSet.ips, key);
+  fragment.element(isNodePort ? countedSet.refusedNodePorts : countedSet.refusedIPs, key);
+  if (allowed !== null) fragment.element(countedSet.outOfRange, key);
 }
 
 function localhost(

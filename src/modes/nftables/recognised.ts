@@ -10,7 +10,7 @@ export function withChainsNamed(
   names: readonly string[],
   settings: FamilySettings,
 ): NftTable {
-  const checks = sourceChecksAmong(names);
+  const checks = sourceChecksAmong(names, settings);
   const chains = [...pickersAmong(names, settings), ...checks.map(({ chain }) => chain)];
   return {
     ...table,

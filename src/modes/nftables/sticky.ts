@@ -17,7 +17,7 @@ export function stickyName(frontend: Frontend, port: ServicePort): string {
 export function stickyChains(
   routed: PortRoutes,
   settings: FamilySettings,
-): { chains: readonly Chain[]; sets: readonly NftSet[] } {
+): { chains: readonly Chain[]; sets: readonly NftSet[]; counters?: readonly string[] } {
   const { port, pools } = routed;
   const { isExternal, usesCluster, usesLocal } = poolsInUse(routed);
   const endpoints = new Set([
@@ -29,9 +29,12 @@ export function stickyChains(
       ...(usesCluster ? [balance("service", port, pools.cluster.endpoints)] : []),
       ...(usesLocal ? [balance("local", port, pools.local.endpoints)] : []),
       ...(usesCluster && isExternal ? [external(port, usesLocal, settings)] : []),
-      ...[...endpoints].map((endpoint) => endpointChain(port, endpoint)),
+      ...[...endpoints].map((endpoint) => endpointChain(port, endpoint, settings)),
     ],
     sets: [...endpoints].map((endpoint) => affinitySet(port, endpoint)),
+    ...(settings.traffic === "endpoints"
+      ? { counters: [...endpoints].map((endpoint) => endpointName("endpoint", port, endpoint)) }
+      : {}),
   };
 }
 
@@ -77,9 +80,11 @@ export function external(port: ServicePort, hasLocal: boolean, settings: FamilyS
   return chain(serviceName("external", port), [...shortCircuit(whole, settings), ...outside]);
 }
 
-function endpointChain(port: ServicePort, endpoint: Endpoint): Chain {
-  return chain(endpointName("endpoint", port, endpoint), [
+function endpointChain(port: ServicePort, endpoint: Endpoint, { traffic }: FamilySettings): Chain {
+  const name = endpointName("endpoint", port, endpoint);
+  return chain(name, [
     rule({ kind: "remember sender", set: endpointName("affinity", port, endpoint) }),
+    ...(traffic === "endpoints" ? [rule({ kind: "count", counter: name })] : []),
     rule({ kind: "dnat", protocol: port.protocol, address: endpoint.address, port: endpoint.port }),
   ]);
 }

@@ -272,6 +272,7 @@ function sameType(a: NftSet, b: NftSet): boolean {
     a.key.join() === b.key.join() &&
     String(a.data) === String(b.data) &&
     a.interval === b.interval &&
+    a.counted === b.counted &&
     (a.timeout === null) === (b.timeout === null)
   );
 }

@@ -63,6 +63,7 @@ class Pieces {
   readonly #isNew: (kind: string, name: string) => boolean;
   readonly #sets = new Map<string, NftSet>();
   readonly #chains: Chain[] = [];
+  readonly #counters: string[] = [];
   readonly #elements = new Map<string, Element[]>();
   readonly #spreads = new Map<string, BackendSlots[]>();
 
@@ -70,7 +71,8 @@ class Pieces {
     this.#isNew = isNew;
   }
 
-  add({ shared, filled, chains, sets, elements, spreads }: Fragment): void {
+  add({ shared, filled, chains, sets, elements, spreads, counters }: Fragment): void {
+    if (counters !== undefined) this.#counters.push(...counters);
     for (const chain of shared) if (this.#isNew("chain", chain.name)) this.#chains.push(chain);
     for (const chain of chains) this.#chains.push(chain);
     for (const set of sets) this.#sets.set(set.name, set);
@@ -87,6 +89,7 @@ class Pieces {
     const setNamed = (name: string) => known.get(name) ?? this.#sets.get(name)!;
     return [
       ...[...this.#sets.values()].map((set): Operation => ({ kind: "add set", set })),
+      ...this.#counters.map((name): Operation => ({ kind: "add counter", name })),
       ...this.#chains.map((chain): Operation => ({ kind: "add chain", chain })),
       ...this.#chains
         .filter(({ rules }) => rules.length > 0)

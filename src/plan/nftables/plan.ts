@@ -167,6 +167,7 @@ export function tableOf(foundation: Foundation, fragments: Iterable<Fragment>): 
     for (const chain of fragment.chains) table.chains.set(chain.name, chain);
     for (const element of fragment.elements) put(table.elements, element.set, element);
     for (const slots of fragment.spreads) put(table.spreads, slots.map, slots);
+    for (const name of fragment.counters ?? []) table.counters.add(name);
   }
   return table;
 }

@@ -49,17 +49,24 @@ export function printStatements(statements: readonly Statement[], family: NftFam
 
 /** Elements of a set, slots included, sorted, as nft writes each. */
 export function printElements(set: NftSet, table: NftTable): string[] {
-  if (!isSlotMap(set)) return [...(table.elements.get(set.name)?.values() ?? [])].map(printElement).sort();
+  const count = set.counted ? uncounted : "";
+  if (!isSlotMap(set))
+    return [...(table.elements.get(set.name)?.values() ?? [])]
+      .map((element) => printElement(element, count))
+      .sort();
   // First by key: sorting all slots together takes longer than everything else here.
   const spreads = byName(table.spreads.get(set.name)?.values() ?? [], ({ key }) => key);
-  return spreads.flatMap(printSlots);
+  return spreads.flatMap((slots) => printSlots(slots, count));
 }
 
-function printSlots({ key, backends }: BackendSlots): string[] {
+/** A counter that has counted nothing yet. */
+const uncounted = " counter packets 0 bytes 0";
+
+function printSlots({ key, backends }: BackendSlots, count: string): string[] {
   const slots: string[] = [];
   for (let slot = 0; slot < backends.length; slot++) {
     const backend = backends[slot];
-    if (backend !== undefined) slots.push(printSlot(key, slot, backend));
+    if (backend !== undefined) slots.push(printSlot(key, slot, backend, count));
   }
   // Numbers of one digit are in order as text, too.
   return backends.length <= 10 ? slots : slots.sort();
@@ -77,6 +84,7 @@ function setLines(set: NftSet, table: NftTable): string[] {
     ...(set.timeout === null ? [] : [`\tsize ${dynamicSetSize}`]),
     ...(flags.length === 0 ? [] : [`\tflags ${flags.join(",")}`]),
     ...(set.timeout === null ? [] : [`\ttimeout ${printSeconds(set.timeout)}`]),
+    ...(set.counted ? ["\tcounter"] : []),
     ...(set.comment === null ? [] : [`\tcomment ${quote(set.comment)}`]),
     ...(elements.length === 0 ? [] : [`\telements = { ${elements.join(",\n\t\t\t     ")} }`]),
     "}",
@@ -105,9 +113,9 @@ const typeofNames: Record<Part, (family: NftFamily) => string> = {
   slot: () => "numgen random mod 65536",
 };
 
-function printElement({ key, data, comment }: Element): string {
+function printElement({ key, data, comment }: Element, count: string): string {
   const mapped = data === null ? "" : ` : ${printVerdict(data)}`;
-  return `${key}${comment === null ? "" : ` comment ${quote(comment)}`}${mapped}`;
+  return `${key}${count}${comment === null ? "" : ` comment ${quote(comment)}`}${mapped}`;
 }
 
 /** An element of a verdict map as nft lists it, without its comment. */
@@ -116,8 +124,8 @@ export function printMapped(key: string, verdict: Verdict): string {
 }
 
 /** One slot of a slot map as nft lists it. */
-export function printSlot(key: string, slot: number, backend: Backend): string {
-  return `${slotKey(key, slot)} : ${printBackend(backend)}`;
+export function printSlot(key: string, slot: number, backend: Backend, count = ""): string {
+  return `${slotKey(key, slot)}${count} : ${printBackend(backend)}`;
 }
 
 export function printVerdict(verdict: Verdict): string {

@@ -24,6 +24,8 @@ export type NftSet = {
   /** Filled by packets; elements expire after this many seconds. */
   readonly timeout: number | null;
   readonly comment: string | null;
+  /** Each element counts the packets that it matches; what it has counted is no part of the Plan. */
+  readonly counted?: true;
 };
 
 /** Fields of a packet that make up a key. */
@@ -136,6 +138,8 @@ export type Fragment = {
   readonly sets: readonly NftSet[];
   readonly elements: readonly (Element & { readonly set: string })[];
   readonly spreads: readonly (BackendSlots & { readonly map: string })[];
+  /** Counters of its own chains; absent: none. */
+  readonly counters?: readonly string[];
 };
 
 /** What does not depend on Services: changes only with settings, node addresses and ServiceCIDRs. */

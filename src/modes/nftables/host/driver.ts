@@ -314,7 +314,7 @@ const longWork = 4096;
 /** Source ranges are sorted once per Service; yields after each long list. */
 async function prepared(routes: Routes): Promise<void> {
   for (const allowed of longSourceLists(routes, longWork)) {
-    sourceCheck(allowed);
+    sourceCheck(allowed, routes.settings);
     await pause();
   }
 }
