@@ -1,6 +1,6 @@
 // `npm run test:node`: a real cluster on one machine, Turnout installed as a user would, upstream's tests, and disturbances.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -8,10 +8,11 @@ import { findAssets } from "../assets.ts";
 import { disturb, type Failures } from "./chaos.ts";
 import { type NodeCluster, startCluster } from "./cluster.ts";
 import { dnsObjects } from "./dns.ts";
-import { runE2e } from "./e2e.ts";
+import { type E2ePrograms, runE2e } from "./e2e.ts";
 import { buildImages } from "./images.ts";
 import { type Installed, type InstallOptions, install, uninstall, type Way } from "./install.ts";
 import type { ProxyMode } from "./kubeadm.ts";
+import { checkPlugin } from "./plugin.ts";
 import { chaosTable, failed, type Run, regressions, summary } from "./report.ts";
 import { checkTools } from "./tools.ts";
 
@@ -87,11 +88,9 @@ async function main(): Promise<number> {
   }
 }
 
-async function runAll(
-  cluster: NodeCluster,
-  programs: { readonly ginkgo: string; readonly "e2e.test": string },
-  helm: string | null,
-): Promise<number> {
+type Programs = E2ePrograms & { readonly kubectl: string };
+
+async function runAll(cluster: NodeCluster, programs: Programs, helm: string | null): Promise<number> {
   const runs: Run[] = [];
   const disturbed = new Map<string, readonly Failures[]>();
   const problems: string[] = [];
@@ -100,7 +99,8 @@ async function runAll(
     logStep(`installing ${label}`);
     const installed = install(way, options);
     cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
-    if (parts.has("tools") && way !== "kube-proxy") problems.push(...checkTools(cluster, installed));
+    if (parts.has("tools") && way !== "kube-proxy")
+      problems.push(...tools(cluster, installed, programs.kubectl).map((problem) => `${label}: ${problem}`));
     if (parts.has("e2e") && way !== "image swap")
       runs.push({ label, baseline, results: await e2e(cluster, programs, label) });
     if (parts.has("chaos") && way !== "image swap" && mode !== "userspace")
@@ -141,11 +141,17 @@ function plan(helm: string | null): readonly Step[] {
   return [...steps, swap].filter(({ way }) => proxies.has(way === "kube-proxy" ? "kube-proxy" : "turnout"));
 }
 
-async function e2e(
-  cluster: NodeCluster,
-  programs: { readonly ginkgo: string; readonly "e2e.test": string },
-  label: string,
-): Promise<Run["results"]> {
+/** What the plugin printed goes to a file, for the docs. */
+function tools(cluster: NodeCluster, installed: Installed, kubectl: string): string[] {
+  const file = join(values.output, `kubectl-${installed.way.replace(" ", "-")}-${installed.mode}.txt`);
+  rmSync(file, { force: true });
+  return [
+    ...checkTools(cluster, installed),
+    ...checkPlugin(cluster, kubectl, installed.mode, (text) => appendFileSync(file, text)),
+  ];
+}
+
+async function e2e(cluster: NodeCluster, programs: E2ePrograms, label: string): Promise<Run["results"]> {
   logStep(`${label}: upstream's tests`);
   const results = await runE2e({
     cluster,
@@ -165,7 +171,7 @@ async function e2e(
 
 function chaos(installed: Installed, options: InstallOptions, label: string): Promise<readonly Failures[]> {
   return disturb(installed, options, ({ disturbance, pod, outside }) =>
-    print(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
+    logStep(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
   );
 }
 
