@@ -1,4 +1,4 @@
-// The test cluster: one control plane and two nodes with real kubelets and containers, all in namespaces of this process.
+// The test cluster: one control plane and three nodes with real kubelets and containers, all in namespaces of this process.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +53,7 @@ export async function startCluster(
       closers.push(() => machine.close());
       return machine;
     };
-    const machines = { "node-a": start("node-a"), "node-b": start("node-b") };
+    const machines = { "node-a": start("node-a"), "node-b": start("node-b"), "node-c": start("node-c") };
     const run = (input: string, command: string, args: readonly string[]): string =>
       execFileSync("nsenter", [`--net=${lan.plane.path}`, "--", command, ...args], {
         input,

@@ -1,5 +1,6 @@
 // The cluster's DNS, as a user would run it: CoreDNS behind a Service. Upstream's tests resolve names of Services.
 import { imageNames } from "./images.ts";
+import { nodeNames } from "./lan.ts";
 import { clusterDNS } from "./machine.ts";
 
 const corefile = `.:53 {
@@ -46,7 +47,7 @@ export const dnsObjects: readonly object[] = [
     kind: "Deployment",
     metadata: { name: "coredns", namespace: "kube-system" },
     spec: {
-      replicas: 2,
+      replicas: nodeNames.length,
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { NodeCluster } from "./cluster.ts";
+import { nodeNames } from "./lan.ts";
 
 export type Outcome = "passed" | "failed" | "skipped";
 
@@ -62,7 +63,7 @@ export async function runE2e(options: E2eOptions): Promise<Results> {
     ...[`--focus=${options.focus ?? focus}`, ...leftOut.map(({ pattern }) => `--skip=${pattern}`)],
     ...["--silence-skips", "--timeout=2h", `--output-dir=${folder}`, `--junit-report=${label}.xml`],
     ...[programs["e2e.test"], "--", `--kubeconfig=${cluster.plane.admin}`, "--provider=skeleton"],
-    ...["--num-nodes=2", "--prepull-images=false", "--dump-logs-on-failure=false"],
+    ...[`--num-nodes=${nodeNames.length}`, "--prepull-images=false", "--dump-logs-on-failure=false"],
   ];
   await new Promise<void>((resolve, reject) => {
     const child = spawn("nsenter", args, { stdio: ["ignore", "pipe", "inherit"], cwd: folder });

@@ -1,11 +1,12 @@
-// The network of the test cluster: a switch with the control plane and two nodes, each in a network namespace of its own.
+// The network of the test cluster: a switch with the control plane and three nodes, each in a network namespace of its own.
 import { families } from "../../src/model/address.ts";
 import { createNamespace, type Namespace, sweepNamespaces } from "../kernel/netns.ts";
 import { inFamily, twin } from "../places.ts";
 
-export type NodeName = "node-a" | "node-b";
+export type NodeName = "node-a" | "node-b" | "node-c";
 
-export const nodeNames: readonly NodeName[] = ["node-a", "node-b"];
+/** Upstream's tests of traffic distribution need three zones; each node is one. */
+export const nodeNames: readonly NodeName[] = ["node-a", "node-b", "node-c"];
 
 /** Addresses are IPv4; each has its IPv6 twin on the same interface. */
 export const addresses = {
@@ -13,11 +14,13 @@ export const addresses = {
   plane: "192.168.0.10",
   "node-a": "192.168.0.2",
   "node-b": "192.168.0.3",
+  "node-c": "192.168.0.4",
 } as const;
 
 export const podNetworks: Readonly<Record<NodeName, string>> = {
   "node-a": "10.180.0.0/24",
   "node-b": "10.180.1.0/24",
+  "node-c": "10.180.2.0/24",
 };
 
 export const podNetwork = "10.180.0.0/16";
@@ -53,7 +56,7 @@ export function createLan(): Lan {
     const lan: Lan = {
       outside: make("lan"),
       plane: make("plane"),
-      nodes: { "node-a": make("node-a"), "node-b": make("node-b") },
+      nodes: { "node-a": make("node-a"), "node-b": make("node-b"), "node-c": make("node-c") },
       close,
     };
     connect(lan);

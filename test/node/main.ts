@@ -18,7 +18,7 @@ import { checkTools } from "./tools.ts";
 
 const usage = `usage: npm run test:node [-- FLAG…]
 
-Starts two nodes (containerd, kubelet) and a control plane in network namespaces, installs Turnout with kustomize,
+Starts three nodes (containerd, kubelet) and a control plane in network namespaces, installs Turnout with kustomize,
 with Helm and as an image swap, runs upstream's end-to-end tests of Services, and breaks things under load.
 
   --only=PARTS      tools, e2e, chaos (all)

@@ -1,4 +1,4 @@
-// The Service that requests are sent to while something is broken: two servers on each node, and a client pod.
+// The Service that requests are sent to while something is broken: servers on each node, and a client pod.
 import type { NodeCluster } from "./cluster.ts";
 import { imageNames } from "./images.ts";
 import { addresses, nodeNames } from "./lan.ts";
@@ -59,7 +59,7 @@ const objects: readonly object[] = [
     kind: "Deployment",
     metadata: { name: "web", namespace },
     spec: {
-      replicas: 4,
+      replicas: 2 * nodeNames.length,
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },
