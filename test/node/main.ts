@@ -1,7 +1,7 @@
 // `npm run test:node`: a real cluster on one machine, Turnout installed as a user would, upstream's tests, and disturbances.
-import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { execFileSync, spawnSync } from "node:child_process";
+import { appendFileSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { homedir, loadavg, release } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { findAssets } from "../assets.ts";
@@ -13,7 +13,8 @@ import { buildImages } from "./images.ts";
 import { type Installed, type InstallOptions, install, uninstall, type Way } from "./install.ts";
 import type { ProxyMode } from "./kubeadm.ts";
 import { checkPlugin } from "./plugin.ts";
-import { chaosTable, failed, type Run, regressions, summary } from "./report.ts";
+import { failed, type Report, type Run, regressions, type Took } from "./report.ts";
+import { merged, readReport, writeReport } from "./report-file.ts";
 import { checkTools } from "./tools.ts";
 
 const usage = `usage: npm run test:node [-- FLAG…]
@@ -27,6 +28,7 @@ with Helm and as an image swap, runs upstream's end-to-end tests of Services, an
   --focus=REGEXP    names of upstream's specs to run
   --processes=N     specs that run at the same time (4)
   --output=DIR      where results go (dist/node)
+  --merge           keep the results of other parts in report.json there
   --keep            leave the cluster running until Ctrl-C`;
 
 const root = join(import.meta.dirname, "..", "..");
@@ -41,6 +43,7 @@ const { values } = parseArgs({
     focus: { type: "string" },
     processes: { type: "string", default: "4" },
     output: { type: "string", default: join(root, "dist", "node") },
+    merge: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
   },
 });
@@ -88,11 +91,11 @@ async function main(): Promise<number> {
   }
 }
 
-type Programs = E2ePrograms & { readonly kubectl: string };
+type Programs = E2ePrograms & Readonly<Record<"kubectl" | "kube-proxy" | "etcd", string>>;
 
 async function runAll(cluster: NodeCluster, programs: Programs, helm: string | null): Promise<number> {
-  const runs: Run[] = [];
-  const disturbed = new Map<string, readonly Failures[]>();
+  let report: Report = { versions: versionsOf(programs), runs: [], disturbed: [] };
+  const old = values.merge ? readReport(values.output) : null;
   const problems: string[] = [];
   for (const { label, way, mode, baseline } of plan(helm)) {
     const options: InstallOptions = { cluster, mode, folder: values.output, helm };
@@ -101,17 +104,41 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
     cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
     if (parts.has("tools") && way !== "kube-proxy")
       problems.push(...tools(cluster, installed, programs.kubectl).map((problem) => `${label}: ${problem}`));
-    if (parts.has("e2e") && way !== "image swap")
-      runs.push({ label, baseline, results: await e2e(cluster, programs, label) });
-    if (parts.has("chaos") && way !== "image swap" && mode !== "userspace")
-      disturbed.set(label, await chaos(installed, options, label));
+    if (parts.has("e2e") && way !== "image swap") {
+      const [results, took] = await timed(() => e2e(cluster, programs, label));
+      report = { ...report, runs: [...report.runs, { label, baseline, took, results }] };
+    }
+    if (parts.has("chaos") && way !== "image swap" && mode !== "userspace") {
+      const [failures, took] = await timed(() => chaos(installed, options, label));
+      report = { ...report, disturbed: [...report.disturbed, { label, took, failures }] };
+    }
     uninstall(installed, options);
-    writeResults(runs, disturbed, problems);
+    writeReport(values.output, old === null ? report : merged(old, report));
   }
-  problems.push(...regressions(runs));
-  print(writeResults(runs, disturbed, problems));
+  problems.push(...regressions((old === null ? report : merged(old, report)).runs));
+  print(readFileSync(join(values.output, "report.md"), "utf8"));
   for (const problem of problems) print(`failed: ${problem}`);
   return problems.length === 0 ? 0 : 1;
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<[T, Took]> {
+  const start = Date.now();
+  const made = await work();
+  const minutes = (Date.now() - start) / 60_000;
+  return [made, { date: new Date().toISOString().slice(0, 10), minutes, load: loadavg()[0]! }];
+}
+
+function versionsOf(programs: Programs): Report["versions"] {
+  const version = (command: string, ...args: readonly string[]): string =>
+    /\bv?\d+\.\d+[^\s,]*/.exec(execFileSync(command, args, { encoding: "utf8" }))?.[0] ?? "unknown";
+  return {
+    "kube-proxy": version(programs["kube-proxy"], "--version"),
+    Turnout: version(join(root, "bin", "turnout"), "--version"),
+    etcd: version(programs.etcd, "--version"),
+    containerd: version("containerd", "--version"),
+    runc: version("runc", "--version"),
+    Linux: release(),
+  };
 }
 
 type Step = {
@@ -173,22 +200,6 @@ function chaos(installed: Installed, options: InstallOptions, label: string): Pr
   return disturb(installed, options, ({ disturbance, pod, outside }) =>
     logStep(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
   );
-}
-
-function writeResults(
-  runs: readonly Run[],
-  disturbed: ReadonlyMap<string, readonly Failures[]>,
-  problems: readonly string[],
-): string {
-  const text = [summary(runs), chaosTable(disturbed)].filter(Boolean).join("\n");
-  writeFileSync(join(values.output, "report.md"), text);
-  const json = {
-    runs: runs.map((run) => ({ ...run, results: Object.fromEntries(run.results) })),
-    disturbances: Object.fromEntries(disturbed),
-    problems,
-  };
-  writeFileSync(join(values.output, "report.json"), `${JSON.stringify(json, null, 2)}\n`);
-  return text;
 }
 
 function missingTools(): string | null {

@@ -1,7 +1,11 @@
 // How the results of upstream's tests are read and compared.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readResults } from "./e2e.ts";
-import { chaosTable, type Run, regressions, summary } from "./report.ts";
+import { printReport, type Report, type Run, regressions } from "./report.ts";
+import { merged, readReport, writeReport } from "./report-file.ts";
 import { count } from "./requests.ts";
 
 const xml = `<?xml version="1.0" encoding="UTF-8"?>
@@ -14,6 +18,9 @@ const xml = `<?xml version="1.0" encoding="UTF-8"?>
   <testcase name="[It] [sig-network] Services need a provider" status="skipped" time="0"><skipped message="skipped - only for gce"></skipped></testcase>
   <testcase name="[It] [sig-node] never selected" status="skipped" time="0"><skipped message="skipped"></skipped></testcase>
 </testsuite></testsuites>`;
+
+const took = { date: "2026-11-18", minutes: 12.3, load: 4.2 };
+const none: Report = { versions: {}, runs: [], disturbed: [] };
 
 describe("results of upstream's tests", () => {
   it("are read by spec, without those that were not selected", () => {
@@ -31,6 +38,7 @@ describe("results of upstream's tests", () => {
   ): Run => ({
     label,
     baseline,
+    took,
     results: new Map(Object.entries(outcomes).map(([spec, outcome]) => [spec, { outcome, message: "why" }])),
   });
 
@@ -43,10 +51,46 @@ describe("results of upstream's tests", () => {
     expect(regressions(runs)).toEqual(["Turnout, nftables: a: why", "Turnout, nftables: c: why"]);
   });
 
-  it("are summed up by run and listed by spec", () => {
-    const text = summary([run("x", null, { a: "passed", b: "failed" }), run("y", null, { a: "passed" })]);
-    expect(text).toContain("| x | 1 | 1 | 0 |");
-    expect(text).toContain("| b | failed | – |");
+  it("are summed up by run and listed by spec, without tags", () => {
+    const spec = "[sig-network] Services should serve [LinuxOnly] [Conformance] [sig-network, Conformance]";
+    const runs = [run("x", null, { b: "failed", [spec]: "passed" }), run("y", null, { [spec]: "passed" })];
+    expect(printReport({ ...none, versions: { "kube-proxy": "v1.37.1", Linux: "6.18" }, runs })).toBe(
+      `With kube-proxy v1.37.1, Linux 6.18.
+
+| upstream's specs | passed | failed | skipped | date | minutes | load |
+|---|---|---|---|---|---|---|
+| x | 1 | 1 | 0 | 2026-11-18 | 12 | 4 |
+| y | 1 | 0 | 0 | 2026-11-18 | 12 | 4 |
+
+| spec | x | y |
+|---|---|---|
+| Services should serve | passed | passed |
+| b | failed | – |
+`,
+    );
+  });
+
+  it("of a part replace those of the same specs in the report, which is kept in a file", () => {
+    const folder = mkdtempSync(join(tmpdir(), "turnout-report-"));
+    try {
+      expect(readReport(folder)).toEqual(none);
+      writeReport(folder, {
+        ...none,
+        runs: [run("x", null, { a: "failed", b: "passed" }), run("y", null, {})],
+      });
+      const again = merged(readReport(folder), {
+        ...none,
+        runs: [run("z", null, {}), run("x", null, { a: "passed", c: "passed" })],
+      });
+      expect(again.runs.map(({ label }) => label)).toEqual(["x", "y", "z"]);
+      expect([...again.runs[0]!.results].map(([spec, { outcome }]) => [spec, outcome])).toEqual([
+        ["a", "passed"],
+        ["b", "passed"],
+        ["c", "passed"],
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 
@@ -65,13 +109,20 @@ describe("requests during a disturbance", () => {
     const good = { sent: 2100, failed: 12, served: true };
     const bad = { sent: 2100, failed: 2000, served: false };
     const failures = [{ disturbance: "rules flushed", pod: good, outside: bad }];
-    const text = chaosTable(
-      new Map([
-        ["kube-proxy, nftables", failures],
-        ["Turnout, nftables", []],
-      ]),
-    );
-    expect(text.split("\n")[2]).toBe("| rules flushed | 12 of 2,100; 2,000 of 2,100 * | – |");
-    expect(chaosTable(new Map())).toBe("");
+    const disturbed = [
+      { label: "kube-proxy, nftables", took, failures },
+      { label: "Turnout, nftables", took, failures: [] },
+    ];
+    expect(
+      printReport({ ...none, disturbed })
+        .trimEnd()
+        .split("\n")
+        .slice(-4),
+    ).toEqual([
+      "| failed requests from a pod; from outside | kube-proxy, nftables | Turnout, nftables |",
+      "|---|---|---|",
+      "| rules flushed | 12 of 2,100; 2,000 of 2,100 * | – |",
+      "| date, duration, load | 2026-11-18, 12 min, load 4 | 2026-11-18, 12 min, load 4 |",
+    ]);
   });
 });
