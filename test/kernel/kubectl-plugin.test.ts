@@ -53,6 +53,16 @@ describe("kubectl turnout", () => {
     expect(doctor.lines.join("\n")).toMatch(/^ {2}warning {3}drift .*repaired: "nft" changed our table/m);
   });
 
+  it("lists a node without a pod of Turnout", async () => {
+    await run("kubectl delete pod turnout-b -n kube-system --wait");
+    const { code, lines } = await run("kubectl turnout status");
+    expect(code).toBe(3);
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(/^node-a +nftables +ok /),
+      expect.stringMatching(/^node-b +- +no Turnout pod +-/),
+    ]);
+  });
+
   it("finds the node of a pod, and passes on what kubectl and turnout answer", async () => {
     expect((await run("kubectl turnout explain web-2 stock -n shop")).lines[0]).toContain(
       "as node-b sees it",
