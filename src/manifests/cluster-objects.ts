@@ -30,6 +30,8 @@ export class ClusterObjects {
   readonly nodes = new Tracked<ClusterNode>();
   readonly cidrs = new Tracked<ServiceCIDR>();
   readonly slicesOf = new SliceIndex();
+  /** Services that changed, or whose slices did, and were not joined since. */
+  readonly unjoined = new Set<ServiceName>();
   readonly arrivals = new ArrivalLog();
   readonly #slices = new Tracked<Slice>();
   readonly #problems: Readonly<Record<Kind, Tracked<readonly Problem[]>>> = {
@@ -84,8 +86,10 @@ export class ClusterObjects {
   }
 
   /** Keys of all objects of a kind that left a trace here, if only a Problem. */
-  keysOf(kind: Kind): ReadonlySet<string> {
-    return new Set([...this.#trackedOf(kind).keys(), ...this.#problems[kind].keys()]);
+  keysOf(kind: Kind): readonly string[] {
+    const tracked = this.#trackedOf(kind);
+    const others = this.#problems[kind].keys().filter((key) => tracked.get(key) === undefined);
+    return [...tracked.keys(), ...others];
   }
 
   get dirty(): boolean {
@@ -95,6 +99,7 @@ export class ClusterObjects {
   /** Resets the changes. */
   settle(): void {
     for (const tracked of this.#all) tracked.settle();
+    this.unjoined.clear();
     this.#received = new Map();
   }
 
@@ -115,20 +120,6 @@ export class ClusterObjects {
     return count === 0 ? noCauses : { objects, more: count - objects.length };
   }
 
-  /** Services that are unchanged themselves, but not their slices. */
-  ownersOfChangedSlices(): ReadonlySet<ServiceName> {
-    const changed = this.services.changes();
-    const same = new Set<ServiceName>();
-    const add = (slice: Slice | undefined) => {
-      if (slice !== undefined && !changed.has(slice.owner)) same.add(slice.owner);
-    };
-    for (const [key, before] of this.#slices.changes()) {
-      add(before);
-      add(this.#slices.get(key));
-    }
-    return same;
-  }
-
   /** In the order of kinds and names; `last` when nothing changed about them. */
   problems(last: readonly Problem[]): readonly Problem[] {
     const ofKinds = kinds.map((kind) => this.#problems[kind]);
@@ -142,7 +133,8 @@ export class ClusterObjects {
   }
 
   #setService(who: Key, parsed: Parsed<Service>, received: Received): void {
-    this.#set(this.services, who, parsed, received);
+    const before = this.services.get(who.key);
+    if (this.#set(this.services, who, parsed, received) !== before) this.unjoined.add(who.key);
     this.arrivals.service();
   }
 
@@ -153,6 +145,7 @@ export class ClusterObjects {
     if (known !== undefined) this.arrivals.slice(known, now !== before);
     if (now === before) return;
     this.slicesOf.move(before, now);
+    for (const slice of [before, now]) if (slice !== undefined) this.unjoined.add(slice.owner);
     if (now === undefined) this.arrivals.removed(before!);
     else if (triggeredAt !== null) this.arrivals.triggered(now, triggeredAt);
   }

@@ -3,7 +3,9 @@ import { endpoint, node, service, serviceCIDR, slice } from "../../test/objects.
 import type { Family } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { Cluster } from "./cluster.ts";
+import { identify } from "./identity.ts";
 import type { Kind } from "./objects.ts";
+import { readObject } from "./reading.ts";
 
 const http = "shop/web/tcp/http";
 
@@ -366,6 +368,43 @@ describe("cost", () => {
     expect(followed.visits).toBe(10_001);
     expect([...one.ipv4.changed]).toEqual(["shop/s4711/tcp/http"]);
     expect(one.ipv4.ports.get("shop/s4712/tcp/http")).toBe(all.ipv4.ports.get("shop/s4712/tcp/http"));
+  });
+
+  it("10,000 Services are joined in steps, each of them once, and a Snapshot joins only the rest", () => {
+    const followed = new Cluster("node-a");
+    for (let i = 0; i < 10_000; i++) {
+      followed.upsert(
+        "Service",
+        service({ clusterIP: `172.30.${i >> 8}.${i & 255}` }, { metadata: { name: `s${i}` } }),
+      );
+      followed.upsert("EndpointSlice", sliceOf(i, 1));
+    }
+    const steps = [followed.visits];
+    while (followed.joinSome()) steps.push(followed.visits);
+    steps.push(followed.visits);
+    expect(steps.length).toBeGreaterThan(10);
+    const most = steps.map((visits, i) => visits - (steps[i - 1] ?? 0)).toSorted((a, b) => b - a)[0];
+    expect(most).toBeLessThanOrEqual(500);
+    const joined = followed.visits;
+    expect(followed.take().ipv4.changed.size).toBe(10_000);
+    expect(followed.visits).toBe(10_000);
+    expect(followed.visits - joined).toBeLessThanOrEqual(500);
+  });
+
+  it("a list of 10,000 objects is taken over in steps", () => {
+    const followed = new Cluster("node-a");
+    const readings = Array.from({ length: 10_000 }, (_, i) => {
+      const object = service({}, { metadata: { name: `s${i}` } });
+      return readObject(identify("Service", object), object);
+    });
+    let before = 0;
+    let most = 0;
+    for (const _ of followed.replaceInSteps("Service", readings)) {
+      most = Math.max(most, followed.events.services - before);
+      before = followed.events.services;
+    }
+    expect(most).toBeLessThanOrEqual(500);
+    expect(followed.events.services).toBe(10_000);
   });
 
   function sliceOf(i: number, count: number): unknown {

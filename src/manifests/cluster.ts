@@ -29,10 +29,17 @@ export type ClusterEvents = {
   readonly slicesWaiting: ByFamily<number>;
 };
 
+/** The event of each object by its place in a list; null: of those that are missing in it. */
+type ReceivedOf = (index: number | null) => Received;
+
 export class Cluster {
   readonly #nodeName: string;
   readonly #known = new ClusterObjects();
   #last: Snapshot = emptySnapshot;
+  /** What is known so far of the changes in the next Snapshot. */
+  #changes: Changes = noChanges();
+  /** Services joined ahead of the next Snapshot, as they were then. */
+  readonly #joined = new Map<ServiceName, Service | undefined>();
   #visits = 0;
 
   constructor(nodeName: string) {
@@ -41,7 +48,7 @@ export class Cluster {
 
   /** Takes any JSON, best made `slim` before. Returns whether a Snapshot is worth taking. */
   upsert(kind: Kind, object: unknown, received: Received = unversioned): boolean {
-    this.#put(identify(kind, object), object, received);
+    this.put(readObject(identify(kind, object), object), received);
     return this.pending;
   }
 
@@ -56,25 +63,30 @@ export class Cluster {
     return this.pending;
   }
 
+  /** These are all objects of the kind: missing ones are deleted. Returns whether a Snapshot is worth taking. */
+  replace(kind: Kind, objects: Iterable<unknown>, received?: ReceivedOf): boolean {
+    const readings = Iterator.from(objects).map((object) => readObject(identify(kind, object), object));
+    for (const _ of this.replaceInSteps(kind, readings, received));
+    return this.pending;
+  }
+
   /**
-   * These are all objects of the kind: missing ones are deleted. Returns whether a Snapshot is worth taking.
-   * `received` is called for each object by its place in the list, and without one for those that are missing.
+   * The same of objects that were read already. Other work may be done after each step: missing objects are deleted in the last one.
    */
-  replace(
+  *replaceInSteps(
     kind: Kind,
-    objects: Iterable<unknown>,
-    received: (index: number | null) => Received = () => unversioned,
-  ): boolean {
+    readings: Iterable<Reading>,
+    received: ReceivedOf = () => unversioned,
+  ): Generator<void> {
     const found = new Set<string>();
     let index = 0;
-    for (const object of objects) {
-      const who = identify(kind, object);
-      found.add(who.key);
-      this.#put(who, object, received(index++));
+    for (const reading of readings) {
+      found.add(reading.who.key);
+      this.put(reading, received(index++));
+      if (found.size % stepSize === 0) yield;
     }
     for (const key of this.#known.keysOf(kind))
       if (!found.has(key)) this.#known.remove({ kind, key }, received(null));
-    return this.pending;
   }
 
   /** Whether the next Snapshot would differ from the last. */
@@ -93,18 +105,17 @@ export class Cluster {
     };
   }
 
-  /** Services read by all calls of `take` so far: tests compare it with the size of a change. */
+  /** Services joined with their slices so far: tests compare it with the size of a change. */
   get visits(): number {
     return this.#visits;
   }
 
   /** Everything known now, and which ServicePorts differ from the Snapshot taken before. */
   take(): Snapshot {
-    const changes: Changes = { ipv4: new Map(), ipv6: new Map() };
-    const { services } = this.#known;
-    for (const [name, before] of services.changes()) this.#visit(name, before, services.get(name), changes);
-    for (const name of this.#known.ownersOfChangedSlices())
-      this.#visit(name, services.get(name), services.get(name), changes);
+    for (const name of this.#known.unjoined) this.#visit(name);
+    const changes = this.#changes;
+    this.#changes = noChanges();
+    this.#joined.clear();
     this.#last = {
       ipv4: this.#familySnapshot("ipv4", changes.ipv4),
       ipv6: this.#familySnapshot("ipv6", changes.ipv6),
@@ -117,8 +128,20 @@ export class Cluster {
     return this.#last;
   }
 
-  #put(who: Identity, object: unknown, received: Received): void {
-    if (this.#concernsUs(who)) this.#known.put(readObject(who, object), received);
+  /**
+   * Joins some of the changed Services with their slices ahead of the next Snapshot, so that `take` does not hold up other work for long.
+   * Returns whether `take` would still join many.
+   */
+  joinSome(): boolean {
+    const { unjoined, services } = this.#known;
+    let room = stepSize;
+    for (const name of unjoined) {
+      if (room-- === 0) break;
+      this.#visit(name);
+      this.#joined.set(name, services.get(name));
+      unjoined.delete(name);
+    }
+    return unjoined.size > stepSize;
   }
 
   /** A file or a list may hold many Nodes; only this one is used. */
@@ -126,17 +149,22 @@ export class Cluster {
     return kind !== "Node" || name === this.#nodeName;
   }
 
-  /** Adds to `changes` what is different now about one Service. */
-  #visit(name: ServiceName, before: Service | undefined, now: Service | undefined, changes: Changes): void {
+  /** Adds to the changes what is different now about one Service. */
+  #visit(name: ServiceName): void {
     this.#visits++;
+    const { services } = this.#known;
     const slices = this.#known.slicesOf.of(name);
+    const outdated = this.#joined.get(name);
+    const [before, now] = [services.settled(name), services.get(name)];
     for (const family of families) {
-      for (const { key } of before?.[family] ?? none) changes[family].set(key, undefined);
+      const changes = this.#changes[family];
+      for (const { key } of outdated?.[family] ?? none) changes.delete(key);
+      for (const { key } of before?.[family] ?? none) changes.set(key, undefined);
       for (const port of joinEndpoints(now?.[family] ?? none, slices)) {
         const old = this.#last[family].ports.get(port.key);
         const kept = keepIdentity(old, port);
-        if (kept === old) changes[family].delete(port.key);
-        else changes[family].set(port.key, kept);
+        if (kept === old) changes.delete(port.key);
+        else changes.set(port.key, kept);
       }
     }
   }
@@ -157,10 +185,17 @@ export class Cluster {
   }
 }
 
+/** About as many objects as are taken over or joined in 5 ms. */
+const stepSize = 500;
+
 const none: readonly ServicePort[] = [];
 
 /** By family, the ServicePorts that are new or different; undefined: gone. */
 type Changes = ByFamily<Map<PortKey, ServicePort | undefined>>;
+
+function noChanges(): Changes {
+  return { ipv4: new Map(), ipv6: new Map() };
+}
 
 const emptyFamily: FamilySnapshot = { ports: keyed(), changed: new Set(), serviceCIDRs: [] };
 

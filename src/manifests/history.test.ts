@@ -23,10 +23,27 @@ describe("step by step equals from scratch", { timeout: 300_000 }, () => {
       { numRuns: 500 },
     );
   });
+
+  it("on 500 histories whose Services are joined with their slices after every event", () => {
+    fc.assert(
+      fc.property(arbitraryHistory({ hostile: false }), (steps) =>
+        follow(
+          steps,
+          (_, object) => object,
+          (cluster) => void cluster.joinSome(),
+        ),
+      ),
+      { numRuns: 500 },
+    );
+  });
 });
 
 /** Runs a history and holds every Snapshot against one that is built from the objects alone. */
-function follow(steps: readonly Step[], prepare: (kind: Kind, object: unknown) => unknown): void {
+function follow(
+  steps: readonly Step[],
+  prepare: (kind: Kind, object: unknown) => unknown,
+  afterEach: (cluster: Cluster) => void = () => {},
+): void {
   const cluster = new Cluster(thisNode);
   const known = new Map<Kind, Map<string, unknown>>(kinds.map((kind) => [kind, new Map()]));
   let last = new Cluster(thisNode).take();
@@ -34,6 +51,7 @@ function follow(steps: readonly Step[], prepare: (kind: Kind, object: unknown) =
     if (step.op !== "take") {
       applyTo(known, step);
       send(cluster, step, prepare);
+      afterEach(cluster);
       continue;
     }
     const pending = cluster.pending;

@@ -38,6 +38,11 @@ export class Tracked<V> {
     return this.#before;
   }
 
+  /** The value when it was last settled. */
+  settled(key: string): V | undefined {
+    return this.#before.has(key) ? this.#before.get(key) : this.#now.get(key);
+  }
+
   settle(): void {
     this.#before.clear();
   }

@@ -6,8 +6,8 @@ import type { WatchEvent } from "./watch.ts";
 
 /** Where the objects go. */
 export type Sink = {
-  /** The complete list. */
-  replace(items: readonly Item[]): void;
+  /** The complete list. Resolves when all of it is known. */
+  replace(items: readonly Item[]): Promise<void>;
   set(item: Item): void;
   gone(item: Item): void;
 };
@@ -52,7 +52,7 @@ export class Follower {
       this.#floor = event.version;
       return { items: [...found.values()], version: event.version };
     }
-    const key = `${event.item.namespace}/${event.item.name}`;
+    const { key } = event.item.reading.who;
     if (event.kind === "set") found.set(key, event.item);
     else found.delete(key);
     return null;

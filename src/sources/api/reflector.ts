@@ -105,7 +105,7 @@ export class Reflector {
     const since = next.kind === "relist" ? next.version : null;
     if (this.#streams) return this.#streamingList(since, signal);
     const { client, resource } = this.#parts;
-    this.#replace(await listAll(client, resource, since, signal, this.#figures.list, !this.#jsonOnly));
+    await this.#replace(await listAll(client, resource, since, signal, this.#figures.list, !this.#jsonOnly));
   }
 
   #watch(version: string, signal: AbortSignal): Promise<void> {
@@ -173,19 +173,20 @@ export class Reflector {
     return this.#bookmarks ? quietMs : Math.max(quietMs, watchMs + overdueMs - age);
   }
 
-  #take(follower: Follower, event: WatchEvent, bytes: number): void {
+  #take(follower: Follower, event: WatchEvent, bytes: number): Promise<void> | undefined {
     const { clock } = this.#parts.world;
     this.#status = { ...this.#status, lastEventAt: clock.wall(), heardAt: clock.steady() };
     this.#fruitless = 0;
     if (event.kind === "bookmark" && !event.initialEnd) this.#bookmarks = true;
     const complete = follower.take(event, bytes, this.#parts.sink);
-    if (complete !== null) this.#replace(complete);
-    else if (follower.collecting === null) this.#next = { kind: "resume", version: follower.version };
+    if (complete !== null) return this.#replace(complete);
+    if (follower.collecting === null) this.#next = { kind: "resume", version: follower.version };
+    return undefined;
   }
 
-  #replace({ items, version }: Listing): void {
+  async #replace({ items, version }: Listing): Promise<void> {
     this.#jsonOnly = false;
-    this.#parts.sink.replace(items);
+    await this.#parts.sink.replace(items);
     this.#next = { kind: "resume", version };
     this.#note({
       synced: true,

@@ -1,5 +1,7 @@
 // The four resources we watch, with their paths and selectors: exactly those of kube-proxy.
+import { identify } from "../../manifests/identity.ts";
 import type { Kind } from "../../manifests/objects.ts";
+import { type Reading, readObject } from "../../manifests/reading.ts";
 import { ApiFailure, isMap } from "./failure.ts";
 
 export type WatchedResource = {
@@ -48,25 +50,25 @@ export function watchedResources(nodeName: string): Readonly<Record<Kind, Watche
   };
 }
 
-/** A received object: its identity, its version, and the fields we use. */
+/** A received object: in the model's types, and its version. */
 export type Item = {
-  readonly namespace: string;
-  readonly name: string;
+  readonly reading: Reading;
+  /** Of a Node; empty for other kinds. */
   readonly uid: string;
   readonly version: string;
-  readonly object: unknown;
 };
 
-/** `object`: the fields we use of it. Throws when it is not an object: then the rest of the stream is not reliable either. */
+/**
+ * `object`: the fields we use of it; nothing of it is kept. Throws when it is not an object: then the rest of the stream is not
+ * reliable either.
+ */
 export function itemOf(kind: Kind, raw: unknown, object: unknown): Item {
   const metadata = isMap(raw) ? raw.metadata : undefined;
   if (!isMap(metadata)) throw new ApiFailure("garbled", `Cannot read a ${kind}: it has no metadata`);
   return {
-    namespace: str(metadata.namespace),
-    name: str(metadata.name),
-    uid: str(metadata.uid),
+    reading: readObject(identify(kind, object), object),
+    uid: kind === "Node" ? str(metadata.uid) : "",
     version: str(metadata.resourceVersion),
-    object,
   };
 }
 

@@ -1,19 +1,15 @@
 // The Kubernetes API as a Source: four reflectors update one Cluster, from which Snapshots are made.
 import { Cluster } from "../../manifests/cluster.ts";
-import { identify } from "../../manifests/identity.ts";
-import { parseNode } from "../../manifests/node.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
 import { Notifier } from "../../model/notifier.ts";
 import { NodeLog } from "../node-log.ts";
 import type { ResourceStatus, Source } from "../source.ts";
-import type { World } from "../world.ts";
+import { nextTurn, type World } from "../world.ts";
 import type { ApiClient } from "./client.ts";
 import type { Sink } from "./follower.ts";
 import { OutageGate } from "./outage-gate.ts";
 import { Reflector, type ReflectorFigures, reflectorFigures } from "./reflector.ts";
 import { type Item, watchedResources } from "./resources.ts";
-
-const absent = { value: null };
 
 export type ApiSourceParts = {
   readonly client: ApiClient;
@@ -44,6 +40,7 @@ export function apiSource(
       do {
         if (!isSettled() || !(first || cluster.pending)) continue;
         first = false;
+        while (cluster.joinSome()) await nextTurn();
         yield cluster.take();
       } while (await woken(signal));
     },
@@ -92,35 +89,37 @@ export function apiSource(
   function sinkFor(kind: Kind): Sink {
     const received = ({ version }: Item) => ({ version, at: world.clock.wall() });
     return {
-      replace(items) {
+      async replace(items) {
         const at = world.clock.wall();
-        cluster.replace(
+        const steps = cluster.replaceInSteps(
           kind,
-          items.map((item) => item.object),
+          items.map(({ reading }) => reading),
           (index) => ({ version: index === null ? "" : items[index]!.version, at }),
         );
-        if (kind === "Node") seeNode(items.find((item) => isThisNode(kind, item)) ?? null);
+        for (const _ of steps) await nextTurn();
+        if (kind === "Node") seeNode(items.find(isThisNode) ?? null);
       },
       set(item) {
-        cluster.upsert(kind, item.object, received(item));
-        if (isThisNode(kind, item)) seeNode(item);
+        cluster.put(item.reading, received(item));
+        if (isThisNode(item)) seeNode(item);
         notifier.notify();
       },
       gone(item) {
-        cluster.remove(kind, item.namespace, item.name, received(item));
-        if (isThisNode(kind, item)) nodes.see(null, "");
+        const { namespace, name } = item.reading.who;
+        cluster.remove(kind, namespace, name, received(item));
+        if (isThisNode(item)) nodes.see(null, "");
         notifier.notify();
       },
     };
   }
 
   /** A server that ignores the selector sends other Nodes too. */
-  function isThisNode(kind: Kind, { name }: Item): boolean {
-    return kind === "Node" && name === nodeName;
+  function isThisNode({ reading: { who } }: Item): boolean {
+    return who.kind === "Node" && who.name === nodeName;
   }
 
   function seeNode(item: Item | null): void {
-    const { value } = item === null ? absent : parseNode(identify("Node", item.object), item.object);
+    const value = item?.reading.kind === "Node" ? item.reading.parsed.value : null;
     // A Node that cannot be read is reported as a Problem; its last state is kept.
     if (item === null || value !== null) nodes.see(value, item?.uid ?? "");
   }

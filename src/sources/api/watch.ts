@@ -26,10 +26,13 @@ export type WatchRequest = {
 const longestEvent = 16 << 20;
 const headMs = 30_000;
 
-/** Resolves when the server ends the stream; an unfinished last event is then dropped. Rejects with ApiFailure. */
+/**
+ * Resolves when the server ends the stream; an unfinished last event is then dropped. Rejects with ApiFailure. The next event waits for
+ * the promise that `handle` returns, if it returns one.
+ */
 export async function watchEvents(
   { client, clock, resource, query, protobuf, onOpen, quietMs }: WatchRequest,
-  handle: (event: WatchEvent, bytes: number) => void,
+  handle: (event: WatchEvent, bytes: number) => Promise<void> | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const request: ApiRequest = {
@@ -47,7 +50,8 @@ export async function watchEvents(
     for await (const chunk of body) {
       for (const bytes of split(chunk as Buffer)) {
         const event = eventOf(bytes, encoding, resource);
-        if (event !== null) handle(event, bytes.length);
+        const handled = event === null ? undefined : handle(event, bytes.length);
+        if (handled !== undefined) await handled;
       }
       guard.expectBytes(quietMs());
     }
