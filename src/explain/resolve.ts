@@ -51,10 +51,15 @@ function clusterAddress(
   routes: BothRoutes,
   family: Family | null,
 ): Parsed<Packet["to"]> {
-  const all = families
-    .flatMap((each) => [...routes[each].ports.values()])
-    .map(({ port }) => port)
-    .filter((port) => port.name === to.name && (to.namespace === null || port.namespace === to.namespace));
+  const isNamed = (port: ServicePort) =>
+    port.name === to.name && (to.namespace === null || port.namespace === to.namespace);
+  // Sorted: the map is in no particular order, and where several ports fit, the first is used.
+  const all = families.flatMap((each) =>
+    [...routes[each].ports.values()]
+      .map(({ port }) => port)
+      .filter(isNamed)
+      .sort((a, b) => (a.key < b.key ? -1 : 1)),
+  );
   const [service, ...others] = [...new Set(all.map((port) => port.service))].sort();
   if (service === undefined) {
     const wanted = to.namespace === null ? to.name : `${to.namespace}/${to.name}`;
@@ -120,9 +125,8 @@ function originOf(from: Sender, address: Address, { settings, ports }: Routes): 
   if (from.kind === "outside") return "elsewhere";
   const { detector, nodeName } = settings;
   if (detector.kind === "cidr") return contains(detector.cidr, address) ? "pod" : "elsewhere";
-  for (const { port } of ports.values()) {
-    const endpoint = port.endpoints.find((each) => each.address === address);
-    if (endpoint !== undefined) return endpoint.nodeName === nodeName ? "pod" : "elsewhere";
-  }
-  return "pod";
+  const nodes = new Set<string>();
+  for (const { port } of ports.values())
+    for (const endpoint of port.endpoints) if (endpoint.address === address) nodes.add(endpoint.nodeName);
+  return nodes.size === 0 || nodes.has(nodeName) ? "pod" : "elsewhere";
 }
