@@ -15,7 +15,7 @@ type Layer = {
   readonly imports: readonly string[];
 };
 
-const core = ["model", "config", "manifests", "routing", "traffic", "plan", "modes", "explain"];
+const core = ["model", "config", "manifests", "routing", "traffic", "plan", "modes", "explain", "history"];
 const effects = ["modes/host", "host", "sources", "sync", "observe"];
 
 const layers: readonly Layer[] = [
@@ -42,6 +42,12 @@ const layers: readonly Layer[] = [
     files: /^src\/explain\//,
     pure: true,
     imports: ["model", "config", "routing", "plan", "modes"],
+  },
+  {
+    name: "history",
+    files: /^src\/history\//,
+    pure: true,
+    imports: ["model", "config", "routing", "explain"],
   },
   { name: "host", files: /^src\/host\//, pure: false, imports: ["model", "plan"] },
   { name: "sources", files: /^src\/sources\//, pure: false, imports: ["model", "config", "manifests"] },

@@ -42,7 +42,8 @@ function differingKeys(old: Keyed<PortRoutes>, now: Keyed<PortRoutes>): Readonly
   return keys;
 }
 
-function comparePort(
+/** Nothing when all packets are handled as before. */
+export function comparePort(
   family: Family,
   before: PortRoutes | undefined,
   after: PortRoutes | undefined,

@@ -1,0 +1,139 @@
+// Answers questions about the history: its changes, newest first, of all Services or of those that a query selects.
+import type { FamilySettings } from "../config/resolve/settings.ts";
+import { comparePort, type FrontendChange } from "../explain/compare.ts";
+import type { To } from "../explain/question.ts";
+import { type Address, type Family, families } from "../model/address.ts";
+import { keyed } from "../model/keyed.ts";
+import { type ClusterNode, portLabel, type ServicePort } from "../model/snapshot.ts";
+import { type PortRoutes, route } from "../routing/routes.ts";
+import type { HistoryEntry, ServiceChange } from "./entry.ts";
+import { type HistoryLog, type Recorded, recordedIn, type Stored } from "./log.ts";
+import { Past, type PortStep, type Step } from "./past.ts";
+import { otherWords, portWords } from "./words.ts";
+
+export type HistoryQuery = {
+  /** Milliseconds since 1970; changes before it are left out. */
+  readonly since: number;
+  /** Only changes of this Service, or of the Services at this address and port; null: all. */
+  readonly to: To | null;
+  /** Most entries. */
+  readonly limit: number;
+  /** Whether to list the packets that are handled differently. */
+  readonly detail: boolean;
+};
+
+/** The node whose routes are described, as it is now. */
+export type Here = { readonly settings: (family: Family) => FamilySettings };
+
+/** Newest first. `undefined`: a change that was left out, so that the caller can pause. */
+export function* entriesOf(
+  log: HistoryLog,
+  query: HistoryQuery,
+  here: Here,
+): Generator<HistoryEntry | undefined> {
+  if (log.latest === null) return;
+  const past = new Past(log.latest);
+  let left = query.limit;
+  for (const stored of log.stored.toReversed()) {
+    if (left === 0 || stored.at < query.since) return;
+    const recorded = recordedIn(stored);
+    const step = past.undo(recorded.undo);
+    const rezoned = query.to === null ? [] : rezonedPorts(past, step);
+    const entry = entryOf(stored, recorded, { ...step, ports: [...step.ports, ...rezoned] }, query, here);
+    if (entry !== null) left--;
+    yield entry ?? undefined;
+  }
+}
+
+/** Whether a ServicePort has this Service's name, or can be reached at this address and port. */
+export function isMeant(port: ServicePort, to: To, nodeIPs: readonly Address[]): boolean {
+  switch (to.kind) {
+    case "service":
+      return (
+        port.name === to.name &&
+        (to.namespace === null || port.namespace === to.namespace) &&
+        (to.port === null || String(port.port) === to.port || port.portName === to.port) &&
+        (to.protocol === null || port.protocol === to.protocol)
+      );
+    case "nodePort":
+      return port.nodePort === to.port && port.protocol === to.protocol;
+    case "address":
+      if (port.protocol !== to.protocol) return false;
+      if (port.nodePort === to.port && nodeIPs.includes(to.address)) return true;
+      return (
+        port.port === to.port &&
+        [port.clusterIP, ...port.externalIPs, ...port.loadBalancerIPs].includes(to.address)
+      );
+  }
+}
+
+/** Another zone of this node may change what happens to any Service, although none of them changed. */
+function rezonedPorts(past: Past, { ports, node: { before, after } }: Step): PortStep[] {
+  if ((before?.zone ?? "") === (after?.zone ?? "")) return [];
+  const changed = new Set(ports.map(({ family, key }) => `${family} ${key}`));
+  const then = past.snapshot();
+  return families.flatMap((family) =>
+    [...then[family].ports.entries()]
+      .filter(([key]) => !changed.has(`${family} ${key}`))
+      .map(([key, port]) => ({ family, key, before: port, after: port })),
+  );
+}
+
+/** null: nothing in it is meant. */
+function entryOf(
+  { seq, at, written }: Stored,
+  { origin, clockStepMs, causes, moreCauses, pods }: Recorded,
+  step: Step,
+  { to, detail }: HistoryQuery,
+  here: Here,
+): HistoryEntry | null {
+  const names = new Map(Object.entries(pods ?? {}));
+  const nodeIPs = [here.settings("ipv4").nodeIP, here.settings("ipv6").nodeIP];
+  const meant = ({ before, after }: PortStep) =>
+    to === null || [before, after].some((port) => port !== undefined && isMeant(port, to, nodeIPs));
+  const changes = step.ports.filter(meant).flatMap((port): ServiceChange[] => {
+    const [before, after] = [step.node.before, step.node.after].map((node) =>
+      placeIn(node, port.family, here),
+    );
+    const words = portWords(port, names, { before: before!, after: after! });
+    if (words.length === 0 && port.before === port.after) return [];
+    return [
+      { ...labelsOf(port), words, ...(detail ? { frontends: frontendsOf(port, before!, after!) } : {}) },
+    ];
+  });
+  if (to !== null && changes.length === 0) return null;
+  const other = to === null ? otherWords(step) : [];
+  return { kind: "change", seq, at, origin, clockStepMs, causes, moreCauses, changes, other, written };
+}
+
+function labelsOf({ family, before, after }: PortStep): Omit<ServiceChange, "words"> {
+  const port = (after ?? before)!;
+  const kind = before === undefined ? "added" : after === undefined ? "removed" : "changed";
+  return { family, kind, service: port.service, port: portLabel(port), protocol: port.protocol };
+}
+
+/** The settings of a family on this node when it was in that zone. */
+function placeIn(node: ClusterNode | null, family: Family, here: Here): FamilySettings {
+  const settings = here.settings(family);
+  return node === null || node.zone === settings.zone ? settings : { ...settings, zone: node.zone };
+}
+
+function frontendsOf(
+  { family, before, after }: PortStep,
+  placeBefore: FamilySettings,
+  placeAfter: FamilySettings,
+): readonly FrontendChange[] {
+  const changes = comparePort(family, routedAlone(before, placeBefore), routedAlone(after, placeAfter));
+  return changes.flatMap(({ frontends }) => frontends);
+}
+
+/** As if no other Service claimed its addresses. */
+function routedAlone(port: ServicePort | undefined, settings: FamilySettings): PortRoutes | undefined {
+  if (port === undefined) return undefined;
+  const snapshot = {
+    ports: keyed([[port.key, port] as const]),
+    changed: new Set([port.key]),
+    serviceCIDRs: [],
+  };
+  return route(null, snapshot, settings).ports.get(port.key);
+}
