@@ -1,5 +1,6 @@
 // What the sync loop needs of a running mode: apply Routes to the host and report what that took.
 import type { Problem } from "../model/problem.ts";
+import type { PortKey } from "../model/snapshot.ts";
 import type { PortRoutes, Routes } from "../routing/routes.ts";
 import type { OpenRelays } from "./userspace/relays.ts";
 
@@ -29,9 +30,32 @@ export type Driver = {
   unserved(routed: PortRoutes): readonly Problem[];
   /** The current state, for metrics, status and records; cheap enough for every Sync. */
   report(): DriverReport;
+  /** Reads what the kernel has counted; absent: this mode does not count, or was not asked to. */
+  readonly readCounts?: ((signal: AbortSignal) => Promise<Counted>) | undefined;
   /** Rules stay, in a form that any other program can take over. */
   close(): Promise<void>;
 };
+
+/** What is counted of ServicePorts. */
+export type Counted = {
+  readonly ports: ReadonlyMap<PortKey, PortCounts>;
+  /** Between these moments counts were lost: another program deleted what counts. Oldest first; the latest few. */
+  readonly gaps: readonly CountGap[];
+};
+
+/** Since the objects that count exist, also before this process. No number decreases while the driver is open. */
+export type PortCounts = {
+  readonly connections: number;
+  /** Packets that were rejected or dropped because there was no endpoint. */
+  readonly refused: number;
+  /** Packets that were dropped because of their source. */
+  readonly outOfRange: number;
+  /** Connections by endpoint, `address:port`; null: not counted. */
+  readonly endpoints: ReadonlyMap<string, number> | null;
+};
+
+/** Milliseconds since 1970. */
+export type CountGap = { readonly from: number; readonly to: number };
 
 export type DriverReport = {
   /** Whether the kernel rejects changes to our table by other processes; only nftables mode can own its table. */

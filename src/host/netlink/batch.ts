@@ -42,7 +42,13 @@ export type Operation =
   | { readonly kind: "flushSet"; readonly set: NamedInTable }
   | { readonly kind: "deleteSet"; readonly set: NamedInTable }
   | { readonly kind: "addElements"; readonly to: InSet; readonly elements: Iterable<Element> }
-  | { readonly kind: "deleteElements"; readonly from: InSet; readonly elements: Iterable<Element> }
+  /** `echo`: the kernel answers with the elements as they were, with what they have counted. */
+  | {
+      readonly kind: "deleteElements";
+      readonly from: InSet;
+      readonly elements: Iterable<Element>;
+      readonly echo?: boolean;
+    }
   | { readonly kind: "addCounter"; readonly counter: Counter }
   | { readonly kind: "deleteCounter"; readonly counter: NamedInTable };
 
@@ -97,7 +103,8 @@ class BatchEncoder {
     if (operation.kind === "addElements") {
       this.#elements("newElements", flag.create, operation.to, operation.elements);
     } else if (operation.kind === "deleteElements") {
-      this.#elements("delElements", 0, operation.from, operation.elements);
+      const flags = operation.echo ? flag.echo : 0;
+      this.#elements("delElements", flags, operation.from, operation.elements);
     } else {
       const { verb, flags, family, write } = messageOf(operation, index + 1);
       const at = this.#begin(verb, flags, family);

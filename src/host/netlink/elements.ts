@@ -3,6 +3,7 @@ import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
 import type { Bytes } from "./bytes.ts";
 import { type Datum, datum } from "./datum.ts";
+import { expression } from "./expressions.ts";
 import type { Writer } from "./writer.ts";
 
 export type Element = {
@@ -21,6 +22,8 @@ export type Element = {
   readonly expires?: number;
   /** What `nft` keeps beside it: see `userdata.ts`. */
   readonly userdata?: Bytes;
+  /** What its counter has counted, when read; absent: it has none. */
+  readonly packets?: number;
 };
 
 export const elementFlag = { intervalEnd: 1, catchAll: 2 } as const;
@@ -181,6 +184,11 @@ function readElement(from: Buffer, start: number, end: number): Element {
       case EXPIRATION:
         element.expires = Number(from.readBigUInt64BE(value));
         break;
+      case EXPRESSION: {
+        const found = expression.read(from, value, valueEnd);
+        if (found?.kind === "counter") element.packets = Number(found.packets);
+        break;
+      }
       case USERDATA:
         element.userdata = from.toString("latin1", value, valueEnd);
         break;

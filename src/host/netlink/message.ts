@@ -15,6 +15,8 @@ import type { Writer } from "./writer.ts";
 export const flag = {
   request: 0x1,
   acknowledge: 0x4,
+  /** The kernel sends what was changed to this socket, too. */
+  echo: 0x8,
   dump: 0x300,
   replace: 0x100,
   exclusive: 0x200,

@@ -165,16 +165,10 @@ export async function readOneElement(
   { table, set, element }: { readonly table: string; readonly set: string; readonly element: Element },
   signal?: AbortSignal,
 ): Promise<Element | null> {
-  const out = new Writer(512);
-  const at = beginNetfilter(out, verbType("getElements"), flag.request | flag.acknowledge, 1, family);
-  codecs.elements.write(out, { table, set });
-  const list = out.nest(elementListAttribute);
-  writeElement(out, element);
-  out.end(list);
-  endMessage(out, at);
+  const request = elementRequest(family, { table, set }, [element]);
   const found: Element[] = [];
   try {
-    await sendRequest(socket, `read an element of ${set}`, out.bytes(), signal, (from, message) => {
+    await sendRequest(socket, `read an element of ${set}`, request, signal, (from, message) => {
       found.push(...dumpedElements(copiedLists(from, message)).all());
     });
   } catch (error) {
@@ -182,6 +176,22 @@ export async function readOneElement(
     throw error;
   }
   return found[0] ?? null;
+}
+
+/** Requests these elements of a set by their keys. */
+export function elementRequest(
+  family: NfFamily,
+  where: { readonly table: string; readonly set: string },
+  elements: readonly Element[],
+): Uint8Array {
+  const out = new Writer(128 + 64 * elements.length);
+  const at = beginNetfilter(out, verbType("getElements"), flag.request | flag.acknowledge, 1, family);
+  codecs.elements.write(out, where);
+  const list = out.nest(elementListAttribute);
+  for (const element of elements) writeElement(out, element);
+  out.end(list);
+  endMessage(out, at);
+  return out.bytes();
 }
 
 async function contentsOf(
@@ -236,7 +246,7 @@ function dumpAll<T>(
   );
 }
 
-function getRequest<T>(
+export function getRequest<T>(
   verb: Verb,
   flags: number,
   family: NfFamily | null = null,
@@ -251,7 +261,7 @@ function getRequest<T>(
 }
 
 /** The lists of elements in a message; its buffer is used again. */
-function copiedLists(from: Buffer, { start, end }: Message): Buffer[] {
+export function copiedLists(from: Buffer, { start, end }: Message): Buffer[] {
   const found: Buffer[] = [];
   for (let at = start + netfilterHeaderLength; at + 4 <= end; at = nextAttribute(from, at)) {
     if (attributeType(from, at) === elementListAttribute)

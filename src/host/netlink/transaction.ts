@@ -6,18 +6,19 @@ import { type Answer, headerLength, itemAt } from "./message.ts";
 import { errnoName } from "./native.ts";
 import { netfilterHeaderLength } from "./netfilter.ts";
 import { elementListAttribute } from "./nftables.ts";
-import { mustKnow, type NetlinkSocket, refused } from "./socket.ts";
+import { mustKnow, type NetlinkSocket, refused, type Visit } from "./socket.ts";
 
-/** Applies all operations or none; the error names every operation that was refused. */
+/** Applies all operations or none; the error names every operation that was refused. `echoed`: see `deleteElements`. */
 export async function transact(
   socket: NetlinkSocket,
   operations: readonly Operation[],
   options: TransactionOptions = {},
   signal?: AbortSignal,
+  echoed?: Visit,
 ): Promise<Batch> {
   const batch = encode(operations, options);
   if (batch.parts.length === 0) return batch;
-  const reply = await socket.exchange(batch.bytes, signal);
+  const reply = await socket.exchange(batch.bytes, signal, echoed);
   const objections = reply.answers.filter(({ errno }) => errno !== 0);
   if (objections.length > 0) throw refusalError(operations, batch, objections);
   mustKnow(`apply ${operations.length} operations`, reply);

@@ -1,7 +1,7 @@
 // Elements of the Plan as kernel bytes and back: keys are text in the Plan, packed fields in the kernel.
 import { type Address, addressBytes, formatAddress, ipv4Number } from "../../model/address.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
-import { type ElementKey, joinKey, rangeKey, rangeOf, splitKey } from "../../plan/nftables/key.ts";
+import { type ElementKey, elementId, joinKey, rangeKey, rangeOf, splitKey } from "../../plan/nftables/key.ts";
 import type {
   Backend,
   BackendSlots,
@@ -140,6 +140,15 @@ function decodeElement(set: NftSet, { key, data, userdata }: KernelElement): Ele
     data: typeof data === "object" ? data : null,
     comment: commentOf(userdata),
   };
+}
+
+/** What elements have counted, by `elementId`. */
+export function* decodePackets(
+  set: NftSet,
+  elements: readonly KernelElement[],
+): Generator<readonly [string, number]> {
+  for (const { key, packets } of elements)
+    if (packets !== undefined) yield [elementId(set.name, decodeKey(set.key, key)), packets];
 }
 
 function decodeKey(parts: readonly Part[], key: Bytes): ElementKey {

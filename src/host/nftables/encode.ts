@@ -18,6 +18,9 @@ import { commentUserdata, setUserdata } from "../netlink/userdata.ts";
 import { encodeClients, encodeItems, encodeSpreads } from "./elements.ts";
 import { expressionsOf } from "./expressions.ts";
 
+/** The answers must fit the receive buffer of the socket. */
+const mostEchoed = 4096;
+
 /** `from`: index of the operation in the Patch. */
 export type Encoded = { readonly operation: KernelOperation; readonly from: number };
 
@@ -106,6 +109,7 @@ function encodeOperation(
           kind: "deleteElements",
           from: inSet(operation.set, family),
           elements: withoutData(encodeItems(operation.set, operation.items)),
+          ...(operation.set.counted && operation.items.length <= mostEchoed ? { echo: true } : {}),
         },
       ];
   }

@@ -25,6 +25,7 @@ const layouts = {
 } as const;
 
 const stateNew = 8;
+const statusConfirmed = 0x8;
 const statusDnat = 0x20;
 const routeLocal = 2;
 const counterObject = 1;
@@ -37,6 +38,8 @@ function expressionsFor(statement: Statement, family: NftFamily, anonymous: Anon
       return [{ kind: "ct", register: 0, key: "state" }, ...hasBits(stateNew)];
     case "ct status dnat":
       return [{ kind: "ct", register: 0, key: "status" }, ...hasBits(statusDnat)];
+    case "ct status ! confirmed":
+      return [{ kind: "ct", register: 0, key: "status" }, ...hasBits(statusConfirmed, "==")];
     case "address":
       return inNetwork(statement, family);
     case "iifname":
@@ -118,7 +121,8 @@ function toVerdict(where: { readonly set: string; readonly setId?: number }): Ex
   return { kind: "lookup", ...where, source: 0, register: verdictRegister, flags: 0 };
 }
 
-function hasBits(bits: number): readonly Expr[] {
+/** "!=": any of the bits is set; "==": none is. */
+function hasBits(bits: number, op: "==" | "!=" = "!="): readonly Expr[] {
   const zero = hostU32Bytes(0);
   return [
     {
@@ -130,7 +134,7 @@ function hasBits(bits: number): readonly Expr[] {
       xor: zero,
       op: "mask-xor",
     },
-    { kind: "cmp", register: 0, op: "!=", value: zero },
+    { kind: "cmp", register: 0, op, value: zero },
   ];
 }
 

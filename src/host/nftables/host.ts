@@ -14,19 +14,28 @@ import { tableName } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
 import type { Element, Elements } from "../netlink/elements.ts";
 import { type NftSet as KernelSet, setFlag } from "../netlink/nftables.ts";
-import { readOneElement, readTable, readTables } from "../netlink/ruleset.ts";
+import { readPackets } from "../netlink/packets.ts";
+import { readCounters, readOneElement, readTable, readTables } from "../netlink/ruleset.ts";
 import { type NetlinkSocket, openSocket, type Place } from "../netlink/socket.ts";
 import { watchTables } from "../netlink/tableevents.ts";
 import { transact } from "../netlink/transaction.ts";
 import { type Commits, commitsIn, type Mark } from "./commits.ts";
 import { decodeRemembered, decoderOf } from "./decode.ts";
 import { destinationsInUse } from "./destinations.ts";
+import { echoesInto } from "./echoes.ts";
 import { encodeQuestion } from "./elements.ts";
 import { type Encoded, encodePatch } from "./encode.ts";
 import { canOwn, ownedFlags, ownershipOf } from "./ownership.ts";
 
-/** What one Patch cost. */
-export type Written = { readonly operations: number; readonly bytes: number };
+/** What one Patch cost, and what counted elements that it deleted had counted, by `elementId`; absent: nothing is known. */
+export type Written = {
+  readonly operations: number;
+  readonly bytes: number;
+  readonly removed?: ReadonlyMap<string, number>;
+};
+
+/** An element of a set that counts; `slot` null: the set is no slot map. */
+export type CountedElement = { readonly key: ElementKey; readonly slot: number | null };
 
 /** A part of a Patch that the kernel refused, by its index in the Patch. */
 export type RefusedPart = {
@@ -57,6 +66,14 @@ export type TableHost = {
   apply(patch: readonly Operation[], signal?: AbortSignal, plain?: "plain"): Promise<Written>;
   /** Calls back when another process changed the table, until the signal aborts. */
   watch(onForeignChange: (what: string) => void, signal: AbortSignal): Promise<void>;
+  /** What these elements have counted; null where there is none. */
+  readPackets(
+    set: NftSet,
+    elements: readonly CountedElement[],
+    signal?: AbortSignal,
+  ): Promise<readonly (number | null)[]>;
+  /** What the named counters of the table have counted. */
+  readCounters(signal?: AbortSignal): Promise<ReadonlyMap<string, number>>;
   /** A moment in the history of all tables; null when it is unknown. */
   mark(signal?: AbortSignal): Promise<Mark | null>;
   /** Whether another process changed any table since then. */
@@ -181,8 +198,12 @@ export class NftablesHost implements TableHost {
     const encoded = encodePatch(patch, { family: this.family, tableFlags });
     const operations = encoded.map(({ operation }) => operation);
     try {
-      const { bytes } = await this.#commits.counted(() => transact(this.#socket, operations, {}, signal));
-      return { operations: countOperations(patch), bytes: bytes.length };
+      const removed = new Map<string, number>();
+      const { bytes } = await this.#commits.counted(() =>
+        transact(this.#socket, operations, {}, signal, echoesInto(removed, patch)),
+      );
+      const written = { operations: countOperations(patch), bytes: bytes.length };
+      return removed.size === 0 ? written : { ...written, removed };
     } catch (error) {
       if (error instanceof HostError && error.refusals.length > 0)
         throw new PatchRefused(error, patch, encoded);
@@ -207,6 +228,21 @@ export class NftablesHost implements TableHost {
       signal,
       { own: [...this.#commits.portIds], ...this.#place },
     );
+  }
+
+  readPackets(
+    set: NftSet,
+    elements: readonly CountedElement[],
+    signal?: AbortSignal,
+  ): Promise<readonly (number | null)[]> {
+    const questions = elements.map(({ key, slot }) => encodeQuestion(set, key, slot));
+    const where = { table: tableName, set: set.name, elements: questions };
+    return readPackets(this.#socket, this.family, where, signal);
+  }
+
+  async readCounters(signal?: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const counters = await readCounters(this.family, tableName, this.#place, signal);
+    return new Map(counters.map(({ name, counter }) => [name, Number(counter.packets)]));
   }
 
   mark(signal?: AbortSignal): Promise<Mark | null> {

@@ -1,8 +1,9 @@
 // A host whose table is in memory: it accepts and refuses Patches like a kernel, optionally like an old one.
 import { countOperations, type Operation } from "../../plan/nftables/diff.ts";
-import type { FoundTable, NftFamily, NftTable } from "../../plan/nftables/types.ts";
+import { type ElementKey, elementId, slotKey } from "../../plan/nftables/key.ts";
+import type { FoundTable, NftFamily, NftSet, NftTable } from "../../plan/nftables/types.ts";
 import { HostError } from "../error.ts";
-import { PatchRefused, type TableHost, type Written } from "./host.ts";
+import { type CountedElement, PatchRefused, type TableHost, type Written } from "./host.ts";
 import { applyInMemory, isReferenced, Refused } from "./memory.ts";
 
 export class MemoryTableHost implements TableHost {
@@ -44,6 +45,47 @@ export class MemoryTableHost implements TableHost {
     return Promise.resolve(table === null ? null : { table, ownership: "plain", remembered: new Map() });
   }
 
+  /** What elements and named counters have counted, by `elementId` and by name. */
+  readonly counts = new Map<string, number>();
+
+  readPackets(set: NftSet, elements: readonly CountedElement[]): Promise<readonly (number | null)[]> {
+    const values = elements.map(({ key, slot }) => {
+      const id = elementId(set.name, slot === null ? key : slotKey(key, slot));
+      return this.#holds(set, key, slot) ? (this.counts.get(id) ?? 0) : null;
+    });
+    return Promise.resolve(values);
+  }
+
+  readCounters(): Promise<ReadonlyMap<string, number>> {
+    const names = this.#table?.counters ?? [];
+    return Promise.resolve(new Map([...names].map((name) => [name, this.counts.get(name) ?? 0])));
+  }
+
+  /** Removes the table, as another program would. */
+  flush(): void {
+    this.#table = null;
+    this.counts.clear();
+  }
+
+  #holds({ name }: NftSet, key: ElementKey, slot: number | null): boolean {
+    if (slot === null) return this.#table?.elements.get(name)?.has(key) === true;
+    return this.#table?.spreads.get(name)?.get(key)?.backends[slot] !== undefined;
+  }
+
+  /** Takes away what deleted elements have counted. */
+  #removed(patch: readonly Operation[]): ReadonlyMap<string, number> {
+    const removed = new Map<string, number>();
+    for (const operation of patch) {
+      if (operation.kind !== "delete elements" || !operation.set.counted) continue;
+      for (const { key, slot } of operation.items) {
+        const id = elementId(operation.set.name, slot == null ? key : slotKey(key, slot));
+        removed.set(id, this.counts.get(id) ?? 0);
+        this.counts.delete(id);
+      }
+    }
+    return removed;
+  }
+
   async apply(patch: readonly Operation[]): Promise<Written> {
     if (patch.length === 0) return { operations: 0, bytes: 0 };
     if (this.#broken !== null) throw new HostError("lost", this.#broken);
@@ -55,7 +97,9 @@ export class MemoryTableHost implements TableHost {
       throw refusal(error, patch);
     }
     this.applied.push(patch);
-    return { operations: countOperations(patch), bytes: 0 };
+    const removed = this.#removed(patch);
+    const written = { operations: countOperations(patch), bytes: 0 };
+    return removed.size === 0 ? written : { ...written, removed };
   }
 
   watch(): Promise<void> {

@@ -221,7 +221,8 @@ function checks(settings: FamilySettings, refused: readonly Protocol[]): readonl
     ),
     chain("firewall-check", [rule({ kind: "vmap", fields: byAddress, map: "firewall-ips" })]),
     chain("service-endpoints-check", [
-      ...countIn(countedSet.refusedIPs, byAddress, settings),
+      // As often as the same packet was counted on its way in: later packets of a flow are not.
+      ...countIn(countedSet.refusedIPs, byAddress, settings, { kind: "ct status ! confirmed" }),
       rule({ kind: "vmap", fields: byAddress, map: "no-endpoint-services" }),
     ]),
     chain("nodeport-endpoints-check", [

@@ -27,9 +27,11 @@ export const nftables: Mode = {
   leftovers: () => [],
   sysctls: () => [],
   prepare: requireNftables,
-  open: (family, { netns, owned }) =>
+  open: (family, { netns, owned, settings, clock }) =>
     openNftables({
       family: nftFamilyOf(family),
+      counts: settings[family].traffic !== "off",
+      clock,
       ...(netns === undefined ? {} : { netns }),
       ...(owned === undefined ? {} : { owned }),
     }),

@@ -141,6 +141,7 @@ function runRule(state: State, chain: Chain, rule: Rule): RuleEnd {
   for (const statement of rule.statements) {
     switch (statement.kind) {
       case "ct state new":
+      case "ct status ! confirmed":
         break;
       case "ct status dnat":
         if (state.translated === null) return "next";

@@ -168,6 +168,7 @@ function printStatement(statement: Statement, family: NftFamily): string {
   switch (statement.kind) {
     case "ct state new":
     case "ct status dnat":
+    case "ct status ! confirmed":
     case "reject":
       return statement.kind;
     case "drop":

@@ -34,6 +34,7 @@ export type Field = "saddr" | "daddr" | "l4proto" | "dport";
 export type Statement =
   | { readonly kind: "ct state new" }
   | { readonly kind: "ct status dnat" }
+  | { readonly kind: "ct status ! confirmed" }
   | {
       readonly kind: "address";
       readonly field: "saddr" | "daddr";

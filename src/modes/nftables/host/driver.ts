@@ -28,13 +28,18 @@ import {
 } from "../../driver.ts";
 import { compile } from "../compile.ts";
 import { longSourceLists, sourceCheck } from "../sources.ts";
+import { Counting } from "./counting.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
 import { keysInUse } from "./in-use.ts";
 import { refusedKeysOf } from "./refusals.ts";
 import { TableWatch } from "./table-watch.ts";
 
-export async function openNftables(options: NftablesHostOptions): Promise<NftablesDriver> {
-  return new NftablesDriver(await NftablesHost.open(options));
+/** `counts`: the rules count traffic, and `clock` is used for the times of what is lost. */
+export type NftablesOptions = NftablesHostOptions & { readonly counts?: boolean; readonly clock?: Clock };
+
+export async function openNftables({ counts, clock, ...options }: NftablesOptions): Promise<NftablesDriver> {
+  const host = await NftablesHost.open(options);
+  return new NftablesDriver(host, systemAfter, counts && clock !== undefined ? () => clock.wall() : null);
 }
 
 export class NftablesDriver implements Driver {
@@ -55,10 +60,17 @@ export class NftablesDriver implements Driver {
   /** What the slices of a first load have written; null: no first load is under way. */
   #loaded: Written | null = null;
   #closing: Promise<void> | null = null;
+  readonly readCounts: Driver["readCounts"];
+  /** null: the rules do not count. */
+  readonly #counting: Counting | null;
 
-  constructor(host: TableHost, after: Clock["after"] = systemAfter) {
+  /** `wall`: traffic is counted, and this is the time. */
+  constructor(host: TableHost, after: Clock["after"] = systemAfter, wall: Clock["wall"] | null = null) {
     this.#owned = host.owned;
     this.#host = host;
+    const counting = wall === null ? null : new Counting(host, wall);
+    this.#counting = counting;
+    if (counting !== null) this.readCounts = (signal) => counting.read(this.#applied, signal);
     this.#watch = new TableWatch(host);
     this.#deferredDeletes = new DeferredDeletes(host, after);
   }
@@ -119,7 +131,7 @@ export class NftablesDriver implements Driver {
     const { patch, from } = takeOver(found, unfolded(), this.#owned);
     if (patch.length === 0) return { differences: 0 };
     const repair = await this.#apply(patch, signal);
-    this.#applied = settled(before, before.fragments.keys(), from);
+    this.#hold(settled(before, before.fragments.keys(), from), before.fragments.keys());
     if (this.#want === before) this.#want = this.#applied;
     await this.#watch.resume();
     return { differences: countOperations(patch), repair };
@@ -132,7 +144,7 @@ export class NftablesDriver implements Driver {
     const first = await this.#advance(plan, inUse, signal);
     const rest = [...plan.fragments.keys()].filter((key) => !inUse.has(key));
     const second = await this.#advance(plan, rest, signal);
-    this.#applied = plan;
+    this.#hold(plan, plan.fragments.keys());
     await this.#watch.resume();
     const operations = first.operations + second.operations;
     return { differences: operations, repair: { operations, bytes: first.bytes + second.bytes } };
@@ -209,7 +221,7 @@ export class NftablesDriver implements Driver {
       return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
     const { patch, from } = takeOver(found, unfolded(), this.#owned);
     const written = await this.#apply(patch, signal);
-    this.#applied = settled(want, want.fragments.keys(), from);
+    this.#hold(settled(want, want.fragments.keys(), from), want.fragments.keys());
     return { readBack: true, ...written };
   }
 
@@ -274,7 +286,7 @@ export class NftablesDriver implements Driver {
     await finished();
     const done = parts.slice(0, count).flatMap((part) => part.keys);
     const left = parts.slice(count).flatMap((part) => part.keys);
-    this.#applied = this.#leadsTo(want, before, done) ? want : withFragmentsOf(before, want, done);
+    this.#hold(this.#leadsTo(want, before, done) ? want : withFragmentsOf(before, want, done), done);
     return { ...sum, left };
   }
 
@@ -291,14 +303,22 @@ export class NftablesDriver implements Driver {
     const patch = diff(tables.have, tables.want);
     if (part.size > longWork) await pause();
     const written = await this.#apply(patch, signal);
-    this.#applied = settled(plan, part.keys, tables.have);
+    this.#hold(settled(plan, part.keys, tables.have), part.keys);
     return written;
+  }
+
+  /** The host now has this Plan, which differs from the one before in these ServicePorts at most. */
+  #hold(plan: NftPlan, keys: Iterable<PortKey>): void {
+    this.#applied = plan;
+    this.#counting?.holds(plan, keys);
   }
 
   /** A refused Patch changed nothing, but means that the host differs from the expected state. */
   async #apply(patch: readonly Operation[], signal: AbortSignal): Promise<Written> {
     try {
-      return await this.#deferredDeletes.apply(patch, signal);
+      const { removed, ...written } = await this.#deferredDeletes.apply(patch, signal);
+      this.#counting?.applied(patch, removed);
+      return written;
     } catch (error) {
       this.#applied = null;
       throw error;
