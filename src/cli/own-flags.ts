@@ -1,5 +1,6 @@
 // Turnout's own flags of the daemon, and the environment variables that set them where only the environment can be changed.
 
+import { trafficSettings } from "../config/resolve/settings.ts";
 import type { DaemonOptions } from "../daemon/daemon.ts";
 import { filesHint } from "../inspect/target.ts";
 import { modeNames } from "../inspect/target-config.ts";
@@ -54,6 +55,14 @@ export const ownFlags = [
     fallback: "honest",
     description: "answers of the health checks; upstream: exactly those of kube-proxy",
   },
+  {
+    name: "traffic",
+    value: "WHAT",
+    choices: trafficSettings,
+    fallback: "off",
+    description:
+      "count connections, packets and bytes of Services, for turnout top and metrics; endpoints: also of each endpoint",
+  },
 ] as const satisfies readonly Flag[];
 
 export type OwnValues = Values<typeof ownFlags>;
@@ -82,6 +91,7 @@ export function ownOptions(flags: OwnValues, version: string): Partial<DaemonOpt
     healthAnswers: flags["health-answers"] ?? "honest",
     configChanges: flags["config-changes"] ?? "restart",
     statusSocket: flags["status-socket"] ?? defaultStatusSocket,
+    traffic: flags.traffic ?? "off",
     ...(flags.source === undefined ? {} : { source: sourceOf(flags.source, version) }),
   };
 }

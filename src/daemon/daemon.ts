@@ -3,6 +3,7 @@
 import type { Completed } from "../config/complete.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { ResolvedGates } from "../config/gates/gates.ts";
+import type { TrafficSetting } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import type { Driver } from "../modes/driver.ts";
@@ -62,6 +63,8 @@ export type DaemonOptions = {
   readonly owned?: boolean;
   /** Path of the status socket; empty: none. */
   readonly statusSocket?: string;
+  /** What is counted of Services; absent: nothing. */
+  readonly traffic?: TrafficSetting;
 };
 
 /** Resolves with the exit code. */

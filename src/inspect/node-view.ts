@@ -67,8 +67,10 @@ function notSynced(): never {
 }
 
 async function factsOf(target: Target, live: boolean): Promise<HostFacts> {
-  if (!live) return {};
+  const { traffic } = target;
+  if (!live) return { traffic };
   return {
+    traffic,
     localAddresses: await readLocalAddresses(placeOf(target)),
     tcpBeLiberal: await isTcpLiberalAt(target),
   };
@@ -94,10 +96,14 @@ export async function loadBoth(
     return [await loadNode(before, signal), await loadNode(after, signal)];
   const [first, second] = await firstSnapshots([older, newer], node, systemClock, signal, before.disk);
   before.disk.done();
-  const routes = nodeRoutes(first, node, before.config);
+  const routes = nodeRoutes(first, node, before.config, { traffic: before.traffic });
   return [
     { target: before, snapshot: first, routes },
-    { target: after, snapshot: second, routes: nodeRoutes(second, node, after.config, {}, routes) },
+    {
+      target: after,
+      snapshot: second,
+      routes: nodeRoutes(second, node, after.config, { traffic: after.traffic }, routes),
+    },
   ];
 }
 

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { ValidConfig } from "../config/config.ts";
 import type { ModeName } from "../config/modes.ts";
+import type { TrafficSetting } from "../config/resolve/settings.ts";
 import { gitVersion } from "../config/version.ts";
 import { type Family, families } from "../model/address.ts";
 import type { Variables } from "../model/environment.ts";
@@ -41,12 +42,16 @@ export type TargetFlags = {
   readonly fresh?: boolean;
   /** The kernel of the node is read as well. */
   readonly live?: boolean;
+  /** What is counted of Services, instead of what the daemon counts. */
+  readonly traffic?: TrafficSetting | undefined;
 };
 
 export type Target = {
   readonly spec: SourceSpec;
   readonly node: string;
   readonly config: ValidConfig;
+  /** What the daemon counts of Services; off without a daemon. */
+  readonly traffic: TrafficSetting;
   /** Families that the daemon serves; both without a daemon. */
   readonly families: readonly Family[];
   /** Status socket of the node's daemon, which may not be running. */
@@ -96,7 +101,8 @@ async function playgroundTarget(
   const status = await queryDaemon(socket, "/").catch(() => null);
   const config = targetConfig(flags, status?.configuration ?? null);
   const served = status === null ? families : servedFamilies(status);
-  return { spec, node, socket, netns, disk, config, families: served, fromDaemon: false };
+  const traffic = flags.traffic ?? status?.traffic ?? "off";
+  return { spec, node, socket, netns, disk, config, traffic, families: served, fromDaemon: false };
 }
 
 async function daemonTarget(
@@ -116,6 +122,7 @@ async function daemonTarget(
     fromDaemon: node === status.node && isSameVersion && !flags.fresh,
     socket,
     config: targetConfig(flags, status.configuration),
+    traffic: flags.traffic ?? status.traffic ?? "off",
     disk,
     families: servedFamilies(status),
     ...(flags.live ? daemonNetns(status) : {}),
@@ -134,7 +141,9 @@ async function sourceTarget(
   const here = config.hostnameOverride || (spec.kind === "api" ? hostname() : undefined);
   const node = flags.node ?? preferredNode ?? here;
   if (node === undefined) throw new UsageError(await nodeRequired(spec));
-  return { spec, node, config, families, disk, fromDaemon: false, socket: statusSocketOf(environment) };
+  const { traffic = "off" } = flags;
+  const socket = statusSocketOf(environment);
+  return { spec, node, config, traffic, families, disk, fromDaemon: false, socket };
 }
 
 async function nodeRequired(spec: SourceSpec): Promise<string> {

@@ -1,6 +1,7 @@
 // `turnout render`: prints what a Mode would write to a node, or the Routes it is compiled from.
 
 import type { ModeName } from "../../config/modes.ts";
+import { trafficSettings } from "../../config/resolve/settings.ts";
 import { loadNode, type NodeView, noServices, unknownNode, unreadable } from "../../inspect/node-view.ts";
 import { resolveTarget } from "../../inspect/target.ts";
 import { modeNames } from "../../inspect/target-config.ts";
@@ -20,6 +21,13 @@ export const renderSpec = {
   usage: ["--source=SOURCE --node=NAME [flags]"],
   flags: [
     ...targetFlags,
+    {
+      name: "traffic",
+      value: "WHAT",
+      choices: trafficSettings,
+      fallback: "that of the daemon, else off",
+      description: "nftables: with the counters that --traffic of turnout run adds",
+    },
     {
       name: "output",
       short: "o",

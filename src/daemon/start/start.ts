@@ -67,6 +67,7 @@ export async function startNode(
     zone: node?.zone ?? "",
     localAddresses,
     tcpBeLiberal: isTcpLiberal(),
+    traffic: options.traffic ?? "off",
   });
   tuneConntrack(config, log.in("daemon/start/kernel-settings.ts"));
   const families = await servedFamilies(mode, settings, node, log);

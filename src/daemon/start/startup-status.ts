@@ -18,7 +18,7 @@ export class StartUpStatus {
   readonly #log: Log;
   #wait: Wait = waitFor("the Source to open");
 
-  constructor({ config, version }: DaemonOptions, spec: SourceSpec, node: string, log: Log) {
+  constructor({ config, version, traffic = "off" }: DaemonOptions, spec: SourceSpec, node: string, log: Log) {
     this.#log = log;
     const namespace = networkNamespace();
     this.facts = {
@@ -31,6 +31,7 @@ export class StartUpStatus {
       ownership: "plain",
       startedAt: systemClock.wall(),
       ...(namespace === undefined ? {} : { networkNamespace: namespace }),
+      ...(traffic === "off" ? {} : { traffic }),
     };
     const { status } = keepStatus(this.facts, {
       source: () => this.#source?.status() ?? { synced: false, resources: {} },

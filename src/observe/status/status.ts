@@ -1,5 +1,6 @@
 // The status that a daemon reports on its socket, kept up to date by the sync loop.
 import { readlinkSync } from "node:fs";
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { View } from "../../explain/view.ts";
 import type { Family } from "../../model/address.ts";
 import type { Problem } from "../../model/problem.ts";
@@ -33,6 +34,8 @@ export type StatusFacts = {
   readonly startedAt: number;
   /** `net:[4026531833]`: commands that read the kernel enter it. Absent without /proc, and in answers of older daemons. */
   readonly networkNamespace?: string;
+  /** `--traffic`; absent: off, and in answers of older daemons. */
+  readonly traffic?: TrafficSetting;
 };
 
 /** That of this process, as the kernel names it. */
