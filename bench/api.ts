@@ -7,13 +7,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { findAssets } from "../test/assets.ts";
 import { type ControlPlane, startControlPlane, writeKubeconfig } from "../test/cluster/control-plane.ts";
 import { type ApiRelay, relayTo } from "../test/cluster/relay.ts";
-import { createNamespace, type Namespace, processesIn, reasonToSkip } from "../test/kernel/netns.ts";
+import { createNamespace, type Namespace, processesIn } from "../test/kernel/netns.ts";
 import { places } from "../test/places.ts";
 import { enter } from "../test/reference/foothold.ts";
 import { encodeObject } from "../test/support/protobuf/encode.ts";
 import { type ClientKind, clientKinds, followAsClient } from "./lib/api-client.ts";
 import { clusterOf, nodeName, type Size, sizeText, sliceObject } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { printSkip, start, startAsRoot } from "./lib/run.ts";
 import { cpuSeconds, peakMiB } from "./lib/usage.ts";
 
 const size: Size = { services: Number(process.env.TURNOUT_API_SERVICES ?? 10_000), endpoints: 10 };
@@ -21,18 +22,12 @@ const events = 1000;
 const nodes = 5000;
 
 const [kind, kubeconfig] = process.argv.slice(2);
-(kind === undefined ? main() : followAsClient(kind as ClientKind, kubeconfig!)).catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
+if (kind === undefined) startAsRoot(main);
+else start(() => followAsClient(kind as ClientKind, kubeconfig!));
 
 async function main(): Promise<void> {
   const assets = findAssets("etcd", "kube-apiserver", "kube-proxy");
-  const reason = reasonToSkip() ?? (assets.found ? null : assets.reason);
-  if (reason !== null || !assets.found) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
+  if (!assets.found) return printSkip(assets.reason);
   const netns = createNamespace("api-bench");
   netns.ip("link set lo up", `addr add ${places.host}/32 dev lo`);
   const plane = await startControlPlane(netns, { ...assets.paths, "kube-controller-manager": "false" });

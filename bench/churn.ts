@@ -1,15 +1,13 @@
 // Slow: steady changes, 20 and 100 a second, beside the real kube-proxy: latency from event to packet, CPU, and new Services.
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findAssets } from "../test/assets.ts";
-import { reasonToSkip } from "../test/kernel/netns.ts";
 import { enter } from "../test/reference/foothold.ts";
 import { type Mode, startProxy } from "../test/reference/proxy.ts";
 import { type Churn, churn, churnCluster } from "./lib/churn.ts";
 import { nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { addMany, configurationOf, untilReached } from "./lib/figures.ts";
 import { median, publish, type Row } from "./lib/measure.ts";
-import { createStage, type Stage } from "./lib/stage.ts";
+import { onStage, programs, startAsRoot } from "./lib/run.ts";
+import type { Stage } from "./lib/stage.ts";
 
 const seconds = Number(process.env.TURNOUT_CHURN_SECONDS ?? 60);
 const rounds = Number(process.env.TURNOUT_ROUNDS ?? 3);
@@ -27,35 +25,15 @@ type Phase = (typeof phases)[number];
 const wantedAdd = 15;
 const wantedCpu = 2;
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
-  const stage = createStage();
+startAsRoot(async () => {
+  const chosen = programs().filter(([name]) => who.includes(name));
   const rows: Row[] = [];
-  try {
+  await onStage(async (stage) => {
     for (let round = 0; round < rounds; round++)
-      for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program)));
-  } finally {
-    await stage.close();
-  }
+      for (const [name, program] of chosen) rows.push(...(await measure(stage, name, program)));
+  });
   publish(rows);
-}
-
-function programs(): readonly (readonly [string, string])[] {
-  const ours = ["turnout", process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy")] as const;
-  const assets = findAssets("kube-proxy");
-  if (!assets.found) console.log(`  without kube-proxy: ${assets.reason}`);
-  const all = assets.found ? [["kube-proxy", assets.paths["kube-proxy"]] as const, ours] : [ours];
-  return all.filter(([name]) => who.includes(name));
-}
+});
 
 async function measure(stage: Stage, name: string, program: string): Promise<Row[]> {
   const foothold = enter(stage.node);

@@ -8,6 +8,7 @@ import { stringify } from "yaml";
 import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/netns.ts";
 import { clusterOf, nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { start } from "./lib/run.ts";
 
 const rounds = Number(process.env.TURNOUT_COMMAND_ROUNDS ?? 7);
 const turnout = join(process.cwd(), "bin", "turnout");
@@ -19,12 +20,7 @@ const question = ["explain", "pod:10.0.0.5", "svc/ns-7/service-7:80"];
 const folder = mkdtempSync(join(tmpdir(), "turnout-commands-"));
 const rows: Row[] = [];
 
-main()
-  .catch((error: unknown) => {
-    console.error(error);
-    process.exitCode = 1;
-  })
-  .finally(() => rmSync(folder, { recursive: true, force: true }));
+start(() => main().finally(() => rmSync(folder, { recursive: true, force: true })));
 
 async function main(): Promise<void> {
   // Node.js would read them at each start: of a whole distribution's, longer than all else that it starts with.
@@ -59,7 +55,7 @@ async function measureDaemon(what: string, path: string): Promise<void> {
     "addr add 192.168.0.2/24 dev eth0",
   );
   const socket = join(folder, "status.sock");
-  const daemon = start(netns, path, socket);
+  const daemon = startDaemon(netns, path, socket);
   const source = `--source=daemon:${socket}`;
   try {
     await untilInPlace(netns, socket);
@@ -81,7 +77,7 @@ async function measureDaemon(what: string, path: string): Promise<void> {
   }
 }
 
-function start(netns: Namespace, path: string, socket: string): ChildProcess {
+function startDaemon(netns: Namespace, path: string, socket: string): ChildProcess {
   const config = join(folder, "config.json");
   const header = { apiVersion: "kubeproxy.config.k8s.io/v1alpha1", kind: "KubeProxyConfiguration" };
   const conntrack = { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" };

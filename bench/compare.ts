@@ -1,7 +1,7 @@
 // Slow: the real kube-proxy and Turnout side by side, alternating: ready, flip, add, CPU, RSS, first packet, by cluster size.
-import { reasonToSkip } from "../test/kernel/netns.ts";
 import type { Mode } from "../test/reference/proxy.ts";
 import { compareSizes, drawPlots, type Effort, type Run, writeResults } from "./lib/compare.ts";
+import { startAsRoot } from "./lib/run.ts";
 
 const effort: Effort = {
   rounds: Number(process.env.TURNOUT_ROUNDS ?? 3),
@@ -17,21 +17,11 @@ const runs = (
   .split(" ")
   .map(parseRun);
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
+startAsRoot(async () => {
   const results = await compareSizes(runs, effort);
   writeResults(results, effort);
   if (process.env.TURNOUT_SIZES === undefined) drawPlots(results);
-}
+});
 
 function parseRun(text: string): Run {
   const match = /^(nftables|iptables):(\d+)x(\d+)(!?)$/.exec(text);

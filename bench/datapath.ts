@@ -1,9 +1,6 @@
 // Slow: connections, round trips and throughput through a Service beside a direct connection, with each program, at 10 and 10,000 Services.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
-import { findAssets } from "../test/assets.ts";
-import { reasonToSkip } from "../test/kernel/netns.ts";
 import { connectInside, enter } from "../test/reference/foothold.ts";
 import type { KubeObject } from "../test/reference/objects.ts";
 import { type Mode, startProxy } from "../test/reference/proxy.ts";
@@ -19,7 +16,8 @@ import {
 } from "./lib/cluster.ts";
 import { configurationOf, untilReached } from "./lib/figures.ts";
 import { publish, type Row } from "./lib/measure.ts";
-import { createStage, type Stage } from "./lib/stage.ts";
+import { onStage, programs, start, startAsRoot } from "./lib/run.ts";
+import type { Stage } from "./lib/stage.ts";
 import { type StreamPorts, serveStreams, streamRows } from "./lib/streams.ts";
 
 const patience = Number(process.env.TURNOUT_PATIENCE ?? 120);
@@ -32,7 +30,8 @@ const sizes: readonly Size[] = [
 const podPorts: StreamPorts = { echo: 8081, sink: 8082 };
 const servicePorts: StreamPorts = { echo: 81, sink: 82 };
 
-void (process.argv[2] === "pods" ? servePods() : main());
+if (process.argv[2] === "pods") start(servePods);
+else startAsRoot(main);
 
 /** The pods are a process of their own, so that client and server do not share a thread. */
 async function servePods(): Promise<void> {
@@ -42,21 +41,13 @@ async function servePods(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
-  const stage = createStage();
-  const pods = await startPods(stage);
   const rows: Row[] = [];
-  try {
+  await onStage(async (stage) => {
+    const pods = await startPods(stage);
     for (const size of sizes)
       for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program, size)));
-  } finally {
     pods.disconnect();
-    await stage.close();
-  }
+  });
   publish(rows);
 }
 
@@ -64,14 +55,6 @@ async function startPods(stage: Stage): Promise<ChildProcess> {
   const pods = stage.pods.inside(() => fork(process.argv[1]!, ["pods"]));
   await once(pods, "message");
   return pods;
-}
-
-function programs(): readonly (readonly [string, string])[] {
-  const ours = ["turnout", process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy")] as const;
-  const assets = findAssets("kube-proxy");
-  if (assets.found) return [["kube-proxy", assets.paths["kube-proxy"]], ours];
-  console.log(`  without kube-proxy: ${assets.reason}`);
-  return [ours];
 }
 
 async function measure(stage: Stage, name: string, program: string, size: Size): Promise<readonly Row[]> {

@@ -6,9 +6,10 @@ import { beginNetfilter, subsystem } from "../src/host/netlink/netfilter.ts";
 import { Writer } from "../src/host/netlink/writer.ts";
 import { isStale } from "../src/routing/staleflows.ts";
 import { insertFlows } from "../test/kernel/insert-flows.ts";
-import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/netns.ts";
+import type { Namespace } from "../test/kernel/netns.ts";
 import { endpoint, routed, servicePort } from "../test/support/routed.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { inNamespace, startAsRoot } from "./lib/run.ts";
 
 const rounds = 5;
 /** Passes are a second apart; a Sync with every change, 20 a second. */
@@ -23,30 +24,17 @@ const dns = servicePort("kube-system/dns", {
 const routes = routed([dns]);
 const query: FlowQuery = { family: "ipv4", protocol: 17, select: (flow) => isStale(flow, routes) };
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
-  const netns = createNamespace("bench-flows");
+startAsRoot(async () => {
   const rows: Row[] = [];
-  try {
+  await inNamespace(async (netns) => {
     for (const count of [10, 200_000]) {
       await insertFlows(netns, count);
       rows.push(...(await passes(netns, count)));
     }
     rows.push(await replayed(await record(netns), 5));
-  } finally {
-    netns.remove();
-  }
+  }, "bench-flows");
   publish(rows);
-}
+});
 
 async function passes(netns: Namespace, flows: number): Promise<Row[]> {
   const cleaner = new FlowCleaner({ netns: netns.path });

@@ -5,20 +5,15 @@ import { keyed } from "../src/model/keyed.ts";
 import type { Endpoint, ServicePort } from "../src/model/snapshot.ts";
 import { openNftables } from "../src/modes/nftables/host/driver.ts";
 import { route } from "../src/routing/routes.ts";
-import { createNamespace, isRoot, type Namespace } from "../test/kernel/netns.ts";
+import type { Namespace } from "../test/kernel/netns.ts";
 import { numberedService, oneAddressSettings } from "../test/support/numbered.ts";
 import { endpoint, servicePort } from "../test/support/routed.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { inNamespace, startAsRoot } from "./lib/run.ts";
 
 const { signal } = new AbortController();
 
-setImmediate(() => void main());
-
-async function main(): Promise<void> {
-  if (!isRoot) {
-    console.log("  needs root: it uses its own network namespaces");
-    return;
-  }
+startAsRoot(async () => {
   const rows: Row[] = [];
   for (const count of [1000, 10_000, 50_000, 100_000])
     rows.push(...(await measure(`${count.toLocaleString("en")} source ranges`, () => guarded(count))));
@@ -31,16 +26,11 @@ async function main(): Promise<void> {
     );
   rows.push(...(await measure("1 address × 100,000 endpoints", () => [wide(0, 100_000)])));
   publish(rows);
-}
+});
 
 /** From objects to the kernel, next to a thousand ordinary Services. */
-async function measure(what: string, make: () => readonly ServicePort[]): Promise<Row[]> {
-  const netns = createNamespace();
-  try {
-    return await measureIn(netns, what, make);
-  } finally {
-    netns.remove();
-  }
+function measure(what: string, make: () => readonly ServicePort[]): Promise<Row[]> {
+  return inNamespace((netns) => measureIn(netns, what, make));
 }
 
 async function measureIn(netns: Namespace, what: string, make: () => readonly ServicePort[]): Promise<Row[]> {

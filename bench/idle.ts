@@ -1,13 +1,11 @@
 // The idle daemon beside the real kube-proxy: memory, and CPU while nothing happens but probes.
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findAssets } from "../test/assets.ts";
-import { reasonToSkip } from "../test/kernel/netns.ts";
 import { enter } from "../test/reference/foothold.ts";
 import { type Mode, startProxy } from "../test/reference/proxy.ts";
 import { clusterOf, nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
-import { createStage, type Stage } from "./lib/stage.ts";
+import { onStage, programs, startAsRoot } from "./lib/run.ts";
+import type { Stage } from "./lib/stage.ts";
 import { cpuSeconds, residentMiB } from "./lib/usage.ts";
 
 const seconds = Number(process.env.TURNOUT_IDLE_SECONDS ?? 15);
@@ -16,41 +14,21 @@ const sizes: readonly Size[] = [
   { services: 500, endpoints: 2 },
 ];
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
-  const stage = createStage();
+startAsRoot(async () => {
+  const chosen = programs();
   const rows: Row[] = [];
-  try {
+  await onStage(async (stage) => {
     for (const mode of ["nftables", "iptables"] as const)
       for (const size of sizes)
-        for (const [who, program] of programs()) {
+        for (const [who, program] of chosen) {
           const what = `${mode}, ${sizeText(size)}, ${who}`;
           const { rss, cpu } = await idle(stage, program, mode, size);
           rows.push({ what: `${what}: RSS`, value: rss, unit: "MiB" });
           rows.push({ what: `${what}: CPU`, value: cpu, unit: "ms/s" });
         }
-  } finally {
-    await stage.close();
-  }
+  });
   publish(rows);
-}
-
-function programs(): readonly (readonly [string, string])[] {
-  const ours = ["turnout", process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy")] as const;
-  const assets = findAssets("kube-proxy");
-  if (assets.found) return [["kube-proxy", assets.paths["kube-proxy"]], ours];
-  console.log(`  without kube-proxy: ${assets.reason}`);
-  return [ours];
-}
+});
 
 /** Probed and scraped as in a cluster, but ten times as often. */
 async function idle(

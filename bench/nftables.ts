@@ -11,35 +11,21 @@ import { diff } from "../src/plan/nftables/diff.ts";
 import { settled, unfold, unfoldChanged } from "../src/plan/nftables/plan.ts";
 import type { NftPlan } from "../src/plan/nftables/types.ts";
 import { type Routes, route } from "../src/routing/routes.ts";
-import { createNamespace, isRoot, type Namespace } from "../test/kernel/netns.ts";
+import type { Namespace } from "../test/kernel/netns.ts";
 import { numberedEndpoint, numberedService, oneAddressSettings } from "../test/support/numbered.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { inNamespace, startAsRoot } from "./lib/run.ts";
 
 const sizes = [10_000, 30_000];
 const endpointsEach = 10;
 const changes = 51;
 const { signal } = new AbortController();
 
-setImmediate(() => void main());
-
-async function main(): Promise<void> {
-  if (!isRoot) {
-    console.log("  needs root: it uses its own network namespaces");
-    return;
-  }
+startAsRoot(async () => {
   const figures: Row[] = [];
   for (const size of sizes) figures.push(...(await inNamespace((netns) => measure(size, netns))));
   publish(figures);
-}
-
-async function inNamespace<T>(work: (netns: Namespace) => Promise<T>): Promise<T> {
-  const netns = createNamespace();
-  try {
-    return await work(netns);
-  } finally {
-    netns.remove();
-  }
-}
+});
 
 async function measure(size: number, netns: Namespace): Promise<Row[]> {
   const label = `${size.toLocaleString("en")} × ${endpointsEach}`;

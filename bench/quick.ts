@@ -1,6 +1,6 @@
 // Slow: the essential comparison with the real kube-proxy in under three minutes: 1,000 and 10,000 Services in nftables mode, one round.
-import { reasonToSkip } from "../test/kernel/netns.ts";
 import { compareSizes, type Effort, type Run, writeResults } from "./lib/compare.ts";
+import { startAsRoot } from "./lib/run.ts";
 
 const effort: Effort = { rounds: 1, changes: 5, patience: 60 };
 const runs: readonly Run[] = [1_000, 10_000].map((services) => ({
@@ -9,16 +9,6 @@ const runs: readonly Run[] = [1_000, 10_000].map((services) => ({
   oursOnly: false,
 }));
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
+startAsRoot(async () => {
   writeResults(await compareSizes(runs, effort), effort);
-}
+});

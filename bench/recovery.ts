@@ -1,16 +1,14 @@
 // Slow: a restart with nothing changed, and `nft flush ruleset`, beside the real kube-proxy: CPU, kernel writes, and how long connections fail.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { findAssets } from "../test/assets.ts";
-import { reasonToSkip } from "../test/kernel/netns.ts";
 import { enter } from "../test/reference/foothold.ts";
 import { startProxy } from "../test/reference/proxy.ts";
 import { clusterOf, nodeName, type Size, serviceAddress, sizeText } from "./lib/cluster.ts";
 import { configurationOf, untilReached } from "./lib/figures.ts";
 import { publish, type Row } from "./lib/measure.ts";
-import { createStage, type Stage } from "./lib/stage.ts";
+import { onStage, programs, startAsRoot } from "./lib/run.ts";
+import type { Stage } from "./lib/stage.ts";
 import { cpuSeconds } from "./lib/usage.ts";
 
 const patience = Number(process.env.TURNOUT_PATIENCE ?? 120);
@@ -20,32 +18,14 @@ const flushSeconds = 20;
 const size: Size = { services: 10_000, endpoints: 10 };
 const limits = { cpu: 0.8, writes: 0, gap: 150 };
 
-void main();
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
-  const stage = createStage();
+startAsRoot(async () => {
   const rows: Row[] = [];
-  try {
+  await onStage(async (stage) => {
     for (let round = 0; round < rounds; round++)
       for (const [name, program] of programs()) rows.push(...(await measure(stage, name, program)));
-  } finally {
-    await stage.close();
-  }
+  });
   publish(rows);
-}
-
-function programs(): readonly (readonly [string, string])[] {
-  const ours = ["turnout", process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy")] as const;
-  const assets = findAssets("kube-proxy");
-  if (assets.found) return [["kube-proxy", assets.paths["kube-proxy"]], ours];
-  console.log(`  without kube-proxy: ${assets.reason}`);
-  return [ours];
-}
+});
 
 async function measure(stage: Stage, name: string, program: string): Promise<readonly Row[]> {
   const foothold = enter(stage.node);

@@ -6,13 +6,15 @@ import { FdBudget } from "../src/host/relay/fd-budget.ts";
 import { openTcpRelay } from "../src/host/relay/tcp.ts";
 import { openUdpRelay } from "../src/host/relay/udp.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { start } from "./lib/run.ts";
 import { once, type StreamPorts, serveStreams, streamRows, type Way } from "./lib/streams.ts";
 
 const host = "127.0.0.1";
 const tcpClients = 1_000;
 const udpClients = 10_000;
 
-void (process.argv[2] === "relay" ? relay() : main());
+if (process.argv[2] === "relay") void relay();
+else start(main);
 
 /** Clients and backends are here; the relays are a separate process, like the daemon, whose memory is measured. */
 async function main(): Promise<void> {

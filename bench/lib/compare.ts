@@ -2,13 +2,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release } from "node:os";
 import { join } from "node:path";
-import { findAssets } from "../../test/assets.ts";
 import type { Mode } from "../../test/reference/proxy.ts";
 import { type Size, sizeText } from "./cluster.ts";
 import { type Figures, measure } from "./figures.ts";
 import { median, shown } from "./measure.ts";
 import { type Chart, drawCharts } from "./plot.ts";
-import { createStage, type Stage } from "./stage.ts";
+import { onStage, programs } from "./run.ts";
+import type { Stage } from "./stage.ts";
 
 /** `oursOnly`: where the real one would need too long. */
 export type Run = { readonly mode: Mode; readonly size: Size; readonly oursOnly: boolean };
@@ -33,37 +33,29 @@ export type Effort = { readonly rounds: number; readonly changes: number; readon
 
 /** Without kube-proxy only ours is measured. */
 export async function compareSizes(runs: readonly Run[], effort: Effort): Promise<readonly Result[]> {
-  const assets = findAssets("kube-proxy");
-  if (!assets.found) console.log(`  without kube-proxy: ${assets.reason}`);
-  const programs = {
-    "kube-proxy": assets.found ? assets.paths["kube-proxy"] : null,
-    turnout: process.env.TURNOUT_PROGRAM ?? join(process.cwd(), "bin", "kube-proxy"),
-  };
-  const stage = createStage();
-  const results: Result[] = [];
-  try {
+  const found = new Map(programs());
+  return onStage(async (stage) => {
+    const results: Result[] = [];
     for (const run of runs) {
-      const result = { ...run, figures: await alternate(stage, programs, run, effort) };
+      const result = { ...run, figures: await alternate(stage, found, run, effort) };
       results.push(result);
       printResult(result, effort);
     }
-  } finally {
-    await stage.close();
-  }
-  return results;
+    return results;
+  });
 }
 
 async function alternate(
   stage: Stage,
-  programs: Readonly<Record<Who, string | null>>,
+  found: ReadonlyMap<string, string>,
   { mode, size, oursOnly }: Run,
   { rounds, changes, patience }: Effort,
 ): Promise<Result["figures"]> {
   const figures: Record<Who, Figures[]> = { "kube-proxy": [], turnout: [] };
   for (let round = 0; round < rounds; round++)
     for (const who of ["kube-proxy", "turnout"] as const) {
-      const program = programs[who];
-      if (program === null || (oursOnly && who === "kube-proxy")) continue;
+      const program = found.get(who);
+      if (program === undefined || (oursOnly && who === "kube-proxy")) continue;
       const measured = await measure(stage, program, mode, size, { patience, changes });
       if (measured !== null) figures[who].push(measured);
       else console.log(`  ${who}, ${mode}, ${sizeText(size)}: not ready after ${patience} s`);
