@@ -99,13 +99,14 @@ const otherMode = { nftables: "iptables", iptables: "nftables", userspace: "nfta
 export async function disturb(
   installed: Installed,
   options: InstallOptions,
+  focus: RegExp,
   onResult: (failures: Failures) => void,
 ): Promise<readonly Failures[]> {
   const { cluster } = options;
   startWeb(cluster);
   try {
     const found: Failures[] = [];
-    for (const disturbance of disturbances) {
+    for (const disturbance of disturbances.filter(({ name }) => focus.test(name))) {
       const failures = await measured(cluster, disturbance.name, disturbance.seconds, () =>
         disturbance.run(installed, options),
       );

@@ -25,7 +25,7 @@ with Helm and as an image swap, runs upstream's end-to-end tests of Services, an
   --only=PARTS      tools, e2e, chaos (all)
   --proxies=LIST    kube-proxy, turnout (both)
   --modes=LIST      nftables, iptables, userspace (all)
-  --focus=REGEXP    names of upstream's specs to run
+  --focus=REGEXP    names of upstream's specs, or of disturbances, to run
   --processes=N     specs that run at the same time (4)
   --output=DIR      where results go (dist/node)
   --merge           keep the results of other parts in report.json there
@@ -197,9 +197,12 @@ async function e2e(cluster: NodeCluster, programs: E2ePrograms, label: string): 
 }
 
 function chaos(installed: Installed, options: InstallOptions, label: string): Promise<readonly Failures[]> {
-  return disturb(installed, options, ({ disturbance, pod, outside }) =>
-    logStep(`${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside`),
-  );
+  return disturb(installed, options, new RegExp(values.focus ?? ""), ({ disturbance, pod, outside }) => {
+    const reasons = JSON.stringify([pod.reasons, outside.reasons]);
+    logStep(
+      `${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside ${reasons}`,
+    );
+  });
 }
 
 function missingTools(): string | null {

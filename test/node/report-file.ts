@@ -1,7 +1,7 @@
 // The report in a folder: as JSON, from which a later run of a part continues, and as Markdown.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { printReport, type Report, type Run } from "./report.ts";
+import { type Disturbed, printReport, type Report, type Run } from "./report.ts";
 
 /** Of a run that was made before; an empty one where there is none. */
 export function readReport(folder: string): Report {
@@ -20,12 +20,12 @@ export function writeReport(folder: string, report: Report): void {
   writeFileSync(join(folder, "report.md"), printReport(report));
 }
 
-/** What was run again replaces what the report had of it, spec by spec; the rest is kept. */
+/** What was run again replaces what the report had of it, by spec and disturbance; the rest is kept. */
 export function merged(old: Report, made: Report): Report {
   return {
     versions: { ...old.versions, ...made.versions },
     runs: byLabel(old.runs, made.runs, mergedRun),
-    disturbed: byLabel(old.disturbed, made.disturbed, (_, again) => again),
+    disturbed: byLabel(old.disturbed, made.disturbed, mergedDisturbed),
   };
 }
 
@@ -33,6 +33,12 @@ export function merged(old: Report, made: Report): Report {
 function mergedRun(old: Run, made: Run): Run {
   const { took } = old.results.size > made.results.size ? old : made;
   return { ...made, took, results: new Map([...old.results, ...made.results]) };
+}
+
+function mergedDisturbed(old: Disturbed, made: Disturbed): Disturbed {
+  const { took } = old.failures.length > made.failures.length ? old : made;
+  const failures = new Map([...old.failures, ...made.failures].map((each) => [each.disturbance, each]));
+  return { ...made, took, failures: [...failures.values()] };
 }
 
 function byLabel<T extends { readonly label: string }>(

@@ -27,22 +27,26 @@ process.stdin.resume().once("end", () => {
 function send(): void {
   const index = sent++;
   let done = false;
-  const end = (ok: boolean): void => {
+  const end = (reason: string | null): void => {
     if (done) return;
     done = true;
-    ended.push({ index, ok });
+    ended.push({ index, reason });
     printWhenDone();
   };
   const request = get(`http://${address}/hostname`, { agent, timeout: limitMs }, (response) => {
     response.resume();
-    response.once("end", () => end(response.statusCode === 200));
-    response.once("error", () => end(false));
+    response.once("end", () => end(response.statusCode === 200 ? null : String(response.statusCode)));
+    response.once("error", (error) => end(codeOf(error)));
   });
   request.once("timeout", () => {
-    end(false);
+    end("timeout");
     request.destroy();
   });
-  request.once("error", () => end(false));
+  request.once("error", (error) => end(codeOf(error)));
+}
+
+function codeOf({ code, message }: NodeJS.ErrnoException): string {
+  return code ?? message;
 }
 
 function printWhenDone(): void {

@@ -7,10 +7,12 @@ export type Count = {
   readonly failed: number;
   /** Whether the last requests, half a second's worth, all succeeded. */
   readonly served: boolean;
+  /** How often requests failed for which reason: an error code, a status, or `timeout`. */
+  readonly reasons: Readonly<Record<string, number>>;
 };
 
-/** A request that has succeeded or failed, by its place in the order of sending. */
-export type Ended = { readonly index: number; readonly ok: boolean };
+/** A request that has succeeded (null) or failed, by its place in the order of sending. */
+export type Ended = { readonly index: number; readonly reason: string | null };
 
 export type Sender = { stop(): Promise<Count> };
 
@@ -36,11 +38,13 @@ export function startSender(netns: string, address: string): Sender {
 }
 
 export function count(ended: readonly Ended[]): Count {
-  const failed = ended.filter(({ ok }) => !ok);
+  const failed = ended.filter(({ reason }) => reason !== null);
+  const byReason = Object.groupBy(failed, ({ reason }) => reason!);
   const lastFailed = Math.max(-1, ...failed.map(({ index }) => index));
   return {
     sent: ended.length,
     failed: failed.length,
     served: ended.length - 1 - lastFailed >= rate / 2,
+    reasons: Object.fromEntries(Object.entries(byReason).map(([reason, all]) => [reason, all!.length])),
   };
 }

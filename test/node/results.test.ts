@@ -96,18 +96,46 @@ describe("results of upstream's tests", () => {
 
 describe("requests during a disturbance", () => {
   const ended = (total: number, ...failed: number[]) =>
-    Array.from({ length: total }, (_, index) => ({ index, ok: !failed.includes(index) }));
+    Array.from({ length: total }, (_, index) => ({
+      index,
+      reason: failed.includes(index) ? "timeout" : null,
+    }));
 
   it("are served again once half a second's worth of them succeeded, in the order of sending", () => {
-    expect(count(ended(100, 3, 74))).toEqual({ sent: 100, failed: 2, served: true });
-    expect(count(ended(100, 75))).toEqual({ sent: 100, failed: 1, served: false });
-    expect(count(ended(100, 10).toReversed())).toEqual({ sent: 100, failed: 1, served: true });
-    expect(count([])).toEqual({ sent: 0, failed: 0, served: false });
+    expect(count(ended(100, 3, 74))).toEqual({ sent: 100, failed: 2, served: true, reasons: { timeout: 2 } });
+    expect(count(ended(100, 75))).toEqual({ sent: 100, failed: 1, served: false, reasons: { timeout: 1 } });
+    expect(count(ended(100, 10).toReversed())).toEqual({
+      sent: 100,
+      failed: 1,
+      served: true,
+      reasons: { timeout: 1 },
+    });
+    expect(count([])).toEqual({ sent: 0, failed: 0, served: false, reasons: {} });
+  });
+
+  it("of one disturbance replace those of the same one in a report", () => {
+    const count = (failed: number) => ({ sent: 100, failed, served: true, reasons: {} });
+    const disturbed = (...failures: readonly (readonly [string, number])[]): Report => ({
+      ...none,
+      disturbed: [
+        {
+          label: "x",
+          took,
+          failures: failures.map(([disturbance, n]) => ({ disturbance, pod: count(n), outside: count(n) })),
+        },
+      ],
+    });
+    const [again] = merged(disturbed(["a", 1], ["b", 2]), disturbed(["c", 3], ["a", 4])).disturbed;
+    expect(again!.failures.map(({ disturbance, pod }) => [disturbance, pod.failed])).toEqual([
+      ["a", 4],
+      ["b", 2],
+      ["c", 3],
+    ]);
   });
 
   it("are listed by disturbance, beside those of the other proxy", () => {
-    const good = { sent: 2100, failed: 12, served: true };
-    const bad = { sent: 2100, failed: 2000, served: false };
+    const good = { sent: 2100, failed: 12, served: true, reasons: {} };
+    const bad = { sent: 2100, failed: 2000, served: false, reasons: {} };
     const failures = [{ disturbance: "rules flushed", pod: good, outside: bad }];
     const disturbed = [
       { label: "kube-proxy, nftables", took, failures },
