@@ -13,7 +13,7 @@ import { buildImages } from "./images.ts";
 import { type Installed, type InstallOptions, install, uninstall, type Way } from "./install.ts";
 import type { ProxyMode } from "./kubeadm.ts";
 import { checkPlugin } from "./plugin.ts";
-import { failed, type Report, type Run, regressions, type Took } from "./report.ts";
+import { failed, type Report, type Run, regressions, type Took, unrepaired } from "./report.ts";
 import { merged, readReport, writeReport } from "./report-file.ts";
 import { checkTools } from "./tools.ts";
 
@@ -115,7 +115,8 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
     uninstall(installed, options);
     writeReport(values.output, old === null ? report : merged(old, report));
   }
-  problems.push(...regressions((old === null ? report : merged(old, report)).runs));
+  const { runs, disturbed } = old === null ? report : merged(old, report);
+  problems.push(...regressions(runs), ...unrepaired(disturbed));
   print(readFileSync(join(values.output, "report.md"), "utf8"));
   for (const problem of problems) print(`failed: ${problem}`);
   return problems.length === 0 ? 0 : 1;

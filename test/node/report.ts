@@ -41,6 +41,17 @@ export function regressions(runs: readonly Run[]): string[] {
   });
 }
 
+/** Disturbances after which requests still failed with Turnout: `label: disturbance`. */
+export function unrepaired(disturbed: readonly Disturbed[]): string[] {
+  return disturbed
+    .filter(({ label }) => label.startsWith("Turnout"))
+    .flatMap(({ label, failures }) =>
+      failures
+        .filter(({ pod, outside }) => !pod.served || !outside.served)
+        .map(({ disturbance }) => `${label}: requests still failed at the end: ${disturbance}`),
+    );
+}
+
 /** The versions, a line for each run, a line for each spec, and the table of disturbances. */
 export function printReport({ versions, runs, disturbed }: Report): string {
   const all = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
