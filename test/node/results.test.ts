@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readResults } from "./e2e.ts";
-import { printReport, type Report, type Run, regressions } from "./report.ts";
+import { printReport, type Report, type Run, regressions, unrepaired } from "./report.ts";
 import { merged, readReport, writeReport } from "./report-file.ts";
 import { count } from "./requests.ts";
 
@@ -141,6 +141,10 @@ describe("requests during a disturbance", () => {
       { label: "kube-proxy, nftables", took, failures },
       { label: "Turnout, nftables", took, failures: [] },
     ];
+    expect(unrepaired(disturbed)).toEqual([]);
+    expect(unrepaired([{ label: "Turnout, nftables", took, failures }])).toEqual([
+      "Turnout, nftables: requests still failed at the end: rules flushed",
+    ]);
     expect(
       printReport({ ...none, disturbed })
         .trimEnd()
