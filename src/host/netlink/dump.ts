@@ -40,26 +40,39 @@ export async function* dump(
 }
 
 /** For one dump after the other. Close it after one that was not read to its end. */
-export type DumpSocket = { readonly system: Native; readonly fd: number; close(): void };
+export type DumpSocket = {
+  readonly system: Native;
+  readonly fd: number;
+  /** Bytes of the longest datagram in a dump. */
+  readonly longest: number;
+  close(): void;
+};
+
+/** The kernel fills at most 32 KiB of a datagram, unless one message needs more, as that of a network interface may. */
+const longest: Readonly<Record<Protocol, number>> = {
+  netfilter: 32 * 1024,
+  generic: datagramSize,
+  route: datagramSize,
+};
 
 export async function openDumpSocket(protocol: Protocol, place: Place = {}): Promise<DumpSocket> {
   const system = await native();
   const { fd } = system.open(protocolNumber[protocol], place.netns);
   configure(system, fd);
-  return { system, fd, close: () => closeSync(fd) };
+  return { system, fd, longest: longest[protocol], close: () => closeSync(fd) };
 }
 
 /** Streams a dump; the first datagrams, `inline` of them, are received in the event loop. */
 export async function* dumpOn(
-  { system, fd }: DumpSocket,
+  socket: DumpSocket,
   what: string,
   request: Uint8Array,
   inline: number,
   signal?: AbortSignal,
 ): AsyncGenerator<Datagram> {
-  await writeAll(fd, request);
+  await writeAll(socket.fd, request);
   let interrupted = false;
-  for await (const datagram of datagramsFrom(system, fd, what, inline)) {
+  for await (const datagram of datagramsFrom(socket, what, inline)) {
     const { buffer, length } = datagram;
     for (const message of messagesIn(buffer, length)) {
       interrupted ||= isInterrupted(message);
@@ -103,13 +116,24 @@ export async function collect<T>(
   }
 }
 
-/** Buffers that no dump uses now. */
-const spare = { few: [] as Buffer[], many: [] as Datagrams[] };
+/** Buffers that no dump uses now: `many` by the size of a datagram. */
+const spare = { few: [] as Buffer[], many: new Map<number, Datagrams[]>() };
+/** Several sets are read side by side only when a whole table is. */
+const mostSpare = 2;
+
+function takeRoom(system: Native, size: number): Datagrams {
+  return spare.many.get(size)?.pop() ?? system.datagrams(many, size);
+}
+
+function returnRoom(room: Datagrams, size: number): void {
+  const rooms = spare.many.get(size) ?? [];
+  spare.many.set(size, rooms);
+  if (rooms.length < mostSpare) rooms.push(room);
+}
 
 /** Without end: the caller detects the last one. Between the start of a dump and its end there is always something to read. */
 async function* datagramsFrom(
-  system: Native,
-  fd: number,
+  { system, fd, longest: size }: DumpSocket,
   what: string,
   inline: number,
 ): AsyncGenerator<Datagram> {
@@ -126,7 +150,7 @@ async function* datagramsFrom(
   } finally {
     spare.few.push(buffer);
   }
-  const room = spare.many.pop() ?? system.datagrams(many, datagramSize);
+  const room = takeRoom(system, size);
   try {
     for (;;) {
       const received = await system.receiveMany(fd, room);
@@ -138,6 +162,6 @@ async function* datagramsFrom(
       }
     }
   } finally {
-    spare.many.push(room);
+    returnRoom(room, size);
   }
 }
