@@ -11,6 +11,7 @@ import {
   type ServicePort,
   type Snapshot,
 } from "../model/snapshot.ts";
+import { atOnce, type Steps } from "../model/steps.ts";
 import type { ByFamily } from "./addresses.ts";
 import { ClusterObjects, type Received, unversioned } from "./cluster-objects.ts";
 import { type Identity, identify, identity } from "./identity.ts";
@@ -66,18 +67,12 @@ export class Cluster {
   /** These are all objects of the kind: missing ones are deleted. Returns whether a Snapshot is worth taking. */
   replace(kind: Kind, objects: Iterable<unknown>, received?: ReceivedOf): boolean {
     const readings = Iterator.from(objects).map((object) => readObject(identify(kind, object), object));
-    for (const _ of this.replaceInSteps(kind, readings, received));
+    atOnce(this.replaceInSteps(kind, readings, received));
     return this.pending;
   }
 
-  /**
-   * The same of objects that were read already. Other work may be done after each step: missing objects are deleted in the last one.
-   */
-  *replaceInSteps(
-    kind: Kind,
-    readings: Iterable<Reading>,
-    received: ReceivedOf = () => unversioned,
-  ): Generator<void> {
+  /** The same of objects that were read already. Missing objects are deleted in the last step. */
+  *replaceInSteps(kind: Kind, readings: Iterable<Reading>, received: ReceivedOf = () => unversioned): Steps {
     const found = new Set<string>();
     let index = 0;
     for (const reading of readings) {

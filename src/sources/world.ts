@@ -92,8 +92,3 @@ function endOf({ code, signal }: ExecFileException): string {
 function withoutSecrets(text: string): string {
   return text.replace(/[A-Za-z0-9_+=-]{16,}/g, (word) => (/[0-9]/.test(word) ? "[redacted]" : word));
 }
-
-/** Lets other work of the process be done first. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}

@@ -8,6 +8,7 @@ import {
   type ServiceName,
   type ServicePort,
 } from "../model/snapshot.ts";
+import { nextTurn } from "../model/steps.ts";
 import { type Routes, route } from "../routing/routes.ts";
 
 /** About as many ServicePorts and Endpoints as are routed, compiled and encoded in 10 ms. */
@@ -37,7 +38,7 @@ export async function routeInSlices(
     prepared = each(routes);
     // Awaited with the next slice.
     prepared.catch(() => {});
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
   await prepared;
   return { ...routes, changed };

@@ -1,4 +1,5 @@
 // The elements of nf_tables sets and maps. There may be a million, so they are written and read without the field tables.
+import { atOnce, type Steps } from "../../model/steps.ts";
 import { HostError } from "../error.ts";
 import { attributeEnd, attributeType, nextAttribute } from "./attributes.ts";
 import type { Bytes } from "./bytes.ts";
@@ -67,7 +68,7 @@ export function writeElement(out: Writer, element: Element): void {
 export type Elements = {
   all(): readonly Element[];
   /** Those that `matches` does not; it is called only for elements with a key and a value of bytes and nothing else. */
-  except(matches: Matches): readonly Element[];
+  except(matches: Matches): Steps<readonly Element[]>;
 };
 
 /** Whether an element is known already, by the bytes of its key and of its value. */
@@ -81,17 +82,25 @@ export type Matches = (
 
 /** In the order of the dump, in one list after the other: an element that matches need not be read. */
 export function dumpedElements(lists: readonly Buffer[]): Elements {
-  const except = (matches: Matches) => {
+  function* except(matches: Matches): Steps<readonly Element[]> {
     const others: Element[] = [];
-    for (const list of lists) {
-      for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
-        const end = attributeEnd(list, at);
-        if (!isMatched(list, at + 4, end, matches)) others.push(readElement(list, at + 4, end));
-      }
+    for (const [i, list] of lists.entries()) {
+      readOthers(list, matches, others);
+      if (i % listsInStep === listsInStep - 1) yield;
     }
     return eachOnce(others);
-  };
-  return { all: () => except(() => false), except };
+  }
+  return { all: () => atOnce(except(() => false)), except };
+}
+
+/** A datagram has one list of up to 32 KiB. */
+const listsInStep = 8;
+
+function readOthers(list: Buffer, matches: Matches, others: Element[]): void {
+  for (let at = 0; at + 4 <= list.length; at = nextAttribute(list, at)) {
+    const end = attributeEnd(list, at);
+    if (!isMatched(list, at + 4, end, matches)) others.push(readElement(list, at + 4, end));
+  }
 }
 
 /** The kernel may resize a set during the dump: then some elements appear twice, and others are missing. */

@@ -1,4 +1,5 @@
 // Converts a dumped table to the Plan's types. Rules are recognised by comparing them with what is wanted, expression by expression.
+import type { Steps } from "../../model/steps.ts";
 import { printMapped } from "../../plan/nftables/print.ts";
 import {
   type BackendSlots,
@@ -23,18 +24,19 @@ import { expressionsOf } from "./expressions.ts";
 import { WantedSlots } from "./wanted-slots.ts";
 
 /** Reads tables where this one is wanted. */
-export function decoderOf(want: NftTable): (contents: TableContents) => NftTable {
+export function* decoderOf(want: NftTable): Steps<(contents: TableContents) => Steps<NftTable>> {
   const slots = new Map<string, WantedSlots>();
   for (const set of want.sets.values())
-    if (isSlotMap(set)) slots.set(set.name, new WantedSlots(set, want.spreads.get(set.name) ?? new Map()));
+    if (isSlotMap(set))
+      slots.set(set.name, yield* WantedSlots.of(set, want.spreads.get(set.name) ?? new Map()));
   return (contents) => decodeTable(contents, want, slots);
 }
 
-function decodeTable(
+function* decodeTable(
   contents: TableContents,
   want: NftTable,
   slots: ReadonlyMap<string, WantedSlots>,
-): NftTable {
+): Steps<NftTable> {
   const sets = new Map<string, NftSet>();
   const elements = new Map<string, Map<string, Element>>();
   const spreads = new Map<string, Map<string, BackendSlots>>();
@@ -44,8 +46,9 @@ function decodeTable(
     sets.set(set.name, set);
     const contained = contents.elements.get(set.name);
     if (contained === undefined || set.timeout !== null || isForeign(set)) continue;
-    if (isSlotMap(set)) putSome(spreads, set.name, slots.get(set.name)!.slotsIn(contained));
-    else putSome(elements, set.name, decodeElements(set, contained.all()));
+    if (isSlotMap(set)) putSome(spreads, set.name, yield* slots.get(set.name)!.slotsIn(contained));
+    else putSome(elements, set.name, yield* decodeElements(set, yield* contained.except(() => false)));
+    yield;
   }
   return {
     family: want.family,

@@ -1,6 +1,7 @@
 // Keys of elements survive the way from kernel bytes to text and back, also those that another program wrote.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../model/steps.ts";
 import type { NftSet } from "../../plan/nftables/types.ts";
 import { u8Bytes, u16Bytes } from "../netlink/bytes.ts";
 import { decodeElements, encodeItems } from "./elements.ts";
@@ -22,7 +23,10 @@ describe("the key of an element", () => {
           key: `${u8Bytes(protocol)}\0\0\0${u16Bytes(port)}\0\0`,
           data: { kind: "drop" } as const,
         };
-        const items = [...decodeElements(set, [element]).values()].map((each) => ({ ...each, slot: null }));
+        const items = [...atOnce(decodeElements(set, [element])).values()].map((each) => ({
+          ...each,
+          slot: null,
+        }));
         expect([...encodeItems(set, items)]).toEqual([element]);
       }),
     );

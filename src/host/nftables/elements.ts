@@ -1,5 +1,6 @@
 // Elements of the Plan as kernel bytes and back: keys are text in the Plan, packed fields in the kernel.
 import { type Address, addressBytes, formatAddress, ipv4Number } from "../../model/address.ts";
+import type { Steps } from "../../model/steps.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
 import { type ElementKey, elementId, joinKey, rangeKey, rangeOf, splitKey } from "../../plan/nftables/key.ts";
 import type {
@@ -72,12 +73,25 @@ export function encodeQuestion(set: NftSet, key: ElementKey, slot: number | null
 }
 
 /** The contents of a dumped set in the Plan's types. */
-export function decodeElements(set: NftSet, elements: readonly KernelElement[]): Map<string, Element> {
-  const decoded = set.interval
-    ? decodeRanges(elements)
-    : elements.map((element) => decodeElement(set, element));
-  return new Map(decoded.map((element) => [element.key, element]));
+export function* decodeElements(
+  set: NftSet,
+  elements: readonly KernelElement[],
+): Steps<Map<string, Element>> {
+  const decoded = new Map<string, Element>();
+  if (set.interval) {
+    for (const element of decodeRanges(elements)) decoded.set(element.key, element);
+    return decoded;
+  }
+  for (const element of elements) {
+    const one = decodeElement(set, element);
+    decoded.set(one.key, one);
+    if (decoded.size % elementsInStep === 0) yield;
+  }
+  return decoded;
 }
+
+/** About as many as are decoded in 5 ms. */
+const elementsInStep = 2000;
 
 /** No client is kept for longer than the set's current timeout. */
 export function* encodeClients({ timeout }: NftSet, clients: readonly Client[]): Generator<KernelElement> {

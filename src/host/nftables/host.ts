@@ -1,5 +1,6 @@
 // The kernel's table of one family: read into the Plan's types, changed by Patches, each one transaction.
 import { quoted } from "../../model/problem.ts";
+import { atOnce, inTurns, nextTurn } from "../../model/steps.ts";
 import { countOperations, type Item, type Operation } from "../../plan/nftables/diff.ts";
 import { type ElementKey, elementId, slotKey } from "../../plan/nftables/key.ts";
 import type {
@@ -120,12 +121,17 @@ export class NftablesHost implements TableHost {
   }
 
   find(wanted: () => NftTable, signal?: AbortSignal): Promise<FoundTable | null> {
-    return readTable(this.#which(signal), everySet, (contents) => {
-      const want = wanted();
-      const decode = decoderOf(want);
+    return readTable(this.#which(signal), everySet, async (contents) => {
       const ownership = ownershipOf(contents.table, this.portId);
       if (ownership === "theirs") throw ownedByAnother(this.family, contents.table.owner);
-      return { table: decode(contents), ownership, remembered: decodeRemembered(contents, want) };
+      const want = wanted();
+      await nextTurn();
+      const decode = await inTurns(decoderOf(want));
+      return {
+        table: await inTurns(decode(contents)),
+        ownership,
+        remembered: decodeRemembered(contents, want),
+      };
     });
   }
 
@@ -140,10 +146,10 @@ export class NftablesHost implements TableHost {
 
   /** The table alone; null when there is none. It is read while what is wanted is still made. */
   read(wanted: NftTable | Promise<NftTable>, signal?: AbortSignal): Promise<NftTable | null> {
-    const decoder = Promise.resolve(wanted).then(decoderOf);
+    const decoder = Promise.resolve(wanted).then((want) => inTurns(decoderOf(want)));
     // The rejection reaches the caller through readTable.
     decoder.catch(() => {});
-    return readTable(this.#which(signal), everySet, async (contents) => (await decoder)(contents));
+    return readTable(this.#which(signal), everySet, async (contents) => inTurns((await decoder)(contents)));
   }
 
   /**
@@ -156,11 +162,11 @@ export class NftablesHost implements TableHost {
     signal?: AbortSignal,
   ): Promise<T | null> {
     const made = await readTable(this.#which(signal), isOfRanges, async (contents) => {
-      const decode = decoderOf(wanted(contents.chains.map(({ name }) => name)));
+      const decode = atOnce(decoderOf(wanted(contents.chains.map(({ name }) => name))));
       const elements = new Map(contents.elements);
       const answered = new Set<string>();
       for (;;) {
-        const table = decode({ ...contents, elements });
+        const table = atOnce(decode({ ...contents, elements }));
         const questions = new Map<string, Parameters<OnLookup>>();
         const result = walk(table, (...question) => {
           const [name, key, slot] = question;
@@ -289,7 +295,12 @@ function everySet(): boolean {
 }
 
 function listed(elements: readonly Element[]): Elements {
-  return { all: () => elements, except: () => elements };
+  return {
+    all: () => elements,
+    *except() {
+      return elements;
+    },
+  };
 }
 
 /** Such sets are queried by range and not by key, like the anonymous maps of rules. */

@@ -3,8 +3,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { slotMap as set } from "../../../test/support/slot-map.ts";
 import type { Family } from "../../model/address.ts";
+import { atOnce, type Steps } from "../../model/steps.ts";
 import type { Backend, BackendSlots } from "../../plan/nftables/types.ts";
-import { DuplicateElement, dumpedElements, type Elements, writeElement } from "../netlink/elements.ts";
+import {
+  DuplicateElement,
+  dumpedElements,
+  type Elements,
+  type Matches,
+  writeElement,
+} from "../netlink/elements.ts";
 import { Writer } from "../netlink/writer.ts";
 import { decodeSlots, encodeItems } from "./elements.ts";
 import { WantedSlots } from "./wanted-slots.ts";
@@ -19,7 +26,7 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
       fc.property(spreads(family), spreads(family), fc.boolean(), (wanted, changed, isLike) => {
         const have = new Map(isLike ? [...wanted, ...[...changed].slice(0, 1)] : changed);
         const read = dumped(slotsOf(have));
-        const found = new WantedSlots(set, wanted).slotsIn(read);
+        const found = atOnce(wantedSlots(wanted).slotsIn(read));
         expect(plain(found)).toEqual(plain(decodeSlots(set, read.all())));
         for (const [key, slots] of found) {
           if (slots === wanted.get(key)) recognised++;
@@ -41,7 +48,7 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
     const key = keyOf(family, 1, 80);
     const wanted = new Map([[key, { key, backends: [a, b] }]]);
     const found = (...backends: (Backend | undefined)[]) =>
-      plain(new WantedSlots(set, wanted).slotsIn(dumped(slotsOf(new Map([[key, { key, backends }]])))));
+      plain(atOnce(wantedSlots(wanted).slotsIn(dumped(slotsOf(new Map([[key, { key, backends }]]))))));
     expect(found(b, a)).toEqual([[key, [b, a]]]);
     expect(found(a, b, c)).toEqual([[key, [a, b, c]]]);
     expect(found(undefined, b)).toEqual([[key, [undefined, b]]]);
@@ -52,15 +59,40 @@ describe.each(["ipv4", "ipv6"] as const)("slots of %s", (family) => {
   it("that appear twice are refused, whether they are wanted or not", () => {
     const [a, b] = fc.sample(backend(family), { numRuns: 200, seed: 3 }).filter(isNew) as [Backend, Backend];
     const key = keyOf(family, 1, 80);
-    const slots = new WantedSlots(set, new Map([[key, { key, backends: [a] }]]));
+    const slots = wantedSlots(new Map([[key, { key, backends: [a] }]]));
     const first = { key, slot: 0, data: a };
     const other = { key, slot: 7, data: a };
-    expect(() => slots.slotsIn(dumped([first, first]))).toThrow(DuplicateElement);
-    expect(() => slots.slotsIn(dumped([other, other]))).toThrow(DuplicateElement);
-    expect(() => slots.slotsIn(dumped([first, { ...first, data: b }]))).toThrow(DuplicateElement);
-    expect(slots.slotsIn(dumped([first, other])).get(key)!.backends).toHaveLength(8);
+    expect(() => atOnce(slots.slotsIn(dumped([first, first])))).toThrow(DuplicateElement);
+    expect(() => atOnce(slots.slotsIn(dumped([other, other])))).toThrow(DuplicateElement);
+    expect(() => atOnce(slots.slotsIn(dumped([first, { ...first, data: b }])))).toThrow(DuplicateElement);
+    expect(atOnce(slots.slotsIn(dumped([first, other]))).get(key)!.backends).toHaveLength(8);
   });
 });
+
+it("is made and read in steps, so that 10,000 keys do not hold up other work", () => {
+  const keys = Array.from({ length: 10_000 }, (_, i) => `172.30.${i >> 8}.${i & 255} . tcp . 80`);
+  const backends = [{ address: "10.0.0.1", port: 80 }];
+  const wanted = new Map(keys.map((key) => [key, { key, backends }]));
+  const [making, slots] = counted(WantedSlots.of(set, wanted));
+  const lists = Array.from({ length: 100 }, (_, i) =>
+    bytesOf((out) => {
+      for (const key of keys.slice(i * 100, (i + 1) * 100))
+        for (const element of encodeItems(set, [{ key, slot: 0, data: backends[0]!, comment: null }]))
+          writeElement(out, element);
+    }),
+  );
+  const [reading, found] = counted(slots.slotsIn(dumpedElements(lists)));
+  expect([making, reading]).toEqual([10, 12]);
+  expect(found).toEqual(wanted);
+});
+
+/** How many steps it took before the last one. */
+function counted<T>(steps: Steps<T>): readonly [number, T] {
+  for (let count = 0; ; count++) {
+    const step = steps.next();
+    if (step.done === true) return [count, step.value];
+  }
+}
 
 it("does not match an element with more than a key and a value", () => {
   const lookups: number[] = [];
@@ -73,13 +105,18 @@ it("does not match an element with more than a key and a value", () => {
     writeElement(out, { key: "\0\0\0\u0008", data: { kind: "drop" } });
     writeElement(out, { key: "", data: "\0\0\0\u0009", flags: 2 });
   });
-  const others = elements.except((bytes, key) => {
+  const matches: Matches = (bytes, key) => {
     lookups.push(bytes[key + 3]!);
     return true;
-  });
+  };
+  const others = atOnce(elements.except(matches));
   expect(lookups).toEqual([1]);
   expect(others).toEqual(elements.all().slice(1));
 });
+
+function wantedSlots(wanted: ReadonlyMap<string, BackendSlots>): WantedSlots {
+  return atOnce(WantedSlots.of(set, wanted));
+}
 
 function backend(family: Family): fc.Arbitrary<Backend> {
   const address = fc

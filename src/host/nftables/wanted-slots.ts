@@ -1,18 +1,21 @@
 // Recognises wanted slots in a dump by their bytes: of a hundred thousand only a few have to be decoded.
 import { hashOf } from "../../model/hash.ts";
+import type { Steps } from "../../model/steps.ts";
 import type { BackendSlots, NftSet } from "../../plan/nftables/types.ts";
 import { hostU32 } from "../netlink/attributes.ts";
 import { DuplicateElement, type Elements, type Matches } from "../netlink/elements.ts";
 import { backendBytes, decodeSlots, encodeKey } from "./elements.ts";
 
 const slotBytes = 4;
+/** How many BackendSlots are added between two turns of the event loop. */
+const keysInStep = 2000;
 
 /** What one slot map should hold. */
 export class WantedSlots {
   readonly #set: NftSet;
   readonly #wanted: readonly BackendSlots[];
   /** The keys of all BackendSlots, without slot numbers, concatenated. */
-  readonly #keys: Uint8Array;
+  readonly #keys: Buffer;
   readonly #keyLength: number;
   /** A hash table with the numbers of BackendSlots, from 1 on; at least half of its entries are 0. */
   readonly #index: Int32Array;
@@ -22,31 +25,49 @@ export class WantedSlots {
   readonly #values: Buffer;
   readonly #valueLength: number;
 
-  constructor(set: NftSet, wanted: ReadonlyMap<string, BackendSlots>) {
+  static *of(set: NftSet, wanted: ReadonlyMap<string, BackendSlots>): Steps<WantedSlots> {
+    const slots = new WantedSlots(set, [...wanted.values()]);
+    yield* slots.#addKeys();
+    yield* slots.#addValues();
+    return slots;
+  }
+
+  private constructor(set: NftSet, wanted: readonly BackendSlots[]) {
     this.#set = set;
-    this.#wanted = [...wanted.values()];
-    const count = this.#wanted.length;
-    this.#keys = Buffer.from(this.#wanted.map(({ key }) => encodeKey(set, key)).join(""), "latin1");
-    this.#keyLength = count === 0 ? 0 : this.#keys.length / count;
-    this.#index = new Int32Array(2 << (32 - Math.clz32(count)));
-    this.#firsts = new Int32Array(count + 1);
-    for (let i = 0; i < count; i++) {
-      this.#index[this.#placeOf(this.#keys, i * this.#keyLength)] = i + 1;
-      this.#firsts[i + 1] = this.#firsts[i]! + this.#wanted[i]!.backends.length;
+    this.#wanted = wanted;
+    const [first] = wanted;
+    this.#keyLength = first === undefined ? 0 : encodeKey(set, first.key).length;
+    this.#keys = Buffer.alloc(wanted.length * this.#keyLength);
+    this.#index = new Int32Array(2 << (32 - Math.clz32(wanted.length)));
+    this.#firsts = new Int32Array(wanted.length + 1);
+    for (const [i, { backends }] of wanted.entries())
+      this.#firsts[i + 1] = this.#firsts[i]! + backends.length;
+    this.#valueLength = valueLengthOf(wanted);
+    this.#values = Buffer.alloc(this.#firsts[wanted.length]! * this.#valueLength);
+  }
+
+  *#addKeys(): Steps {
+    for (const [i, { key }] of this.#wanted.entries()) {
+      const at = i * this.#keyLength;
+      this.#keys.write(encodeKey(this.#set, key), at, "latin1");
+      this.#index[this.#placeOf(this.#keys, at)] = i + 1;
+      if (i % keysInStep === keysInStep - 1) yield;
     }
-    this.#valueLength = valueLengthOf(this.#wanted);
-    this.#values = Buffer.alloc(this.#firsts[count]! * this.#valueLength);
+  }
+
+  *#addValues(): Steps {
     let at = 0;
-    for (const { backends } of this.#wanted) {
+    for (const [i, { backends }] of this.#wanted.entries()) {
       for (const backend of backends) {
         if (backend !== undefined) this.#values.write(backendBytes(backend), at, "latin1");
         at += this.#valueLength;
       }
+      if (i % keysInStep === keysInStep - 1) yield;
     }
   }
 
   /** The BackendSlots of these elements; those that are as wanted are the same objects as the wanted ones. */
-  slotsIn(elements: Elements): Map<string, BackendSlots> {
+  *slotsIn(elements: Elements): Steps<Map<string, BackendSlots>> {
     const seen = new Uint8Array(this.#firsts[this.#wanted.length]!);
     const matches: Matches = (bytes, key, keyEnd, value, valueEnd) => {
       const slot = this.#slotOf(bytes, key, keyEnd, value, valueEnd);
@@ -55,7 +76,8 @@ export class WantedSlots {
       seen[slot] = 1;
       return true;
     };
-    return this.#withOthers(seen, decodeSlots(this.#set, elements.except(matches)));
+    const others = yield* elements.except(matches);
+    return this.#withOthers(seen, decodeSlots(this.#set, others));
   }
 
   /** The overall index of the equal slot; -1 when there is none. */

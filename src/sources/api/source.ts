@@ -2,9 +2,10 @@
 import { Cluster } from "../../manifests/cluster.ts";
 import { type Kind, kinds } from "../../manifests/objects.ts";
 import { Notifier } from "../../model/notifier.ts";
+import { inTurns, nextTurn } from "../../model/steps.ts";
 import { NodeLog } from "../node-log.ts";
 import type { ResourceStatus, Source } from "../source.ts";
-import { nextTurn, type World } from "../world.ts";
+import type { World } from "../world.ts";
 import type { ApiClient } from "./client.ts";
 import type { Sink } from "./follower.ts";
 import { OutageGate } from "./outage-gate.ts";
@@ -96,7 +97,7 @@ export function apiSource(
           items.map(({ reading }) => reading),
           (index) => ({ version: index === null ? "" : items[index]!.version, at }),
         );
-        for (const _ of steps) await nextTurn();
+        await inTurns(steps);
         if (kind === "Node") seeNode(items.find(isThisNode) ?? null);
       },
       set(item) {

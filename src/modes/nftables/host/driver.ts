@@ -10,6 +10,7 @@ import {
 import type { Clock } from "../../../model/clock.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
+import { nextTurn } from "../../../model/steps.ts";
 import { after, type Batch, batches, batchSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
 import { Growth } from "../../../plan/nftables/growth.ts";
@@ -219,7 +220,9 @@ export class NftablesDriver implements Driver {
     const found = await this.#host.find(unfolded, signal);
     if (found === null)
       return { readBack: true, ...(await this.#advance(want, want.fragments.keys(), signal)) };
+    await nextTurn();
     const { patch, from } = takeOver(found, unfolded(), this.#owned);
+    await nextTurn();
     const written = await this.#apply(patch, signal);
     this.#hold(settled(want, want.fragments.keys(), from), want.fragments.keys());
     return { readBack: true, ...written };
@@ -301,7 +304,7 @@ export class NftablesDriver implements Driver {
     const tables: { have: NftTable | null; want: NftTable } =
       before === null ? { have: null, want: unfold(plan) } : unfoldChanged(before, plan, part.keys);
     const patch = diff(tables.have, tables.want);
-    if (part.size > longWork) await pause();
+    if (part.size > longWork) await nextTurn();
     const written = await this.#apply(patch, signal);
     this.#hold(settled(plan, part.keys, tables.have), part.keys);
     return written;
@@ -335,7 +338,7 @@ const longWork = 4096;
 async function prepared(routes: Routes): Promise<void> {
   for (const allowed of longSourceLists(routes, longWork)) {
     sourceCheck(allowed, routes.settings);
-    await pause();
+    await nextTurn();
   }
 }
 
@@ -346,10 +349,6 @@ function lazily<T>(make: () => T): () => T {
     made ??= { value: make() };
     return made.value;
   };
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function without(plan: NftPlan, keys: Iterable<PortKey>): NftPlan {
