@@ -679,6 +679,7 @@ describe("status", () => {
       "/relays": () => ({}),
       "/view": () => null,
       "/cluster": () => [null],
+      "/history": () => [],
     }));
     try {
       const json = await outputOf(status, `--source=daemon:${socket}`, "-o", "json");
@@ -711,6 +712,7 @@ describe("status", () => {
       "/relays": () => ({}),
       "/view": () => null,
       "/cluster": () => [null],
+      "/history": () => [],
     };
     const close = await serveStatus(socket, () => answers);
     try {
@@ -737,7 +739,13 @@ describe("status", () => {
         close();
         return null;
       };
-      const answers = { "/": () => facts, "/relays": () => ({}), "/view": end, "/cluster": () => [end()] };
+      const answers = {
+        "/": () => facts,
+        "/relays": () => ({}),
+        "/view": end,
+        "/cluster": () => [end()],
+        "/history": () => [],
+      };
       const close = await serveStatus(socket, () => answers);
       const command = name === "render" ? render : explain;
       const { code, err } = await outputOf(command, ...argv, `--source=daemon:${socket}`);

@@ -9,6 +9,8 @@ export type Flag = {
   readonly short?: string;
   /** Placeholder of the value, such as FILE; absent for a switch. */
   readonly value?: string;
+  /** May be passed several times: its value is the list of all. */
+  readonly repeats?: true;
   /** The only values allowed. */
   readonly choices?: readonly string[];
   /** Values that completion offers where others are allowed as well; one that ends with ":" is continued. */
@@ -41,7 +43,9 @@ export type CommandSpec<Flags extends readonly Flag[] = readonly Flag[]> = {
   readonly examples: readonly [string, ...string[]];
 };
 
-type ValueOf<F extends Flag> = F extends { readonly value: string }
+type ValueOf<F extends Flag> = F extends { readonly repeats: true } ? readonly string[] : OneValueOf<F>;
+
+type OneValueOf<F extends Flag> = F extends { readonly value: string }
   ? F extends { readonly choices: readonly (infer Choice)[] }
     ? Choice
     : string
@@ -57,19 +61,21 @@ export type CommandLine<Flags extends readonly Flag[]> = {
   readonly args: readonly string[];
 };
 
-/** `--name=value`, `--name value`, `-o json` or `-ojson`; the last one wins. Everything after `--` is an argument. */
+/** `--name=value`, `--name value`, `-o json` or `-ojson`; the last one wins, unless the flag repeats. Everything after `--` is an argument. */
 export function readCommandLine<Flags extends readonly Flag[]>(
   spec: CommandSpec<Flags>,
   argv: readonly string[],
 ): CommandLine<Flags> {
-  const values: Record<string, string | true> = {};
+  const values: Record<string, string | true | readonly string[]> = {};
   const args: string[] = [];
   for (const token of tokensOf(spec.flags, argv)) {
     if (token.kind === "positional") args.push(token.value);
     if (token.kind !== "option") continue;
     const flag = flagNamed(spec.flags, token.name);
     if (flag === undefined) throw new UsageError(unknownFlag(argv[token.index]!, spec));
-    values[flag.name] = readValue(flag, token);
+    const value = readValue(flag, token);
+    const earlier = values[flag.name] ?? [];
+    values[flag.name] = flag.repeats === true ? [...(earlier as readonly string[]), value as string] : value;
   }
   const most = spec.args?.length ?? 0;
   if (args.length > most) throw new UsageError(unexpectedArgument(args[most]!, spec));

@@ -48,7 +48,7 @@ async function factsOf(target: Target, status: Status, now: number): Promise<Nod
 /** The Node of the daemon's View is enough: the question itself does not matter. */
 async function settingsOf({ socket, node, config }: Target): Promise<ReturnType<typeof nodeSettings>> {
   const view = await queryDaemon(socket, "/view", { from: "node", to: "127.0.0.1:1" }).catch(() => null);
-  return nodeSettings({ node: view?.node ?? null }, node, config);
+  return nodeSettings({ node: view === null || "kind" in view ? null : view.node }, node, config);
 }
 
 /** Read beside the files of kernel settings. */

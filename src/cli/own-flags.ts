@@ -1,7 +1,10 @@
 // Turnout's own flags of the daemon, and the environment variables that set them where only the environment can be changed.
 
 import { trafficSettings } from "../config/resolve/settings.ts";
+import { milliseconds, parseDuration } from "../config/units/duration.ts";
+import { parseQuantity, quantityValue } from "../config/units/quantity.ts";
 import type { DaemonOptions } from "../daemon/daemon.ts";
+import type { HistorySettings } from "../daemon/history.ts";
 import { filesHint } from "../inspect/target.ts";
 import { modeNames } from "../inspect/target-config.ts";
 import { UsageError } from "../inspect/usage-error.ts";
@@ -9,6 +12,8 @@ import type { Variables } from "../model/environment.ts";
 import { defaultStatusSocket } from "../observe/status/status.ts";
 import { parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { checkedValue, type Flag, type Values } from "./flags.ts";
+
+const defaultHistory = { size: "8Mi", age: "24h" };
 
 export const ownFlags = [
   {
@@ -63,6 +68,26 @@ export const ownFlags = [
     description:
       "count connections, packets and bytes of Services, for turnout top and metrics; endpoints: also of each endpoint",
   },
+  {
+    name: "history-size",
+    value: "BYTES",
+    example: "8Mi",
+    fallback: defaultHistory.size,
+    description: "memory for the history of changes (turnout history); 0: no history",
+  },
+  {
+    name: "history-age",
+    value: "DURATION",
+    example: "24h",
+    fallback: defaultHistory.age,
+    description: "changes older than this are dropped from the history",
+  },
+  {
+    name: "history-dir",
+    value: "PATH",
+    example: "/var/lib/turnout",
+    description: "directory in which the history survives a restart; without it, it is kept in memory only",
+  },
 ] as const satisfies readonly Flag[];
 
 export type OwnValues = Values<typeof ownFlags>;
@@ -81,6 +106,7 @@ export function fromEnvironment(environment: Variables, version: string): OwnVal
     if (text !== undefined) values[flag.name] = checkedValue(flag, text, variable);
   }
   if (values.source !== undefined) sourceOf(values.source, version, `${variableOf({ name: "source" })}: `);
+  historyOf(values, (name) => variableOf({ name }));
   return values;
 }
 
@@ -92,8 +118,24 @@ export function ownOptions(flags: OwnValues, version: string): Partial<DaemonOpt
     configChanges: flags["config-changes"] ?? "restart",
     statusSocket: flags["status-socket"] ?? defaultStatusSocket,
     traffic: flags.traffic ?? "off",
+    history: historyOf(flags, (name) => `--${name}`),
     ...(flags.source === undefined ? {} : { source: sourceOf(flags.source, version) }),
   };
+}
+
+/** `label` names a flag, or the variable that sets it. */
+function historyOf(flags: OwnValues, label: (name: string) => string): HistorySettings {
+  const size = parseQuantity(flags["history-size"] ?? defaultHistory.size);
+  if (!size.ok) throw new UsageError(`${label("history-size")}: ${size.reason}`);
+  const bytes = Number(quantityValue(size.value));
+  if (bytes < 0) throw new UsageError(`${label("history-size")} must not be negative; 0 keeps no history`);
+  const age = parseDuration(flags["history-age"] ?? defaultHistory.age);
+  if (!age.ok) throw new UsageError(`${label("history-age")}: ${age.reason}`);
+  if (age.value <= 0n)
+    throw new UsageError(
+      `${label("history-age")} must be positive, for example 24h; ${label("history-size")}=0 keeps no history`,
+    );
+  return { bytes, ageMs: milliseconds(age.value), directory: flags["history-dir"] || null };
 }
 
 /** The arguments for kube-proxy's reader, in which a later `--proxy-mode` wins. */

@@ -1,6 +1,8 @@
 // Flags that several commands share: which cluster, which node, with which configuration.
 import { modeNames } from "../inspect/target-config.ts";
+import { defaultStatusSocket } from "../observe/status/status.ts";
 import type { Flag } from "./flags.ts";
+import { momentExamples } from "./moment.ts";
 
 export const sources = ["files:", "kubeconfig:", "api", "playground", "daemon"] as const;
 
@@ -38,6 +40,30 @@ export const outputFlag = {
   example: "json",
   fallback: "text",
   description: "output format",
+} as const satisfies Flag;
+
+/** Of commands that only a daemon can answer. */
+export const daemonSourceFlag = {
+  name: "source",
+  value: "SOURCE",
+  suggestions: ["daemon", "playground"],
+  example: "playground",
+  fallback: "daemon",
+  description: `daemon: the one that serves ${defaultStatusSocket}; daemon:SOCKET: another one; playground: a node of the playground running on this machine`,
+} as const satisfies Flag;
+
+export const daemonNodeFlag = {
+  ...nodeFlag,
+  fallback: "node-a",
+  description: "node of the playground",
+} as const satisfies Flag;
+
+/** A moment of the past. */
+export const atFlag = {
+  name: "at",
+  value: "TIME",
+  example: "10:41",
+  description: `the cluster as it was then, from the history of the daemon: ${momentExamples}; times without a zone are local`,
 } as const satisfies Flag;
 
 /** Flags of the commands that compute the Routes of a node. */

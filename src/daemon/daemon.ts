@@ -20,6 +20,7 @@ import { type RequestFacts, realWorld, type World } from "../sources/world.ts";
 import { watchConfig } from "./config-changes.ts";
 import type { WatchedFile } from "./config-file.ts";
 import { collectAfterLargeSyncs } from "./heap.ts";
+import { type HistorySettings, openHistory } from "./history.ts";
 import { cleanUpAll, removeDeadRelays, removeOtherRules } from "./leftovers.ts";
 import { watchLocalAddresses } from "./local-addresses.ts";
 import { openLocalhost } from "./localhost.ts";
@@ -65,6 +66,8 @@ export type DaemonOptions = {
   readonly statusSocket?: string;
   /** What is counted of Services; absent: nothing. */
   readonly traffic?: TrafficSetting;
+  /** What is kept of the past; nothing when absent. */
+  readonly history?: HistorySettings;
 };
 
 /** Resolves with the exit code. */
@@ -144,7 +147,8 @@ async function run(
   const { telemetry } = telemetryPart;
   const localhost = openLocalhost(node, telemetry.metrics, log.in("daemon/localhost.ts"));
   const settled = { ...facts, families, ownership: owned ? "owned" : "plain" } as const;
-  const answers = openStatusAnswers(settled, node, telemetry);
+  const history = openHistory(options.history, node, log.in("daemon/history.ts"), signal);
+  const answers = openStatusAnswers(settled, node, telemetry, history);
   await raiseOomScore(config.oomScoreAdj, log.in("daemon/start/kernel-settings.ts"));
   await recordStart(config, node, telemetry.events, world, log.in("daemon/start/start-events.ts"), signal);
   telemetry.countEvents(source);
@@ -158,6 +162,7 @@ async function run(
     { synced: collectAfterLargeSyncs(systemClock) },
     removeStaleFlows(node, telemetry, log.in("daemon/stale-flows.ts"), signal),
     localhost.observer,
+    history.observer,
   ];
   const loop = openSyncLoop(node, observers, log.in("daemon/sync-loop.ts"), signal);
   if (node.spec.kind === "api") telemetry.follow(source);
@@ -165,6 +170,7 @@ async function run(
     loop,
     telemetryPart,
     localhost,
+    history,
     watchLocalAddresses(node, loop.wake),
     watchConfig(options, node, loop.wake, log.in("daemon/config-changes.ts")),
     watchNode({ ...node, config, onNode: telemetry.health.setNode }, log.in("daemon/node-watch.ts")),

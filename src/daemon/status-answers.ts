@@ -2,12 +2,14 @@
 import { writeConfig } from "../config/file/write.ts";
 import { parseFrom, parseTo } from "../explain/question.ts";
 import { viewFor, viewsOf } from "../explain/view.ts";
+import type { NoState } from "../history/entry.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Answering } from "../observe/status/socket.ts";
 import { type Answers, healthReportOf, keepStatus, type StatusFacts } from "../observe/status/status.ts";
 import type { Telemetry } from "../observe/telemetry.ts";
 import type { LoopObserver } from "../sync/loop.ts";
+import type { History } from "./history.ts";
 import type { NodeSettings } from "./node-settings.ts";
 import type { OpenNode } from "./start/start.ts";
 import { waitFor } from "./start/startup-status.ts";
@@ -19,6 +21,7 @@ export function openStatusAnswers(
   facts: StatusFacts,
   { source, settings, drivers }: Pick<OpenNode, "source" | "settings" | "drivers">,
   telemetry: Pick<Telemetry, "problems" | "intercepts" | "health">,
+  history: Pick<History, "lines" | "stateAt">,
 ): { readonly answering: Answering; readonly observer: Partial<LoopObserver> } {
   /** null: the Source has not yielded a Snapshot yet. */
   let latest: Snapshot | null = null;
@@ -35,12 +38,21 @@ export function openStatusAnswers(
   const arrived = (snapshot: Snapshot) => {
     latest = snapshot;
   };
+  const stateOf = (query: URLSearchParams) => {
+    const at = query.get("at");
+    return at === null ? latest : history.stateAt(Number(at));
+  };
   return {
     answering: {
       "/": status,
       "/relays": () => relaysOf(drivers),
-      "/view": (query) => viewOf(latest, settings, query),
-      "/cluster": () => (latest === null ? [null] : viewsOf(latest, portsPerChunk)),
+      "/view": async (query) => viewOf(await stateOf(query), settings, query),
+      "/cluster": async (query) => {
+        const state = await stateOf(query);
+        if (state === null || "kind" in state) return [state];
+        return viewsOf(state, portsPerChunk);
+      },
+      "/history": (query) => history.lines(query),
     },
     observer: { ...keeper, arrived },
   };
@@ -51,11 +63,12 @@ function relaysOf(drivers: OpenNode["drivers"]): Answers["/relays"] {
 }
 
 function viewOf(
-  snapshot: Snapshot | null,
+  snapshot: Snapshot | NoState | null,
   { resolved }: NodeSettings,
   query: URLSearchParams,
 ): Answers["/view"] {
   const [from, to] = [parseFrom(query.get("from") ?? ""), parseTo(query.get("to") ?? "")];
+  if (snapshot !== null && "kind" in snapshot) return snapshot;
   if (snapshot === null || !from.ok || !to.ok || from.value.kind === "named") return null;
   const { ipv4, ipv6 } = resolved.settings;
   return viewFor(snapshot, [ipv4.nodeIP, ipv6.nodeIP], from.value, to.value);

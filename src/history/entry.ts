@@ -14,6 +14,8 @@ export type HistoryHead = {
   /** Changes that are kept, and their estimated size in memory. */
   readonly entries: number;
   readonly bytes: number;
+  /** `seq` of the newest change; 0: there was none. */
+  readonly lastSeq: number;
   /** Bytes 0: the history is off. */
   readonly limits: { readonly bytes: number; readonly ageMs: number };
   /** Where it is saved; null: in memory only. */
@@ -60,7 +62,7 @@ export type ServiceChange = {
   readonly protocol: string;
   /** Each continues the name of the port: `lost endpoint 10.0.1.7:8080 (node-a): terminating`. */
   readonly words: readonly string[];
-  /** Packets that are handled differently, as in `diff -o json`; only where the query asks for detail. */
+  /** Packets that are handled differently, as in `diff -o json`; only where the query asks for them. */
   readonly frontends?: readonly FrontendChange[];
 };
 

@@ -5,6 +5,9 @@ import type { Change } from "./change.ts";
 import type { Dropped, HistoryEntry, NoState, Written } from "./entry.ts";
 import { Past } from "./past.ts";
 
+/** On both clocks: `at` in milliseconds since 1970, `steadyAt` on the one that is never set. */
+export type Moment = { readonly at: number; readonly steadyAt: number };
+
 export type Limits = { readonly bytes: number; readonly ageMs: number };
 
 /** A change as it is kept. */
@@ -16,12 +19,8 @@ export type Recorded = Pick<HistoryEntry, "origin" | "clockStepMs" | "moreCauses
   readonly undo: Change;
 };
 
-export type Stored = {
+export type Stored = Moment & {
   readonly seq: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** On the monotonic clock: ages are measured with it. */
-  readonly steadyAt: number;
   /** A `Recorded` as JSON in ASCII: a byte per character, and nothing of the cluster is kept alive. */
   readonly text: string;
   /** Filled in when the Syncs end. */
@@ -53,6 +52,15 @@ export class HistoryLog {
     return this.#bytes;
   }
 
+  get size(): number {
+    return this.#stored.length;
+  }
+
+  /** Of the newest change; 0: there was none. */
+  get lastSeq(): number {
+    return this.#seq;
+  }
+
   get beginsAt(): number | null {
     return this.#beginsAt;
   }
@@ -77,13 +85,13 @@ export class HistoryLog {
     this.#shrink();
   }
 
-  /** A change that led to `latest`. Returns what was kept; null: the change is larger than the limit. */
-  append(
-    recorded: Recorded,
-    now: { readonly at: number; readonly steadyAt: number },
-    latest: Snapshot,
-  ): Stored | null {
-    const stored: Stored = { seq: ++this.#seq, ...now, text: ascii(JSON.stringify(recorded)), written: {} };
+  /**
+   * A change that led to `latest`; `written` may be filled in later. Returns what was kept; null: the change is larger than
+   * the limit.
+   */
+  append(recorded: Recorded, now: Moment, latest: Snapshot, written: Stored["written"] = {}): Stored | null {
+    const text = asciiText(recorded);
+    const stored: Stored = { seq: ++this.#seq, ...now, text, written };
     this.#latest = latest;
     this.#stored.push(stored);
     this.#bytes += bytesOf(stored);
@@ -162,8 +170,9 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function ascii(text: string): string {
-  return text.replace(
+/** JSON in ASCII. */
+export function asciiText(recorded: Recorded): string {
+  return JSON.stringify(recorded).replace(
     /[^\0-\x7f]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

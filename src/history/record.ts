@@ -1,12 +1,10 @@
 // Makes the record of a change from the Snapshots before and after it.
 import type { PortKey, Snapshot } from "../model/snapshot.ts";
 import { type Change, changeBetween, type Keys } from "./change.ts";
-import type { Recorded } from "./log.ts";
+import type { Moment, Recorded } from "./log.ts";
 
 /** Clocks drift and are slewed; a larger difference from the monotonic clock is a step. */
 const stepMs = 1000;
-
-export type Moment = { readonly at: number; readonly steadyAt: number };
 
 /** What one Snapshot changed; pauses between steps. null: nothing that the history is about. */
 export function* recordOf(

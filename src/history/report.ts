@@ -2,7 +2,7 @@
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { comparePort, type FrontendChange } from "../explain/compare.ts";
 import type { To } from "../explain/question.ts";
-import { type Address, type Family, families } from "../model/address.ts";
+import { type Address, type Family, families, joinHostPort } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { type ClusterNode, portLabel, type ServicePort } from "../model/snapshot.ts";
 import { type PortRoutes, route } from "../routing/routes.ts";
@@ -14,12 +14,14 @@ import { otherWords, portWords } from "./words.ts";
 export type HistoryQuery = {
   /** Milliseconds since 1970; changes before it are left out. */
   readonly since: number;
+  /** Only changes after the one with this number. */
+  readonly after: number;
   /** Only changes of this Service, or of the Services at this address and port; null: all. */
   readonly to: To | null;
   /** Most entries. */
   readonly limit: number;
-  /** Whether to list the packets that are handled differently. */
-  readonly detail: boolean;
+  /** Only changes after which packets are handled differently, with those packets; at an address, only those sent there. */
+  readonly packets: boolean;
 };
 
 /** The node whose routes are described, as it is now. */
@@ -35,7 +37,7 @@ export function* entriesOf(
   const past = new Past(log.latest);
   let left = query.limit;
   for (const stored of log.stored.toReversed()) {
-    if (left === 0 || stored.at < query.since) return;
+    if (left === 0 || stored.at < query.since || stored.seq <= query.after) return;
     const recorded = recordedIn(stored);
     const step = past.undo(recorded.undo);
     const rezoned = query.to === null ? [] : rezonedPorts(past, step);
@@ -84,7 +86,7 @@ function entryOf(
   { seq, at, written }: Stored,
   { origin, clockStepMs, causes, moreCauses, pods }: Recorded,
   step: Step,
-  { to, detail }: HistoryQuery,
+  { to, packets }: HistoryQuery,
   here: Here,
 ): HistoryEntry | null {
   const names = new Map(Object.entries(pods ?? {}));
@@ -97,13 +99,23 @@ function entryOf(
     );
     const words = portWords(port, names, { before: before!, after: after! });
     if (words.length === 0 && port.before === port.after) return [];
-    return [
-      { ...labelsOf(port), words, ...(detail ? { frontends: frontendsOf(port, before!, after!) } : {}) },
-    ];
+    if (!packets) return [{ ...labelsOf(port), words }];
+    const frontends = frontendsOf(port, before!, after!).filter(({ frontend }) =>
+      isAt(frontend, to, nodeIPs),
+    );
+    return frontends.length === 0 ? [] : [{ ...labelsOf(port), words, frontends }];
   });
-  if (to !== null && changes.length === 0) return null;
+  if ((to !== null || packets) && changes.length === 0) return null;
   const other = to === null ? otherWords(step) : [];
   return { kind: "change", seq, at, origin, clockStepMs, causes, moreCauses, changes, other, written };
+}
+
+/** Whether packets to that destination arrive at this Frontend. */
+function isAt(frontend: string, to: To | null, nodeIPs: readonly Address[]): boolean {
+  if (to === null || to.kind === "service") return true;
+  const end = `:${to.port}/${to.protocol}`;
+  if (frontend === `nodePort *${end}`) return to.kind === "nodePort" || nodeIPs.includes(to.address);
+  return to.kind === "address" && frontend.endsWith(` ${joinHostPort(to.address, to.port)}/${to.protocol}`);
 }
 
 function labelsOf({ family, before, after }: PortStep): Omit<ServiceChange, "words"> {

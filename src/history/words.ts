@@ -162,7 +162,7 @@ function outcomeWords(
 
 function poolWords(old: Pool, now: Pool, all: number, { nodeName }: Place, policy: string): string[] {
   if (old.because === now.because || now.because === "not needed by any frontend") return [];
-  return [`${nodeName} uses ${now.endpoints.length} of ${count(all, "endpoint")}${policy}: ${now.because}`];
+  return [`${nodeName} uses ${now.endpoints.length} of ${count(all, "endpoint")}${policy} (${now.because})`];
 }
 
 function count(number: number, noun: string): string {

@@ -5,6 +5,7 @@ import { type HostFacts, nodeRoutes, nodeSettings } from "../explain/node-routes
 import { senderText, type To } from "../explain/question.ts";
 import type { BothRoutes, Sender } from "../explain/resolve.ts";
 import { snapshotOf, type View, viewFor } from "../explain/view.ts";
+import type { NoState } from "../history/entry.ts";
 import { run, starter } from "../host/iptables/command.ts";
 import { readLocalAddresses } from "../host/local-addresses.ts";
 import { isTcpLiberal, tcpLiberalFile } from "../host/sysctl.ts";
@@ -39,7 +40,8 @@ async function loadSnapshot(target: Target, signal: AbortSignal): Promise<Snapsh
   if (!target.fromDaemon) return readSource(target, signal);
   const views: View[] = [];
   try {
-    for await (const view of streamFromDaemon(target.socket, "/cluster")) views.push(view ?? notSynced());
+    for await (const view of streamFromDaemon(target.socket, "/cluster", momentOf(target)))
+      views.push(known(view));
   } catch (error) {
     throw daemonFailure(error, target);
   }
@@ -64,6 +66,17 @@ function notSynced(): never {
   throw new UsageError(
     "the daemon has not read the cluster yet; retry, or use --fresh; turnout status shows what it is waiting for",
   );
+}
+
+function known(view: View | NoState | null): View {
+  if (view === null) return notSynced();
+  if ("kind" in view) throw new UsageError(view.reason);
+  return view;
+}
+
+/** Parameters of the daemon's socket that select a moment of the past. */
+function momentOf({ at }: Target): { readonly at?: string } {
+  return at === undefined ? {} : { at: String(at) };
 }
 
 async function factsOf(target: Target, live: boolean): Promise<HostFacts> {
@@ -120,12 +133,11 @@ export async function loadPart(
   const facts = await factsOf(target, live);
   const routesOf = (snapshot: Snapshot) => nodeRoutes(snapshot, target.node, target.config, facts);
   if (target.fromDaemon) {
-    const answer = await queryDaemon(target.socket, "/view", { from: senderText(from), to: toText }).catch(
-      (error) => {
-        throw daemonFailure(error, target);
-      },
-    );
-    const snapshot = snapshotOf([answer ?? notSynced()]);
+    const query = { from: senderText(from), to: toText, ...momentOf(target) };
+    const answer = await queryDaemon(target.socket, "/view", query).catch((error) => {
+      throw daemonFailure(error, target);
+    });
+    const snapshot = snapshotOf([known(answer)]);
     const view = { target, snapshot, routes: routesOf(snapshot) };
     return { view, whole: () => loadNode(target, signal, live) };
   }

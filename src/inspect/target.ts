@@ -60,6 +60,8 @@ export type Target = {
   readonly fromDaemon: boolean;
   /** Network namespace of the node; that of this process when absent. */
   readonly netns?: string;
+  /** The moment whose state is loaded, in milliseconds since 1970; now when absent. */
+  readonly at?: number;
   /** Reads files, and reports progress on stderr when that takes long. */
   readonly disk: ReportingDisk;
 };

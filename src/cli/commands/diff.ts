@@ -2,6 +2,7 @@
 
 import { compareRoutes, printComparison } from "../../explain/compare.ts";
 import { differences } from "../../inspect/differences.ts";
+import { targetAt } from "../../inspect/history.ts";
 import {
   fileProblems,
   loadBoth,
@@ -16,14 +17,19 @@ import { UsageError } from "../../inspect/usage-error.ts";
 import type { Family } from "../../model/address.ts";
 import { modes } from "../../modes/index.ts";
 import { command } from "../command.ts";
-import type { CommandSpec } from "../flags.ts";
-import { outputFlag, sources, targetFlags } from "../target-flags.ts";
+import type { CommandLine, CommandSpec } from "../flags.ts";
+import { momentExamples, parseMoment } from "../moment.ts";
+import { atFlag, outputFlag, sources, targetFlags } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const diffSpec = {
   name: "diff",
   summary: "compare two cluster states, or the kernel of a node with the expected rules",
-  usage: ["--source=BEFORE --against=AFTER --node=NAME [flags]", "--live [--source=SOURCE] [flags]"],
+  usage: [
+    "--source=BEFORE --against=AFTER --node=NAME [flags]",
+    "--at=TIME [--at=TIME] [flags]",
+    "--live [--source=SOURCE] [flags]",
+  ],
   flags: [
     ...targetFlags,
     {
@@ -32,6 +38,11 @@ export const diffSpec = {
       suggestions: sources,
       example: "files:new.yaml",
       description: "compare with this cluster state; lists the packets that would be handled differently",
+    },
+    {
+      ...atFlag,
+      repeats: true,
+      description: `compare the cluster as it was then with a second --at, or with now, from the history of the daemon: ${momentExamples}; times without a zone are local`,
     },
     {
       name: "live",
@@ -44,16 +55,18 @@ export const diffSpec = {
   examples: [
     "turnout diff --source=files:examples/shop --against=files:new.yaml --node=node-a",
     "turnout diff --live --source=playground --node=node-b",
+    "turnout diff --at=10:41 --at=10:45",
   ],
 } as const satisfies CommandSpec;
 
 type Output = "text" | "json";
 
 export const diff = command(diffSpec, async ({ flags }, world, signal) => {
-  const { live = false, against, output = "text" } = flags;
+  const { live = false, against, at = [], output = "text" } = flags;
+  if (at.length > 0) return diffPast(flags, at, world, signal);
   if (live && against !== undefined) throw new UsageError("--against and --live cannot be combined");
   if (!live && against === undefined)
-    throw new UsageError("--against or --live is required, for example --against=files:new.yaml");
+    throw new UsageError("--against, --at or --live is required, for example --against=files:new.yaml");
   const target = await resolveTarget(flags, world);
   if (live) return diffKernel(target, output, world, signal);
   const other = await resolveTarget({ ...flags, source: against, node: target.node }, world);
@@ -63,10 +76,35 @@ export const diff = command(diffSpec, async ({ flags }, world, signal) => {
   world.stderr(`${noServices(before)}${noServices(after)}${fileProblems(before)}${fileProblems(after)}`);
   world.stderr(await unknownNode(before));
   world.stderr(await unknownNode(after, ` in ${against}`));
+  return printChanges(before, after, output, world);
+});
+
+/** Two moments of the past, or one and now. */
+async function diffPast(
+  flags: CommandLine<typeof diffSpec.flags>["flags"],
+  at: readonly string[],
+  world: CommandWorld,
+  signal: AbortSignal,
+): Promise<number> {
+  if (flags.live || flags.against !== undefined)
+    throw new UsageError("--at cannot be combined with --live or --against");
+  if (at.length > 2) throw new UsageError("--at can be passed twice at most: before and after");
+  const now = world.clock.wall();
+  const target = await resolveTarget(flags, world);
+  const [first, second] = at
+    .map((text) => parseMoment(text, now, "--at"))
+    .sort((a, b) => a - b)
+    .map((moment) => targetAt(target, flags.source, moment));
+  const before = await loadNode(first!, signal);
+  const after = await loadNode(second ?? target, signal);
+  return printChanges(before, after, flags.output ?? "text", world);
+}
+
+function printChanges(before: NodeView, after: NodeView, output: Output, world: CommandWorld): number {
   const changes = compareRoutes(before.routes, after.routes);
   world.stdout(output === "json" ? `${JSON.stringify(changes, null, 2)}\n` : printComparison(changes));
   return changes.length === 0 ? 0 : 3;
-});
+}
 
 async function diffKernel(
   target: Target,

@@ -14,6 +14,7 @@ import {
 } from "../../explain/question.ts";
 import { questionOf, type Sender } from "../../explain/resolve.ts";
 import { trace } from "../../explain/trace.ts";
+import { targetAt } from "../../inspect/history.ts";
 import { printKernel, readKernelView } from "../../inspect/kernel-view.ts";
 import { fileProblems, loadPart, type PartialView, unknownNode } from "../../inspect/node-view.ts";
 import { getFromApi, kernelOf, resolveTarget, type Target } from "../../inspect/target.ts";
@@ -23,7 +24,8 @@ import { modes } from "../../modes/index.ts";
 import { SourceError } from "../../sources/source.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
-import { outputFlag, targetFlags } from "../target-flags.ts";
+import { parseMoment } from "../moment.ts";
+import { atFlag, outputFlag, targetFlags } from "../target-flags.ts";
 
 export const explainSpec = {
   name: "explain",
@@ -42,6 +44,7 @@ export const explainSpec = {
       description: "namespace of a pod or Service whose name has none; without it the name must be unique",
     },
     ...targetFlags,
+    atFlag,
     {
       name: "live",
       description:
@@ -53,11 +56,14 @@ export const explainSpec = {
   examples: [
     "turnout explain outside nodeport:30080 --source=files:examples/shop --node=node-a",
     "turnout explain web-1 svc/stock -n shop --source=playground --live",
+    "turnout explain outside nodeport:30080 --at=10:41",
   ],
 } as const satisfies CommandSpec;
 
 export const explain = command(explainSpec, async ({ flags, args: [fromText, toText] }, world, signal) => {
   const { live = false, output = "text" } = flags;
+  if (live && flags.at !== undefined)
+    throw new UsageError("--at and --live cannot be combined: the kernel has no past");
   if (fromText === undefined || toText === undefined)
     throw new UsageError(
       "FROM and TO are required, for example: turnout explain outside:203.0.113.9 nodeport:30080",
@@ -69,7 +75,11 @@ export const explain = command(explainSpec, async ({ flags, args: [fromText, toT
   const first = await resolveTarget(flags, world);
   const { sender, node } = await senderOf(from.value, to.value, flags.namespace ?? null, first, signal);
   const isNodeOpen = flags.node === undefined && node !== null;
-  const target = isNodeOpen ? await resolveTarget(flags, world, node) : first;
+  const current = isNodeOpen ? await resolveTarget(flags, world, node) : first;
+  const target =
+    flags.at === undefined
+      ? current
+      : targetAt(current, flags.source, parseMoment(flags.at, world.clock.wall(), "--at"));
   const { view, whole } = await loadPart(target, { from: sender, to: to.value, toText }, signal, live);
   const { routes } = view;
   world.stderr(await unknownNode(view));

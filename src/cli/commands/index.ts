@@ -2,10 +2,12 @@
 
 import type { Command } from "../command.ts";
 import { helpText } from "../help.ts";
+import { blame, blameSpec } from "./blame.ts";
 import { completion, completionSpec } from "./completion.ts";
 import { diff, diffSpec } from "./diff.ts";
 import { doctor, doctorSpec } from "./doctor.ts";
 import { explain, explainSpec } from "./explain.ts";
+import { history, historySpec } from "./history.ts";
 import { playground, playgroundSpec } from "./playground.ts";
 import { render, renderSpec } from "./render.ts";
 import { run, runSpec } from "./run.ts";
@@ -16,6 +18,8 @@ const list: readonly Command[] = [
   { spec: explainSpec, run: explain },
   { spec: renderSpec, run: render },
   { spec: diffSpec, run: diff },
+  { spec: historySpec, run: history },
+  { spec: blameSpec, run: blame },
   { spec: doctorSpec, run: doctor },
   { spec: statusSpec, run: status },
   { spec: runSpec, run },

@@ -11,13 +11,13 @@ import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
 import { saveHeap } from "../../observe/status/client.ts";
-import { defaultStatusSocket, type Status } from "../../observe/status/status.ts";
+import type { Status } from "../../observe/status/status.ts";
 import { burstMs, type PaceReport, share } from "../../sync/pace.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { span } from "../span.ts";
 import { rowOf } from "../status-row.ts";
-import { nodeFlag, outputFlag } from "../target-flags.ts";
+import { daemonNodeFlag, daemonSourceFlag, outputFlag } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const statusSpec = {
@@ -25,19 +25,8 @@ export const statusSpec = {
   summary: "print the state of the daemon on this machine",
   usage: ["[flags]"],
   flags: [
-    {
-      name: "source",
-      value: "SOURCE",
-      suggestions: ["daemon", "playground"],
-      example: "playground",
-      fallback: "daemon",
-      description: `daemon: the one that serves ${defaultStatusSocket}; daemon:SOCKET: another one; playground: a node of the playground running on this machine`,
-    },
-    {
-      ...nodeFlag,
-      fallback: "node-a",
-      description: "node of the playground",
-    },
+    daemonSourceFlag,
+    daemonNodeFlag,
     {
       ...outputFlag,
       choices: ["text", "json", "row"],

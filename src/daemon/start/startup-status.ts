@@ -2,6 +2,7 @@
 import { writeConfig } from "../../config/file/write.ts";
 import { quoted } from "../../model/problem.ts";
 import { systemClock } from "../../observe/clock.ts";
+import { noHistory } from "../../observe/history/off.ts";
 import type { Log } from "../../observe/log/log.ts";
 import type { Answering } from "../../observe/status/socket.ts";
 import { keepStatus, networkNamespace, type StatusFacts, type Wait } from "../../observe/status/status.ts";
@@ -40,7 +41,13 @@ export class StartUpStatus {
       waits: () => this.#wait,
       now: () => systemClock.wall(),
     });
-    this.answering = { "/": status, "/relays": () => ({}), "/view": () => null, "/cluster": () => [null] };
+    this.answering = {
+      "/": status,
+      "/relays": () => ({}),
+      "/view": () => null,
+      "/cluster": () => [null],
+      "/history": () => [noHistory(node)],
+    };
   }
 
   opened(source: Source): void {

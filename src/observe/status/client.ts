@@ -19,9 +19,10 @@ export async function queryDaemon<Path extends keyof Answers>(
 export async function* streamFromDaemon<Path extends keyof StreamedAnswers>(
   socketPath: string,
   path: Path,
+  query: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<StreamedAnswers[Path]> {
   let begun = "";
-  for await (const some of await answerTo(socketPath, path)) {
+  for await (const some of await answerTo(socketPath, `${path}?${new URLSearchParams(query).toString()}`)) {
     const lines = `${begun}${some}`.split("\n");
     begun = lines.pop()!;
     for (const line of lines) yield JSON.parse(line) as StreamedAnswers[Path];

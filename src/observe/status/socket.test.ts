@@ -29,6 +29,7 @@ const answersOf = (node: string): Answering => ({
   "/relays": () => ({}),
   "/view": () => null,
   "/cluster": () => [null],
+  "/history": () => [],
 });
 
 function socketAt(path: string, node: string): StatusSocket {
@@ -77,7 +78,7 @@ it("streams the cluster in pieces, and yields to the event loop between any two"
       yield piece(sent.length, sent.length % 2 === 0 ? 10 : 1_000_000);
   });
   const received: string[] = [];
-  for await (const view of streamFromDaemon(path, "/cluster")) received.push(view!.node!.name);
+  for await (const view of streamFromDaemon(path, "/cluster")) received.push((view as View).node!.name);
   clearImmediate(counting);
   expect(received).toEqual(Array.from({ length: 40 }, (_, i) => `node-${i}`));
   expect(new Set(sent).size).toBe(40);

@@ -8,9 +8,15 @@ import { isMainThread } from "node:worker_threads";
 import type { Log } from "../log/log.ts";
 import { type Answers, defaultStatusSocket, heapPath, type StreamedAnswers } from "./status.ts";
 
-/** The functions that answer, by path. */
-export type Answering = { readonly [Path in keyof Answers]: (query: URLSearchParams) => Answers[Path] } & {
-  readonly [Path in keyof StreamedAnswers]: () => Iterable<StreamedAnswers[Path]>;
+type Soon<T> = T | Promise<T>;
+
+/** The functions that answer, by path. A piece that is undefined is not sent: it lets other work run. */
+export type Answering = {
+  readonly [Path in keyof Answers]: (query: URLSearchParams) => Soon<Answers[Path]>;
+} & {
+  readonly [Path in keyof StreamedAnswers]: (
+    query: URLSearchParams,
+  ) => Soon<Iterable<StreamedAnswers[Path] | undefined>>;
 };
 
 /** Optional: a socket that cannot be served is logged only. */
@@ -69,13 +75,13 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
       return;
     }
     const answers = answering();
-    if (route === "/cluster") {
-      void stream(response, answers[route]());
+    const parameters = new URLSearchParams(query);
+    if (route === "/cluster" || route === "/history") {
+      void stream(response, answers[route](parameters));
       return;
     }
     const answer = Object.hasOwn(answers, route) ? answers[route as keyof Answers] : answers["/"];
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(`${JSON.stringify(answer(new URLSearchParams(query)))}\n`);
+    void send(response, answer(parameters));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -112,13 +118,20 @@ async function sendHeap(response: ServerResponse): Promise<void> {
     .pipe(response);
 }
 
+async function send(response: ServerResponse, answer: Soon<unknown>): Promise<void> {
+  const text = JSON.stringify(await answer);
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(`${text}\n`);
+}
+
 /** A line for each piece; yields to the event loop between two of them, and waits for slow readers. */
-async function stream(response: ServerResponse, pieces: Iterable<unknown>): Promise<void> {
+async function stream(response: ServerResponse, pieces: Soon<Iterable<unknown>>): Promise<void> {
   const gone = new Promise((resolve) => response.once("close", resolve));
   response.writeHead(200, { "content-type": "application/x-ndjson" });
-  for (const piece of pieces) {
+  for (const piece of await pieces) {
     if (response.destroyed) return;
-    if (response.write(`${JSON.stringify(piece)}\n`)) await nextTurn();
+    if (piece === undefined) await nextTurn();
+    else if (response.write(`${JSON.stringify(piece)}\n`)) await nextTurn();
     else await Promise.race([gone, new Promise((resolve) => response.once("drain", resolve))]);
   }
   response.end();

@@ -2,6 +2,7 @@
 import { readlinkSync } from "node:fs";
 import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { View } from "../../explain/view.ts";
+import type { HistoryEntry, HistoryHead, NoState } from "../../history/entry.ts";
 import type { Family } from "../../model/address.ts";
 import type { Problem } from "../../model/problem.ts";
 import type { OpenRelays } from "../../modes/userspace/relays.ts";
@@ -102,14 +103,19 @@ export type Status = StatusFacts & {
 export type Answers = {
   readonly "/": Status;
   readonly "/relays": Readonly<Partial<Record<Family, OpenRelays>>>;
-  /** What is relevant to `?from=…&to=…`, as in `explain`; null: the query is not valid, or there is no Snapshot yet. */
-  readonly "/view": View | null;
+  /**
+   * What is relevant to `?from=…&to=…`, as in `explain`; null: the query is not valid, or there is no Snapshot yet. With
+   * `&at=`, in milliseconds since 1970, as it was then.
+   */
+  readonly "/view": View | NoState | null;
 };
 
-/** What the socket streams, by path; null: there is no Snapshot yet. */
+/** What the socket streams, one JSON value per line, by path; null: there is no Snapshot yet. */
 export type StreamedAnswers = {
-  /** All that is known of the cluster: Views that together are the whole. */
-  readonly "/cluster": View | null;
+  /** All that is known of the cluster: Views that together are the whole. With `?at=` as it was then. */
+  readonly "/cluster": View | NoState | null;
+  /** First the history as a whole, then its changes, newest first. The parameters: docs/history.md. */
+  readonly "/history": HistoryHead | HistoryEntry;
 };
 
 export type StatusKeeper = Pick<LoopObserver, "readBack" | "paced"> & {

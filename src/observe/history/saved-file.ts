@@ -1,0 +1,80 @@
+// A file with a saved history: written as a whole, then appended to.
+import { type FileHandle, open } from "node:fs/promises";
+import { viewsOf } from "../../explain/view.ts";
+import type { HistoryLog } from "../../history/log.ts";
+import { changeLine, formatVersion, lineOf } from "./saved-lines.ts";
+
+/** ServicePorts in one View: about a millisecond of work. */
+const portsPerView = 200;
+/** Written at once. */
+const chunkBytes = 1 << 16;
+
+export class SavedFile {
+  readonly #handle: FileHandle;
+  /** Size of the checkpoint. */
+  readonly #whole: number;
+  #appended = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(handle: FileHandle, whole: number) {
+    this.#handle = handle;
+    this.#whole = whole;
+  }
+
+  /** Resolves when the text is on the disk. */
+  append(text: string): Promise<void> {
+    this.#appended += text.length;
+    this.#last = this.#last.then(async () => {
+      await this.#handle.appendFile(text);
+      await this.#handle.datasync();
+    });
+    return this.#last;
+  }
+
+  /** Whether as much was appended as would be written anew, so that writing costs at most twice as much as appending. */
+  isDue(limit: number): boolean {
+    return this.#appended > Math.max(limit, this.#whole);
+  }
+
+  async close(): Promise<void> {
+    await this.#last.catch(() => {});
+    await this.#handle.close();
+  }
+}
+
+/** A new file of these lines. */
+export async function writeSavedFile(path: string, lines: Iterable<string>): Promise<SavedFile> {
+  const handle = await open(path, "w", 0o600);
+  let whole = 0;
+  try {
+    let chunk = "";
+    for (const line of lines) {
+      chunk += line;
+      if (chunk.length < chunkBytes) continue;
+      await handle.appendFile(chunk);
+      whole += chunk.length;
+      chunk = "";
+    }
+    await handle.appendFile(chunk);
+    await handle.datasync();
+    return new SavedFile(handle, whole + chunk.length);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** All of the history and its newest state, as of now: what changes while the lines are read is not in them. */
+export function linesOf(history: HistoryLog, node: string): Iterable<string> {
+  const { beginsAt, dropped, stored, latest, lastSeq } = history;
+  return (function* () {
+    yield lineOf({ type: "header", version: formatVersion, node, beginsAt: beginsAt!, dropped });
+    for (const each of stored) yield changeLine(each, null);
+    let views = 0;
+    for (const view of viewsOf({ ...latest!, problems: [] }, portsPerView)) {
+      views++;
+      yield lineOf({ type: "view", view });
+    }
+    yield lineOf({ type: "checkpoint", seq: lastSeq, views });
+  })();
+}
