@@ -20,6 +20,8 @@ export type Namespace = {
   /** Sets sysctls of this namespace: `net.ipv4.ip_forward` → 1. */
   sysctl(values: Readonly<Record<string, string | number>>): void;
   remove(): void;
+  /** Closes its file; the namespace remains. */
+  close(): void;
 };
 
 const folder = "/run/netns";
@@ -32,10 +34,37 @@ export const isRoot = process.getuid?.() === 0;
 
 /** Creates a namespace whose name contains its owner: `tt-<pid>-<label>`. */
 export function createNamespace(label: string = String(++count)): Namespace {
+  return createNamespaces([label])[0]!;
+}
+
+/** The same for several, which takes one run of `ip`; when one cannot be created, none is left. */
+export function createNamespaces(labels: readonly string[]): Namespace[] {
   if (!swept) sweepNamespaces();
   swept = true;
-  const name = `${prefix}${process.pid}-${label}`;
-  execFileSync("ip", ["netns", "add", name], { stdio: "pipe" });
+  const names = labels.map((label) => `${prefix}${process.pid}-${label}`);
+  const before = new Set(allNames());
+  try {
+    runIp(names.map((name) => `netns add ${name}`));
+  } catch (error) {
+    runIp(names.filter((name) => !before.has(name) && existsSync(join(folder, name))).map(deletion));
+    throw error;
+  }
+  return names.map(namespaceOf);
+}
+
+export function removeNamespaces(list: readonly Namespace[]): void {
+  for (const { close } of list) close();
+  runIp(list.map(({ name }) => deletion(name)));
+}
+
+const deletion = (name: string) => `netns delete ${name}`;
+
+function runIp(lines: readonly string[]): void {
+  if (lines.length === 0) return;
+  execFileSync("ip", ["-batch", "-"], { input: lines.join("\n"), stdio: "pipe" });
+}
+
+function namespaceOf(name: string): Namespace {
   const path = join(folder, name);
   const fd = openSync(path, "r");
   const inside = <T>(work: () => T): T => within(fd, work);
@@ -52,6 +81,7 @@ export function createNamespace(label: string = String(++count)): Namespace {
   return {
     name,
     path,
+    close: () => closeSync(fd),
     inside,
     feed,
     run: (command, ...args) => feed("", command, ...args),

@@ -103,7 +103,7 @@ describe("after the world", () => {
     const before = ownNamespaceNames();
     const inTheWay = createNamespace("lan");
     try {
-      await expect(createWorld()).rejects.toThrow("netns add");
+      await expect(createWorld()).rejects.toThrow("File exists");
       expect(ownNamespaceNames()).toEqual([...before, inTheWay.name]);
     } finally {
       inTheWay.remove();

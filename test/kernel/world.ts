@@ -17,7 +17,7 @@ import {
   podGateway,
   secondNodeAddress,
 } from "../places.ts";
-import { createNamespace, type Namespace, sweepNamespaces } from "./netns.ts";
+import { createNamespaces, type Namespace, removeNamespaces, sweepNamespaces } from "./netns.ts";
 import { type Poller, startPoller } from "./poller.ts";
 import { serveSctp, serveTcp, serveUdp } from "./servers.ts";
 
@@ -51,34 +51,22 @@ export type BackEnd = "default" | "legacy";
 
 /** Builds a world, with a name where there are several; after any failure nothing is left. */
 export async function createWorld(name = "", backEnd: BackEnd = "default"): Promise<World> {
+  const labels = { host: "n", L1: "l1", L2: "l2", RN: "rn", R1: "r1", R2: "r2", X: "x", lan: "lan" } as const;
   sweepNamespaces();
-  const made: Namespace[] = [];
-  const make = (label: string): Namespace => {
-    const netns = createNamespace(`${name}${label}`);
-    made.push(netns);
-    netns.sysctl(quiet);
-    netns.ip("link set lo up");
-    return netns;
-  };
+  const made = createNamespaces(Object.values(labels).map((label) => `${name}${label}`));
   const poller = startPoller();
   const close = async (): Promise<void> => {
     try {
       await poller.stop();
     } finally {
-      for (const netns of made) netns.remove();
+      removeNamespaces(made);
     }
   };
   try {
-    const at = {
-      host: make("n"),
-      L1: make("l1"),
-      L2: make("l2"),
-      RN: make("rn"),
-      R1: make("r1"),
-      R2: make("r2"),
-      X: make("x"),
-    };
-    connect(at, make("lan"));
+    for (const netns of made) netns.sysctl(quiet);
+    const [host, L1, L2, RN, R1, R2, X, lan] = made as Eight<Namespace>;
+    const at = { host, L1, L2, RN, R1, R2, X };
+    connect(at, lan);
     serve(at, poller);
     return {
       at,
@@ -164,13 +152,23 @@ const quiet = {
   "net.bridge.bridge-nf-call-ip6tables": 0,
 } as const;
 
-function connect(at: Record<Place, Namespace>, lan: Namespace): void {
-  lan.ip("link add lan type bridge", "link set lan up", ...addresses("lan", 24, gateway));
-  refuseFrontends(lan);
-  lan.ip(...via([nodePodNetwork, outsideNetwork], places.host), ...via([otherNodePodNetwork], places.RN));
-  for (const place of ["host", "RN", "X"] as const) plug(at[place], lan, place);
+type Eight<T> = [T, T, T, T, T, T, T, T];
 
+/** One run of `ip` in each namespace: in a user-mode kernel, starting a program takes a tenth of a second. */
+function connect(at: Record<Place, Namespace>, lan: Namespace): void {
+  lan.ip(
+    "link set lo up",
+    "link add lan type bridge",
+    "link set lan up",
+    ...addresses("lan", 24, gateway),
+    ...routes(frontendNetworks, (network) => `${network} dev lan`),
+    ...via([nodePodNetwork, outsideNetwork], places.host),
+    ...via([otherNodePodNetwork], places.RN),
+    ...(["host", "RN", "X"] as const).flatMap((place) => plug(at[place], place)),
+  );
+  refuseFrontends(lan);
   at.host.ip(
+    ...interfacesUp,
     ...addresses("eth0", 24, places.host),
     ...addresses("lo", 32, secondNodeAddress, ...loadBalancerAddressesOnNode),
     ...routes(
@@ -179,26 +177,32 @@ function connect(at: Record<Place, Namespace>, lan: Namespace): void {
     ),
     ...via([otherNodePodNetwork], places.RN),
     ...routes([outsideNetwork], (network, family) => `${network} dev eth0 ${sourceOf("host", family)}`),
+    ...linkTo(at.L1, "L1"),
+    ...linkTo(at.L2, "L2"),
   );
   at.RN.ip(
+    ...interfacesUp,
     ...addresses("eth0", 24, places.RN),
     ...via(["0.0.0.0/0"], gateway),
     // Answers of remote pods to the outside go back through the node under test, which then can undo its NAT.
     ...via([nodePodNetwork, outsideNetwork, ...frontendNetworks], places.host),
+    ...linkTo(at.R1, "R1"),
+    ...linkTo(at.R2, "R2"),
   );
   at.X.ip(
+    ...interfacesUp,
     ...addresses("eth0", 32, ...outsideAddresses),
     ...routes([nodeNetwork], (network, family) => `${network} dev eth0 ${sourceOf("X", family)}`),
     ...via([nodePodNetwork, `${secondNodeAddress}/32`, ...frontendNetworks], places.host),
     ...via([otherNodePodNetwork], places.RN),
   );
-  for (const pod of ["L1", "L2"] as const) attach(at[pod], at.host, pod);
-  for (const pod of ["R1", "R2"] as const) attach(at[pod], at.RN, pod);
+  for (const pod of ["L1", "L2", "R1", "R2"] as const) connectPod(at[pod], pod);
 }
+
+const interfacesUp = ["link set lo up", "link set eth0 up"];
 
 /** Packets that no proxy handled are rejected by the gateway. An `unreachable` route would do so only once a second. */
 function refuseFrontends(lan: Namespace): void {
-  lan.ip(...routes(frontendNetworks, (network) => `${network} dev lan`));
   for (const [tool, family, answer] of [
     ["iptables-restore", "ipv4", "icmp-host-unreachable"],
     ["ip6tables-restore", "ipv6", "icmp6-addr-unreachable"],
@@ -210,28 +214,32 @@ function refuseFrontends(lan: Namespace): void {
   }
 }
 
-/** A cable from a machine's `eth0` to the bridge. */
-function plug(machine: Namespace, lan: Namespace, place: keyof typeof macs): void {
+/** A cable from the bridge to a machine's `eth0`. */
+function plug(machine: Namespace, place: keyof typeof macs): string[] {
   const port = `p-${place.toLowerCase()}`;
-  lan.ip(
+  return [
     `link add ${port} type veth peer name eth0 address ${macs[place]} netns ${machine.name}`,
     `link set ${port} master lan up`,
-  );
-  machine.ip("link set eth0 up");
+  ];
 }
 
-/** A pod with its own routed link, as in many network plug-ins. */
-function attach(pod: Namespace, node: Namespace, place: "L1" | "L2" | "R1" | "R2"): void {
+type PodPlace = "L1" | "L2" | "R1" | "R2";
+
+/** The node's side of a pod with its own routed link, as in many network plug-ins. */
+function linkTo(pod: Namespace, place: PodPlace): string[] {
   const link = place.startsWith("L") ? interfaceOf(place) : `veth${place}`;
-  const router = podGateway(places[place]);
-  node.ip(
+  return [
     `link add ${link} type veth peer name eth0 netns ${pod.name}`,
     `link set ${link} up`,
-    ...addresses(link, 32, router),
+    ...addresses(link, 32, podGateway(places[place])),
     ...routes([`${places[place]}/32`], (address) => `${address} dev ${link}`),
-  );
+  ];
+}
+
+function connectPod(pod: Namespace, place: PodPlace): void {
+  const router = podGateway(places[place]);
   pod.ip(
-    "link set eth0 up",
+    ...interfacesUp,
     ...addresses("eth0", 32, places[place]),
     ...routes([`${router}/32`], (address) => `${address} dev eth0`),
     ...via(["0.0.0.0/0"], router),
