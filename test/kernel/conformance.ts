@@ -22,70 +22,78 @@ export type Candidate = {
   readonly atOnce?: number;
 };
 
+/** All scenarios of one mode as tests. */
 export function describeConformance(candidate: Candidate): void {
-  const { title, program, mode, reasonToSkip, leavesOut, takes = () => true, atOnce, backEnd } = candidate;
-  describe(`${title}`, () => {
-    let world: World;
-    beforeAll(async () => {
-      if (reasonToSkip === null) world = await createWorld("", backEnd);
-    });
-    afterAll(() => world?.close());
+  describe(candidate.title, () => testScenarios(candidate, worldFor(candidate)));
+}
 
-    for (const group of groupsFor(mode.name, program, leavesOut).filter(takes)) {
-      let verdicts: Promise<Verdict[]> | null = null;
-      for (const { name, packets } of group.scenarios) {
-        const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
-        it(`${name} (${rows})`, async ({ skip, onTestFailed }) => {
-          if (reasonToSkip !== null) return skip(reasonToSkip);
-          // A retry must send new packets.
-          onTestFailed(() => {
-            verdicts = null;
-          });
-          verdicts ??= checkGroup(world, mode, group, atOnce);
-          const own = (await verdicts).filter(({ packet }) => packet.scenario === name);
-          const problems = own.flatMap(({ packet, problem }) =>
-            problem === null ? [] : `${packet.line} ${problem}`,
-          );
-          expect(problems).toEqual([]);
-        });
-      }
-    }
+export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
+
+/** All scenarios and stories as tests of one running program, in one world. */
+export function describeProgram(candidate: ProgramCandidate): void {
+  describe(candidate.title, () => {
+    const world = worldFor(candidate);
+    testScenarios(candidate, world);
+    testStories(candidate, world);
   });
 }
 
-export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut" | "atOnce"> & {
-  readonly mode: ProgramUnderTest;
-};
+/** Made before the first test, and closed after the last one. */
+function worldFor({ reasonToSkip, backEnd }: Candidate): () => World {
+  let world: World;
+  beforeAll(async () => {
+    if (reasonToSkip === null) world = await createWorld("", backEnd);
+  });
+  afterAll(() => world?.close());
+  return () => world;
+}
 
-/** All stories as tests of one running program. */
-export function describeStories(candidate: ProgramCandidate): void {
-  const { title, program, mode, reasonToSkip, backEnd, takes = () => true } = candidate;
-  describe(`${title}`, () => {
-    let world: World;
-    beforeAll(async () => {
-      if (reasonToSkip === null) world = await createWorld("", backEnd);
-    });
-    afterAll(() => world?.close());
-
-    for (const { scenario, stories } of storiesFor(mode.name, program)) {
-      if (!takes({ story: scenario.name })) continue;
-      describe(`${scenario.name}`, () => {
-        beforeAll(async () => {
-          if (reasonToSkip === null) await mode.apply(world, scenario.objects, scenario.settings);
+function testScenarios(candidate: Candidate, world: () => World): void {
+  const { program, mode, reasonToSkip, leavesOut, takes = () => true, atOnce } = candidate;
+  for (const group of groupsFor(mode.name, program, leavesOut).filter(takes)) {
+    let verdicts: Promise<Verdict[]> | null = null;
+    for (const { name, packets } of group.scenarios) {
+      const rows = [...new Set(packets.flatMap(({ rows }) => rows))].join(" ");
+      it(`${name} (${rows})`, async ({ skip, onTestFailed }) => {
+        if (reasonToSkip !== null) return skip(reasonToSkip);
+        // A retry must send new packets.
+        onTestFailed(() => {
+          verdicts = null;
         });
-        afterAll(async () => {
-          await mode.clear(world);
-          world?.sweep();
-        });
-        for (const story of stories) {
-          it(`${story.name} (${story.rows.join(" ")})`, async ({ skip }) => {
-            if (reasonToSkip !== null) return skip(reasonToSkip);
-            expect(await play(world, mode, story)).toBeNull();
-          });
-        }
+        verdicts ??= checkGroup(world(), mode, group, atOnce);
+        const own = (await verdicts).filter(({ packet }) => packet.scenario === name);
+        const problems = own.flatMap(({ packet, problem }) =>
+          problem === null ? [] : `${packet.line} ${problem}`,
+        );
+        expect(problems).toEqual([]);
       });
     }
-  });
+  }
+}
+
+function testStories(candidate: ProgramCandidate, world: () => World): void {
+  const { program, mode, reasonToSkip, takes = () => true } = candidate;
+  for (const { scenario, stories } of storiesFor(mode.name, program)) {
+    if (!takes({ story: scenario.name })) continue;
+    describe(`${scenario.name}`, () => {
+      beforeAll(async () => {
+        if (reasonToSkip !== null) return;
+        world().setForwardPolicy(scenario.settings.forwardPolicy);
+        await mode.apply(world(), scenario.objects, scenario.settings);
+      });
+      afterAll(async () => {
+        if (reasonToSkip !== null) return;
+        await mode.clear(world());
+        world().sweep();
+      });
+      for (const story of stories) {
+        it(`${story.name} (${story.rows.join(" ")})`, async ({ skip }) => {
+          if (reasonToSkip !== null) return skip(reasonToSkip);
+          expect(await play(world(), mode, story)).toBeNull();
+        });
+      }
+    });
+  }
 }
 
 function storiesFor(

@@ -1,7 +1,7 @@
 // Real packets and stories against our own daemon in iptables mode on the legacy back end.
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { describeConformance, describeStories } from "./conformance.ts";
+import { describeProgram } from "./conformance.ts";
 import { onLegacy, reasonWithoutLegacy } from "./legacy-tools.ts";
 import { kubeProxyProgram } from "./program.ts";
 import { reasonNotToRun } from "./site.ts";
@@ -19,5 +19,4 @@ const candidate = {
   backEnd: "legacy",
   reasonToSkip: reasonWithoutLegacy ?? reasonNotToRun(),
 } as const;
-describeConformance(candidate);
-describeStories(candidate);
+describeProgram(candidate);

@@ -1,6 +1,6 @@
 // Real packets against the real kube-proxy: the truth tables are true, whatever our own code does.
 import { findAssets } from "../assets.ts";
-import { describeConformance, describeStories } from "./conformance.ts";
+import { describeProgram } from "./conformance.ts";
 import { reasonToSkip } from "./netns.ts";
 import { kubeProxyProgram } from "./program.ts";
 
@@ -15,6 +15,5 @@ for (const name of ["nftables", "iptables"] as const) {
     mode: kubeProxyProgram(assets.found ? assets.paths["kube-proxy"] : "", name),
     reasonToSkip: assets.found ? (reasonToSkip() ?? reasonToPutOff) : assets.reason,
   } as const;
-  describeConformance(candidate);
-  describeStories(candidate);
+  describeProgram(candidate);
 }

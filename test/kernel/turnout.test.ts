@@ -1,7 +1,7 @@
 // Real packets and stories against our own daemon, run as users run it.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describeConformance, describeStories } from "./conformance.ts";
+import { describeProgram } from "./conformance.ts";
 import { reasonToSkip } from "./netns.ts";
 import { kubeProxyProgram } from "./program.ts";
 
@@ -15,6 +15,5 @@ for (const name of ["nftables", "iptables", "userspace"] as const) {
     mode: kubeProxyProgram(join(root, "bin", "kube-proxy"), name),
     reasonToSkip: isBuilt ? reasonToSkip() : "not built; build with: npm run build",
   } as const;
-  describeConformance(candidate);
-  describeStories(candidate);
+  describeProgram(candidate);
 }

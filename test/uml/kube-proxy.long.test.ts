@@ -1,6 +1,6 @@
 // Real packets and stories against the real kube-proxy in ipvs mode: the truth tables are true, whatever our code does.
 import { findAssets } from "../assets.ts";
-import { describeConformance, describeStories } from "../kernel/conformance.ts";
+import { describeProgram } from "../kernel/conformance.ts";
 import { kubeProxyProgram } from "../kernel/program.ts";
 
 const assets = findAssets("kube-proxy");
@@ -15,5 +15,4 @@ const candidate = {
   reasonToSkip: assets.found ? null : assets.reason,
 } as const;
 
-describeConformance({ ...candidate, atOnce: 40 });
-describeStories(candidate);
+describeProgram({ ...candidate, atOnce: 40 });

@@ -1,7 +1,7 @@
 // Our daemon in ipvs mode, for the oracles; what is checked on every run, and what only in long runs.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describeConformance, describeStories, type ProgramCandidate } from "../kernel/conformance.ts";
+import { describeProgram, type ProgramCandidate } from "../kernel/conformance.ts";
 import { kubeProxyProgram } from "../kernel/program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -20,6 +20,5 @@ const soon: ProgramCandidate["takes"] = (of) =>
 
 export function describeTurnout(when: "soon" | "later"): void {
   const takes: ProgramCandidate["takes"] = (of) => soon!(of) === (when === "soon");
-  describeConformance({ ...candidate, takes, atOnce: 40 });
-  describeStories({ ...candidate, takes });
+  describeProgram({ ...candidate, takes, atOnce: 40 });
 }
