@@ -166,7 +166,8 @@ function plan(helm: string | null): readonly Step[] {
   });
   const swap: Step = { label: "Turnout, image swap", way: "image swap", mode: "nftables", baseline: null };
   if (helm === null) print("skipped: 1 × Helm: no helm; provide with: npm run assets -- helm");
-  return [...steps, swap].filter(({ way }) => proxies.has(way === "kube-proxy" ? "kube-proxy" : "turnout"));
+  const all = modes.includes(swap.mode) && parts.has("tools") ? [...steps, swap] : steps;
+  return all.filter(({ way }) => proxies.has(way === "kube-proxy" ? "kube-proxy" : "turnout"));
 }
 
 /** What the plugin printed goes to a file, for the docs. */
