@@ -9,8 +9,8 @@ const expect = { poll: { timeout: 30_000 } };
 const env = { TURNOUT_STATUS_SOCKET: "" };
 
 /**
- * Files of these projects run side by side, each in namespaces or in a kernel of its own: most of the time they wait, for
- * time-outs and for programs to start, so that four share two cores.
+ * Files of these projects run side by side, each in namespaces or in a kernel of its own: two thirds of the time they wait, for
+ * time-outs and for programs to start, so that six share two cores.
  */
 function waiting(name: string, testTimeout: number) {
   return {
@@ -22,7 +22,7 @@ function waiting(name: string, testTimeout: number) {
     expect,
     pool: "forks" as const,
     sequence: { groupOrder: 1 },
-    maxWorkers: 4,
+    maxWorkers: 6,
     // Real packets and real time: a busy machine may be late once. The report lists every retried test.
     retry: 1,
   };

@@ -1,5 +1,5 @@
-// A vitest reporter that writes what scripts/test.mjs prints at the end: counts, reasons of skipped tests, and the errors
-// of tests that failed or passed only when retried.
+// A vitest reporter that writes what scripts/test.mjs prints at the end: counts, times of files, reasons of skipped tests,
+// and the errors of tests that failed or passed only when retried.
 import { writeFileSync } from "node:fs";
 
 export default class Report {
@@ -19,6 +19,10 @@ export default class Report {
     ];
     const report = {
       passed: inState("passed").length,
+      files: modules.map((module) => ({
+        name: module.relativeModuleId,
+        seconds: module.diagnostic().duration / 1000,
+      })),
       failed,
       skipped: inState("skipped").map(skipOf),
       retried: inState("passed").flatMap((test) => {
