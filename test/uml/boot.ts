@@ -10,7 +10,8 @@ import { type Outcome, parseOutcome } from "./wire.ts";
 export type Guest = {
   /** Resolves when the test is done; rejects when the guest ends before. */
   outcome(name: string): Promise<Outcome>;
-  stop(): void;
+  /** Resolves when it has ended, so that its CPU time counts. */
+  stop(): Promise<void>;
 };
 
 const root = join(import.meta.dirname, "..", "..");
@@ -65,6 +66,7 @@ function listenTo(kernel: ChildProcess): Guest {
   const other: string[] = [];
   let hasEnded = false;
   const ended = () => new Error(`the guest ended before this test\n${other.slice(-40).join("\n")}`);
+  const exited = new Promise<void>((resolve) => kernel.once("exit", () => resolve()));
   const lines = createInterface({ input: kernel.stdout! });
   lines.on("line", (line) => {
     const outcome = parseOutcome(line);
@@ -84,7 +86,10 @@ function listenTo(kernel: ChildProcess): Guest {
         else if (hasEnded) failed(ended());
         else waiting.set(name, { done, failed });
       }),
-    stop: () => void kernel.kill(),
+    stop() {
+      kernel.kill();
+      return exited;
+    },
   };
 }
 

@@ -41,7 +41,7 @@ export default class GuestRunner extends TestRunner {
 
   override async onAfterRunSuite(suite: Suite): Promise<void> {
     await super.onAfterRunSuite(suite);
-    if (isFile(suite)) (await this.#guest?.catch(() => null))?.stop();
+    if (isFile(suite)) await (await this.#guest?.catch(() => null))?.stop();
   }
 }
 
