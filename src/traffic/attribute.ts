@@ -2,7 +2,7 @@
 import { type Address, isLoopback } from "../model/address.ts";
 import type { FlowView } from "../model/flow.ts";
 import { anyContains } from "../model/networks.ts";
-import { type Endpoint, endpointKey, type Protocol, portLabel, type ServicePort } from "../model/snapshot.ts";
+import { type Endpoint, endpointKey, type Protocol, type ServicePort } from "../model/snapshot.ts";
 import type { Behavior } from "../routing/behavior.ts";
 import { nodePortScope } from "../routing/decide.ts";
 import { type FrontendId, frontendId, type PortRoutes, type Route, type Routes } from "../routing/routes.ts";
@@ -194,15 +194,3 @@ function endpointsByKey(port: ServicePort): ReadonlyMap<string, Endpoint> {
 }
 
 const knownEndpoints = new WeakMap<ServicePort, ReadonlyMap<string, Endpoint>>();
-
-/** `shop/web:http`; for a Service that is gone what is known of it. */
-export function serviceLabel(attribution: Attribution): string | null {
-  switch (attribution.kind) {
-    case "service":
-      return portLabel(attribution.routed.port);
-    case "deleted":
-      return attribution.service;
-    case "other":
-      return null;
-  }
-}

@@ -84,7 +84,7 @@ describe("a flow is", () => {
     const old = { ...unreplied, startedAt: now - 46_800_000, timeout: 25 };
     expect(found(toDns, old, keptAliveByEntry(now))).toEqual({
       class: "unreplied",
-      because: "no answer for 46800 s, and the client is still sending",
+      because: "no answer for 13h, and the client is still sending",
     });
     expect(found(toDns, { ...old, startedAt: now - 20_000 }, keptAliveByEntry(now))).toBeNull();
     const counters = (packets: number) => ({

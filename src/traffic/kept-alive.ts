@@ -1,6 +1,8 @@
 // How it is known that a client keeps an unreplied flow alive: by the entry itself, or by two readings of the table.
 import type { FlowView } from "../model/flow.ts";
 import type { KeptAlive } from "./classify.ts";
+import { duration } from "./duration.ts";
+import { flowName } from "./flow-names.ts";
 
 /** With age or counters in the entry one reading shows it; otherwise a second one is needed. */
 export function keptAliveByEntry(now: number): KeptAlive {
@@ -8,7 +10,7 @@ export function keptAliveByEntry(now: number): KeptAlive {
     // The clock may have been set since: then the age means nothing.
     const age = startedAt === null ? -1 : now - startedAt;
     if (age >= longUnrepliedMs && timeout > 0)
-      return `no answer for ${Math.round(age / 1000)} s, and the client is still sending`;
+      return `no answer for ${duration(Math.round(age / 1000))}, and the client is still sending`;
     if (counters !== null && counters.reply.packets === 0 && counters.original.packets >= manyPackets)
       return `${counters.original.packets} packets from the client, none from the endpoint`;
     return null;
@@ -30,7 +32,7 @@ export class UnrepliedReadings {
 
   /** Call it for every unreplied flow of the first reading. */
   note(flow: FlowView): void {
-    if (this.#timeouts.size < mostKept) this.#timeouts.set(nameOf(flow), flow.timeout);
+    if (this.#timeouts.size < mostKept) this.#timeouts.set(flowName(flow), flow.timeout);
     else this.#skipped++;
   }
 
@@ -47,15 +49,10 @@ export class UnrepliedReadings {
   /** For the second reading, so many seconds after the first. */
   keptAlive(seconds: number): KeptAlive {
     return (flow) => {
-      const before = this.#timeouts.get(nameOf(flow));
+      const before = this.#timeouts.get(flowName(flow));
       // The kernel counts in whole seconds, and the readings take time themselves.
       if (before === undefined || flow.timeout <= before - seconds + 1) return null;
       return `the client sent again within ${seconds} s, and nothing was answered`;
     };
   }
-}
-
-/** The kernel's id is a hash of 32 bits: of a million flows, some have the same. */
-function nameOf({ id, sourcePort }: FlowView): number {
-  return id * 65_536 + sourcePort;
 }
