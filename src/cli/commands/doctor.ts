@@ -1,4 +1,4 @@
-// `turnout doctor`: checks a node; with `migrate`, what a change of mode would affect on it.
+// `turnout doctor`: checks a node; with `migrate`, what a change of mode would affect on it; with `flows`, the flows it tracks.
 
 import { readFileSync } from "node:fs";
 import { decodeConfig } from "../../config/file/decode.ts";
@@ -14,22 +14,28 @@ import { isPlayground, placeOf, resolveTarget, type Target } from "../../inspect
 import { modeNames } from "../../inspect/target-config.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { modes } from "../../modes/index.ts";
+import { flowClasses } from "../../traffic/classify.ts";
 import { command } from "../command.ts";
 import type { CommandSpec, Values } from "../flags.ts";
+import { doctorFlows } from "../flows/doctor.ts";
 import { checkNode } from "../node-check.ts";
 import { clusterCidrFlag, nodeFlag, outputFlag, sourceFlag } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const doctorSpec = {
   name: "doctor",
-  summary: "check a node, or what a change of proxy mode would affect on it",
-  usage: ["[--source=SOURCE] [-o FORMAT]", "migrate --to=MODE [--from=MODE] [flags]"],
+  summary: "check a node, the flows it tracks, or what a change of proxy mode would affect on it",
+  usage: [
+    "[--source=SOURCE] [-o FORMAT]",
+    "flows [--wait=SECONDS] [--delete=CLASS[,CLASS]] [--reset-tcp=IP:PORT] [flags]",
+    "migrate --to=MODE [--from=MODE] [flags]",
+  ],
   args: [
     {
-      name: "migrate",
-      choices: ["migrate"],
+      name: "SUBJECT",
+      choices: ["flows", "migrate"],
       description:
-        "optional: report what another mode would change on one node: packets that are handled differently, how endpoints are chosen, settings, the node itself",
+        "optional; flows: report tracked flows that lead nowhere, and what fills the conntrack table; migrate: report what another mode would change on one node: packets that are handled differently, how endpoints are chosen, settings, the node itself",
     },
   ],
   flags: [
@@ -64,19 +70,43 @@ export const doctorSpec = {
       description:
         "check this machine, or the playground's node, as well: kernel, programs, addresses, sysctls",
     },
+    {
+      name: "delete",
+      value: "CLASSES",
+      suggestions: flowClasses,
+      example: "endpoint-gone,service-deleted",
+      description:
+        "delete the conntrack entries of these classes of flows: endpoint-gone, service-deleted, not-eligible, untranslated, unreplied; established TCP and SCTP connections are kept",
+    },
+    {
+      name: "reset-tcp",
+      value: "IP:PORT",
+      example: "10.0.1.5:8080",
+      description:
+        "also delete the entries of established TCP connections to this endpoint, which must no longer exist; a client is reset when it sends next and another endpoint is ready",
+    },
+    {
+      name: "wait",
+      value: "SECONDS",
+      example: "30",
+      fallback: "5",
+      description:
+        "time between two readings of the table, which show whether a client keeps an unreplied flow alive; 0: one reading",
+    },
     outputFlag,
   ],
   exitCodes: {
-    0: "nothing was found, or nothing changes",
+    0: "nothing was found, or nothing changes, or all findings were deleted",
     1: "the node cannot be checked",
-    3: "there are warnings, or something changes",
-    4: "a check failed, or the node cannot run the new mode",
+    3: "there are warnings or findings, or something changes",
+    4: "a check failed, the conntrack table is full, or the node cannot run the new mode",
   },
   notes: [
-    "Without an argument it checks the node of the daemon: health, kernel, modules, sysctls, conntrack fill, Syncs, drift, watches, objects that the kernel refuses, and Problems. It changes nothing.",
+    "Without an argument it checks the node of the daemon: health, kernel, modules, sysctls, conntrack fill, Syncs, drift, watches, objects that the kernel refuses, and Problems. It changes nothing. doctor flows changes nothing without --delete or --reset-tcp.",
   ],
   examples: [
     "turnout doctor -o json",
+    "turnout doctor flows --delete=endpoint-gone",
     "turnout doctor migrate --from=ipvs --to=nftables --source=files:examples/shop --node=node-a",
     "turnout doctor migrate --config=/var/lib/kube-proxy/config.conf --source=api --live",
   ],
@@ -85,7 +115,9 @@ export const doctorSpec = {
 type DoctorFlags = Values<typeof doctorSpec.flags>;
 
 export const doctor = command(doctorSpec, async ({ flags, args: [subject] }, world, signal) => {
+  refuseForeignFlags(subject, flags);
   if (subject === undefined) return checkup(flags, world);
+  if (subject === "flows") return doctorFlows(flags, world, signal);
   if (subject !== "migrate")
     throw new UsageError(
       `unexpected argument ${JSON.stringify(subject)}; example: turnout doctor migrate --to=nftables`,
@@ -106,11 +138,25 @@ export const doctor = command(doctorSpec, async ({ flags, args: [subject] }, wor
   return codeOf(report, remarks ?? []);
 });
 
+/** Flags of one form of the command that would be ignored by another. */
+const ofFlows: readonly string[] = ["delete", "reset-tcp", "wait"];
+const ofMigrate: readonly string[] = ["from", "to"];
+const ofBoth: readonly string[] = ["config", "cluster-cidr"];
+
+function refuseForeignFlags(subject: string | undefined, flags: DoctorFlags): void {
+  const foreign = {
+    flows: ofMigrate,
+    migrate: ofFlows,
+    "": [...ofFlows, ...ofMigrate, ...ofBoth],
+  }[subject ?? ""];
+  const [name] = Object.keys(flags).filter((each) => foreign?.includes(each));
+  if (name === undefined) return;
+  const form = ofFlows.includes(name) ? "flows" : "migrate";
+  throw new UsageError(`--${name} requires an argument: turnout doctor ${form} --${name}=…`);
+}
+
 async function checkup(flags: DoctorFlags, world: CommandWorld): Promise<number> {
-  const { source, node, output = "text", ...others } = flags;
-  const [foreign] = Object.keys(others).filter((name) => name !== "live");
-  if (foreign !== undefined)
-    throw new UsageError(`--${foreign} requires an argument: turnout doctor migrate --${foreign}=…`);
+  const { source, node, output = "text" } = flags;
   if (source !== undefined && !isPlayground(source) && !/^daemon(:|$)/.test(source))
     throw new UsageError(`cannot check ${source}: --source must be daemon, daemon:SOCKET or playground`);
   const missing = world.missingRights();

@@ -7,6 +7,7 @@ import { completion, completionSpec } from "./completion.ts";
 import { diff, diffSpec } from "./diff.ts";
 import { doctor, doctorSpec } from "./doctor.ts";
 import { explain, explainSpec } from "./explain.ts";
+import { flows, flowsSpec } from "./flows.ts";
 import { history, historySpec } from "./history.ts";
 import { playground, playgroundSpec } from "./playground.ts";
 import { render, renderSpec } from "./render.ts";
@@ -16,6 +17,7 @@ import { status, statusSpec } from "./status.ts";
 const list: readonly Command[] = [
   { spec: playgroundSpec, run: playground },
   { spec: explainSpec, run: explain },
+  { spec: flowsSpec, run: flows },
   { spec: renderSpec, run: render },
   { spec: diffSpec, run: diff },
   { spec: historySpec, run: history },
