@@ -1,12 +1,11 @@
-// Deletes stale UDP flows after successful Syncs: in the background, at most once a second; failed passes are repeated.
+// Deletes stale flows after successful Syncs: in the background, at most once a second; failed passes are repeated.
 import { HostError } from "../host/error.ts";
 import type { Cleaning, FlowQuery } from "../host/netlink/conntrack.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { PortKey } from "../model/snapshot.ts";
-import { GoneFrontends, usesGoneFrontend } from "../routing/gone-frontends.ts";
 import type { Routes } from "../routing/routes.ts";
-import { isStale } from "../routing/staleflows.ts";
+import { type StaleFlows, staleUdp } from "../routing/stale-flows-of.ts";
 import type { SyncRecord } from "./record.ts";
 
 /** A Sync that ended, whatever its outcome. */
@@ -22,6 +21,8 @@ export type FlowSweepOptions = {
   readonly clean: (query: FlowQuery, signal: AbortSignal) => Promise<Cleaning>;
   readonly clock: Clock;
   readonly swept: (sweep: FlowSweep) => void;
+  /** Which flows are stale; UDP when absent. */
+  readonly stale?: () => StaleFlows;
 };
 
 /** One pass over the tracked flows of a family. */
@@ -37,33 +38,31 @@ export type FlowSweep = {
 const passGapMs = 1000;
 /** A pass that takes longer is aborted and repeated after the next Sync. */
 const longestPassMs = 60_000;
-const udp = 17;
 
 /**
- * An observer of the loop. A pass is due after a first Sync with UDP, and once an endpoint, address or Service with UDP is gone; it runs
- * after the next successful Sync, which does not wait for it. What becomes stale during a pass is removed by another one.
+ * An observer of the loop. A pass is due after a first Sync with the protocol, and once an endpoint, address or Service with it is gone; it
+ * runs after the next successful Sync, which does not wait for it. What becomes stale during a pass is removed by another one.
  */
 export class FlowSweeper {
   readonly #options: FlowSweepOptions;
   readonly #signal: AbortSignal;
-  readonly #gone: Readonly<Record<Family, GoneFrontends>> = {
-    ipv4: new GoneFrontends(),
-    ipv6: new GoneFrontends(),
-  };
-  /** Also by the first Sync, if it has UDP: every address is then new. */
+  readonly #stale: Readonly<Record<Family, StaleFlows>>;
+  /** Also by the first Sync, if it has the protocol: every address is then new. */
   readonly #owed = new Set<Family>();
   readonly #due = new Map<Family, () => Routes>();
   readonly #passes = new Map<Family, Promise<void>>();
   readonly #lastStart = new Map<Family, number>();
 
   constructor(options: FlowSweepOptions, signal: AbortSignal) {
+    const { stale = staleUdp } = options;
     this.#options = options;
     this.#signal = signal;
+    this.#stale = { ipv4: stale(), ipv6: stale() };
   }
 
   readonly afterSync = ({ record, changed, routes }: FinishedSync): void => {
     const { family, outcome } = record;
-    if (this.#gone[family].note(routes(), changed)) this.#owed.add(family);
+    if (this.#stale[family].note(routes(), changed)) this.#owed.add(family);
     if (outcome.kind !== "ok" || !this.#owed.delete(family)) return;
     this.#due.set(family, routes);
     if (!this.#passes.has(family)) this.#passes.set(family, this.#sweep(family));
@@ -114,11 +113,10 @@ export class FlowSweeper {
     const cancel = this.#options.clock.after(longestPassMs, () => limit.abort());
     const signal = AbortSignal.any([this.#signal, limit.signal]);
     try {
-      const gone = new Set(this.#gone[family].all);
-      const select = (flow: Parameters<FlowQuery["select"]>[0]) =>
-        isStale(flow, routes()) || usesGoneFrontend(flow, gone, routes());
-      const cleaning = await this.#options.clean({ family, protocol: udp, select }, signal);
-      if (cleaning.complete) this.#gone[family].forget(gone);
+      const { protocol } = this.#stale[family];
+      const { select, completed } = this.#stale[family].begin(routes);
+      const cleaning = await this.#options.clean({ family, protocol, select }, signal);
+      if (cleaning.complete) completed();
       return { kind: "ok", ...cleaning };
     } catch (error) {
       if (signal.aborted) {
