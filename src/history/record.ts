@@ -1,5 +1,5 @@
 // Makes the record of a change from the Snapshots before and after it.
-import type { PortKey, Snapshot } from "../model/snapshot.ts";
+import type { Causes, PortKey, Snapshot } from "../model/snapshot.ts";
 import { type Change, changeBetween, type Keys } from "./change.ts";
 import type { Moment, Recorded } from "./log.ts";
 
@@ -16,7 +16,24 @@ export function* recordOf(
   const undo = yield* changeBetween(now, before, keys);
   if (undo === null) return null;
   const { objects: causes, more: moreCauses } = now.causes;
-  return { origin: "watch", clockStepMs, causes, moreCauses, undo };
+  const pods = podsOf(undo, now.causes);
+  return { origin: "watch", clockStepMs, causes, moreCauses, ...(pods === null ? {} : { pods }), undo };
+}
+
+/** The names of the pods whose Endpoints changed, as far as they are known; null: none is. */
+function podsOf({ ports = {} }: Change, { pods }: Causes): Readonly<Record<string, string>> | null {
+  if (pods === undefined) return null;
+  const names = pods();
+  const found: [string, string][] = [];
+  for (const [, patch] of Object.values(ports).flat()) {
+    if (patch === null || "whole" in patch) continue;
+    for (const address of [
+      ...(patch.out ?? []).map(([each]) => each),
+      ...(patch.put ?? []).map((each) => each.address),
+    ])
+      if (names.has(address)) found.push([address, names.get(address)!]);
+  }
+  return found.length === 0 ? null : Object.fromEntries(found);
 }
 
 /** What changed while no daemon was running: every ServicePort of both is compared. */

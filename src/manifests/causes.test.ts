@@ -10,7 +10,7 @@ it("names nothing in the first Snapshot, and then every object that changed", ()
   cluster.upsert("Service", service({ clusterIP: "172.30.0.11" }), { version: "2", at: 20 });
   cluster.upsert("EndpointSlice", slice([endpoint("10.0.1.1")]), { version: "3", at: 30 });
   cluster.upsert("Node", node("node-b"), { version: "4", at: 35 });
-  expect(cluster.take().causes).toEqual({
+  expect(cluster.take().causes).toMatchObject({
     objects: [
       cause("Service", "web", "modified", "2", 20),
       cause("EndpointSlice", "web-1", "added", "3", 30),
@@ -49,6 +49,34 @@ it("of a list, the objects that changed and those that are missing; of many, the
   cluster.replace("Service", named(149, 81), received);
   const { objects, more } = cluster.take().causes;
   expect([objects.length, more, objects[3]]).toEqual([100, 49, cause("Service", "s-3", "modified", "3", 7)]);
+});
+
+it("has the names of the pods in slices that changed, before and after", () => {
+  const cluster = new Cluster("node-a");
+  const pod = (address: string, name: unknown, kind = "Pod") =>
+    endpoint(address, { targetRef: { kind, name } });
+  cluster.upsert("Service", service());
+  cluster.upsert("EndpointSlice", slice([pod("10.0.1.1", "web-1"), pod("10.0.1.2", "web-2")]));
+  cluster.take();
+  const hostile = [pod("10.0.1.4", "\u001b[31m"), pod("10.0.1.5", 7), pod("10.0.1.6", "node-x", "Node")];
+  const unnamed = [endpoint("10.0.1.7", { targetRef: "x" }), endpoint("10.0.1.8", { targetRef: null })];
+  cluster.upsert(
+    "EndpointSlice",
+    slice([pod("10.0.1.2", "web-2"), pod("10.0.1.3", "web-3"), ...hostile, ...unnamed]),
+  );
+  const { causes, ipv4, problems } = cluster.take();
+  expect([...causes.pods!()]).toEqual([
+    ["10.0.1.2", "web-2"],
+    ["10.0.1.3", "web-3"],
+    ["10.0.1.1", "web-1"],
+  ]);
+  expect([ipv4.ports.get("shop/web/tcp/http")!.endpoints.length, problems]).toEqual([7, []]);
+  // Another pod with the same address changes no ServicePort.
+  cluster.upsert(
+    "EndpointSlice",
+    slice([pod("10.0.1.2", "web-9"), pod("10.0.1.3", "web-3"), ...hostile, ...unnamed]),
+  );
+  expect(cluster.take().ipv4.changed.size).toBe(0);
 });
 
 function cause(kind: string, name: string, event: string, resourceVersion: string, receivedAt: number) {

@@ -1,4 +1,5 @@
 // The objects of a cluster in the model's types, each parsed once, and which of them changed since the last Snapshot.
+import type { Address } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import { type Cause, type Causes, type ClusterNode, noCauses, type ServiceName } from "../model/snapshot.ts";
 import { ArrivalLog } from "./arrivals.ts";
@@ -117,7 +118,15 @@ export class ClusterObjects {
         objects.push(causeOf(kind, key, before, tracked.get(key), received.get(`${kind} ${key}`)));
       }
     }
-    return count === 0 ? noCauses : { objects, more: count - objects.length };
+    if (count === 0) return noCauses;
+    const slices = [...this.#slices.changes()]
+      .slice(0, mostCauses)
+      .flatMap(([key, before]) => [this.#slices.get(key), before]);
+    return {
+      objects,
+      more: count - objects.length,
+      ...(slices.length === 0 ? {} : { pods: () => podsIn(slices) }),
+    };
   }
 
   /** In the order of kinds and names; `last` when nothing changed about them. */
@@ -171,6 +180,17 @@ export class ClusterObjects {
         return this.cidrs;
     }
   }
+}
+
+/** By address; what comes first counts. */
+function podsIn(slices: readonly (Slice | undefined)[]): ReadonlyMap<Address, string> {
+  const names = new Map<Address, string>();
+  for (const slice of slices)
+    for (const [i, name] of slice?.pods?.entries() ?? []) {
+      const { address } = slice!.endpoints[i]!;
+      if (name !== "" && !names.has(address)) names.set(address, name);
+    }
+  return names;
 }
 
 /** `undefined`: the object did not exist, or was not for this proxy. */

@@ -31,6 +31,8 @@ export type Slice = {
   readonly endpoints: readonly Endpoint[];
   /** Indices of the terminating ones: of two entries for the same address and port these yield. */
   readonly terminating: readonly number[];
+  /** Names of the pods, in the order of the endpoints; empty text where it is unknown. Absent: all are. */
+  readonly pods?: readonly string[];
 };
 
 /** A slice, and its last change trigger time (ms since 1970, null when absent). */
@@ -47,8 +49,8 @@ export function parseEndpointSlice(who: Identity, object: unknown): ParsedSlice 
   const owner = concernsUs && hasLegalNames(report) ? ownerOf(report, who, label) : null;
   if (!concernsUs || owner === null) return { slice: parsed<Slice>(report, null), triggeredAt: null };
   const ports = slicePortsOf(report, raw);
-  const { endpoints, terminating } = endpointsOf(report, raw, family, ports[0]?.port ?? 0);
-  const slice: Slice = { key: who.key, owner, family, ports, endpoints, terminating };
+  const found = endpointsOf(report, raw, family, ports[0]?.port ?? 0);
+  const slice: Slice = { key: who.key, owner, family, ports, ...found };
   const triggeredAt = triggerTime(report, metadata);
   return { slice: parsed(report, slice), triggeredAt };
 }
@@ -81,8 +83,8 @@ function endpointsOf(
   raw: Raw,
   family: Family,
   port: number,
-): Pick<Slice, "endpoints" | "terminating"> {
-  const found = { endpoints: [] as Endpoint[], terminating: [] as number[] };
+): Pick<Slice, "endpoints" | "terminating" | "pods"> {
+  const found: Endpoints = { endpoints: [], terminating: [], pods: [] };
   const items = list(report, raw.endpoints, "", "endpoints");
   for (let i = 0; i < items.length; i++) {
     const at = place(i);
@@ -92,6 +94,7 @@ function endpointsOf(
   return {
     endpoints: found.endpoints.slice(),
     terminating: found.terminating.length === 0 ? noneTerminate : found.terminating,
+    ...(found.pods.some((name) => name !== "") ? { pods: found.pods.slice() } : {}),
   };
 }
 
@@ -99,8 +102,14 @@ const noneTerminate: readonly number[] = [];
 
 const place = placesIn("endpoints");
 
+type Endpoints = {
+  readonly endpoints: Endpoint[];
+  readonly terminating: number[];
+  readonly pods: string[];
+};
+
 function addEndpoint(
-  found: { readonly endpoints: Endpoint[]; readonly terminating: number[] },
+  found: Endpoints,
   report: Report,
   raw: Raw,
   at: string,
@@ -119,8 +128,17 @@ function addEndpoint(
   const address = addressOf(report, raw.addresses, at, family);
   if (address === null) return;
   if (terminating) found.terminating.push(found.endpoints.length);
+  found.pods.push(podOf(raw.targetRef));
   found.endpoints.push({ address, port, state, serving, nodeName, zoneHints, nodeHints });
 }
+
+/** Only a name to print: whatever else is there is no Problem. */
+function podOf(reference: unknown): string {
+  const { kind, name } = (reference ?? nothing) as Raw;
+  return kind === "Pod" && typeof name === "string" && isName(name) ? name : "";
+}
+
+const nothing: Raw = {};
 
 /** Only the first address counts; the others belong to the same pod, and their meaning is not defined. */
 function addressOf(report: Report, value: unknown, at: string, family: Family): Address | null {

@@ -17,13 +17,13 @@ describe("slim", { timeout: 300_000 }, () => {
       status: {},
     });
     const pod = endpoint("10.0.1.1", {
-      targetRef: { kind: "Pod" },
+      targetRef: { kind: "Pod", name: "web-1", uid: "1" },
       zone: "z1",
       hostname: "h",
       nodeName: "node-a",
     });
     expect(slim("EndpointSlice", slice([pod]))).toEqual(
-      slice([endpoint("10.0.1.1", { nodeName: "node-a" })]),
+      slice([endpoint("10.0.1.1", { nodeName: "node-a", targetRef: { kind: "Pod", name: "web-1" } })]),
     );
   });
 

@@ -60,6 +60,7 @@ export const shapes = {
         conditions: { ready: "own", serving: "own", terminating: "own" },
         nodeName: "shared",
         hints: { forZones: [{ name: "shared" }], forNodes: [{ name: "shared" }] },
+        targetRef: { kind: "shared", name: "own" },
       },
     ],
   },

@@ -102,7 +102,12 @@ export type Cause = {
 };
 
 /** The first objects that changed since the Snapshot before, and how many more did; none of the first Snapshot. */
-export type Causes = { readonly objects: readonly Cause[]; readonly more: number };
+export type Causes = {
+  readonly objects: readonly Cause[];
+  readonly more: number;
+  /** Names of the pods in the EndpointSlices among the objects, before and after, by address. */
+  readonly pods?: () => ReadonlyMap<Address, string>;
+};
 
 export const noCauses: Causes = { objects: [], more: 0 };
 

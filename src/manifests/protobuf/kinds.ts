@@ -40,6 +40,7 @@ export const objectMessages: Readonly<Record<Kind, Message>> = {
         conditions: [2, { ready: { flag: 1 }, serving: { flag: 2 }, terminating: { flag: 3 } }, "repeats"],
         nodeName: 6,
         hints: [8, { forZones: [1, { name: 1 }], forNodes: [2, { name: 1 }] }, "repeats"],
+        targetRef: [4, { kind: 1, name: 3 }],
       },
     ],
   }),
