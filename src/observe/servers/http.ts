@@ -100,8 +100,11 @@ async function answer(
       status,
       body instanceof Stream ? headers : { ...headers, "Content-Length": Buffer.byteLength(body) },
     );
-    if (body instanceof Stream) body.on("error", () => response.destroy()).pipe(response);
-    else response.end(request.method === "HEAD" ? undefined : body);
+    if (body instanceof Stream) {
+      // What is produced for a client ends with the client.
+      response.once("close", () => body.destroy());
+      body.on("error", () => response.destroy()).pipe(response);
+    } else response.end(request.method === "HEAD" ? undefined : body);
   } catch {
     // A defect in one page must not stop the other pages; the client receives an error.
     if (response.headersSent) response.destroy();

@@ -6,6 +6,7 @@ import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isMainThread } from "node:worker_threads";
 import type { Log } from "../log/log.ts";
+import { type PageViews, pageHeader, pagePrefix, viewError } from "./page-views.ts";
 import { type Answers, defaultStatusSocket, heapPath, type StreamedAnswers } from "./status.ts";
 
 type Soon<T> = T | Promise<T>;
@@ -17,6 +18,9 @@ export type Answering = {
   readonly [Path in keyof StreamedAnswers]: (
     query: URLSearchParams,
   ) => Soon<Iterable<StreamedAnswers[Path] | undefined>>;
+} & {
+  /** Views of the page, for `turnout page`: loaded at the first request. Absent while the daemon starts. */
+  readonly page?: () => Promise<PageViews>;
 };
 
 /** Optional: a socket that cannot be served is logged only. */
@@ -80,6 +84,12 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
       void stream(response, answers[route](parameters));
       return;
     }
+    if (route.startsWith(pagePrefix)) {
+      const view = route.slice(pagePrefix.length);
+      // A defect in one view must not stop the daemon.
+      sendView(response, answers.page, view, parameters).catch(() => response.destroy());
+      return;
+    }
     const answer = Object.hasOwn(answers, route) ? answers[route as keyof Answers] : answers["/"];
     void send(response, answer(parameters));
   });
@@ -122,6 +132,25 @@ async function send(response: ServerResponse, answer: Soon<unknown>): Promise<vo
   const text = JSON.stringify(await answer);
   response.writeHead(200, { "content-type": "application/json" });
   response.end(`${text}\n`);
+}
+
+async function sendView(
+  response: ServerResponse,
+  page: Answering["page"],
+  view: string,
+  query: URLSearchParams,
+): Promise<void> {
+  const views = (await page?.()) ?? null;
+  if (views !== null && view === "events") {
+    const events = views.events();
+    response.writeHead(200, { "content-type": "text/event-stream", [pageHeader]: "1" });
+    response.once("close", () => events.destroy());
+    events.pipe(response);
+    return;
+  }
+  const { status, body } = await (views?.answer(view, query) ?? viewError(503, "the daemon is starting"));
+  response.writeHead(status, { "content-type": "application/json", [pageHeader]: "1" });
+  response.end(body);
 }
 
 /** A line for each piece; yields to the event loop between two of them, and waits for slow readers. */

@@ -1,0 +1,176 @@
+// The JSON of each view, which the client in page/ reads: types only.
+
+import type { Trace } from "../explain/trace.ts";
+import type { KernelView } from "../inspect/kernel-view.ts";
+import type { Family } from "../model/address.ts";
+import type { EndpointState, Protocol, TrafficPolicy } from "../model/snapshot.ts";
+import type { Status } from "../observe/status/status.ts";
+import type { Frontend, Sender } from "../routing/routes.ts";
+import type { SyncRecord } from "../sync/record.ts";
+
+export type { Family, KernelView, Sender, Status, SyncRecord, Trace };
+
+/** How much attention a Service needs; the first comes first in the table. */
+export type Level = "trouble" | "warning" | "ok";
+
+export type ServiceType = "ClusterIP" | "NodePort" | "LoadBalancer";
+
+/** Counts of the Endpoints of a Service. */
+export type EndpointCounts = Readonly<Record<EndpointState, number>>;
+
+/** One line of the table of Services. */
+export type ServiceRow = {
+  /** `namespace/name` */
+  readonly service: string;
+  readonly type: ServiceType;
+  /** `172.30.0.10:80`, `*:30080`, `172.30.0.13:53/udp`: the first few. */
+  readonly frontends: readonly string[];
+  readonly moreFrontends: number;
+  /** Distinct addresses in the first IP family that the Service has. */
+  readonly endpoints: EndpointCounts;
+  readonly level: Level;
+  /** Why, the most serious first; empty: nothing is unusual. */
+  readonly reasons: readonly string[];
+};
+
+/** `/api/services` */
+export type ServicesView = {
+  readonly revision: number;
+  readonly total: number;
+  /** How many match the filters; `rows` are those from `offset` on. */
+  readonly matched: number;
+  readonly offset: number;
+  readonly rows: readonly ServiceRow[];
+  /** Of all that match the other filters. */
+  readonly levels: Readonly<Record<Level, number>>;
+  readonly types: Readonly<Record<ServiceType, number>>;
+  /** Every namespace with its number of Services, by name. */
+  readonly namespaces: readonly (readonly [string, number])[];
+};
+
+export type EndpointJson = {
+  /** `10.0.1.4:8080` */
+  readonly endpoint: string;
+  readonly node: string;
+  readonly state: EndpointState;
+  readonly here: boolean;
+};
+
+/** What happens to packets of one sender at one Frontend. Numbers refer to `endpoints` of the port. */
+export type Path = {
+  readonly frontend: number;
+  readonly sender: Sender;
+  /** As `turnout explain FROM TO` takes them. */
+  readonly from: string;
+  readonly to: string;
+  readonly outcome: Trace["outcome"];
+  readonly because: readonly string[];
+  /** All candidates are equally likely: each gets `1 / candidates`. */
+  readonly candidates: number;
+  readonly chosen: readonly number[];
+  /** How many of the candidates see this node instead of the client. */
+  readonly masqueraded: number;
+  readonly leftOut: readonly { readonly endpoint: number; readonly reason: string }[];
+  readonly clientSees: string;
+};
+
+export type FrontendJson = {
+  readonly kind: Frontend["kind"];
+  /** `172.30.0.10:80`, `*:30080` */
+  readonly place: string;
+  /** Networks that may use it; null: every client. */
+  readonly allowed: readonly string[] | null;
+};
+
+/** One ServicePort, as a picture is drawn from it. */
+export type PortJson = {
+  readonly family: Family;
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly internalPolicy: TrafficPolicy;
+  readonly externalPolicy: TrafficPolicy;
+  readonly affinitySeconds: number | null;
+  readonly healthCheckNodePort: number;
+  readonly frontends: readonly FrontendJson[];
+  /** Frontends that another ServicePort holds. */
+  readonly lost: readonly { readonly place: string; readonly holder: string }[];
+  /** The first few. */
+  readonly endpoints: readonly EndpointJson[];
+  readonly moreEndpoints: number;
+  readonly paths: readonly Path[];
+};
+
+/** `/api/service?name=…` */
+export type ServiceView = {
+  readonly revision: number;
+  readonly row: ServiceRow;
+  readonly ports: readonly PortJson[];
+  readonly problems: readonly string[];
+};
+
+/** `/api/explain?from=…&to=…[&live=1]`: as `turnout explain -o json`. */
+export type ExplainView = Trace & { readonly mode: string; readonly kernel?: KernelView };
+
+/** The status line: what is known of the node now. Times are milliseconds since 1970. */
+export type Head = {
+  readonly node: string;
+  readonly mode: string;
+  readonly version: string;
+  /** As `--source` names it. */
+  readonly source: string;
+  readonly state: "healthy" | "unhealthy" | "starting" | "no daemon";
+  /** Why it is not healthy, or what else the health check found. */
+  readonly reasons: readonly string[];
+  readonly startedAt: number | null;
+  /** When the kernel was last compared with the Plan, in the family where that is longest ago. */
+  readonly comparedAt: number | null;
+  readonly drift: { readonly at: number; readonly differences: number; readonly what: string } | null;
+  readonly lastSync: SyncPoint | null;
+  /** From a change of endpoints until the kernel follows it, in milliseconds; null: none since the page was opened. */
+  readonly latency: { readonly p50: number; readonly p99: number; readonly samples: number } | null;
+  /** The watch of the API server that has been silent for the longest time. */
+  readonly watch: { readonly resource: string; readonly since: number } | null;
+  readonly services: number;
+  readonly endpoints: number;
+  readonly problems: number;
+  /** Whether the kernel of the node can be read for comparison. */
+  readonly kernel: boolean;
+};
+
+/** One Sync in the chart of Syncs. */
+export type SyncPoint = {
+  readonly at: number;
+  readonly ms: number;
+  readonly family: Family;
+  readonly trigger: SyncRecord["trigger"];
+  readonly changedPorts: number;
+  readonly operations: number;
+  readonly outcome: "ok" | "refused" | "failed";
+  readonly message: string;
+};
+
+/** `/api/node` */
+export type NodeView = {
+  readonly head: Head;
+  /** As `turnout status -o json`; null without a daemon. */
+  readonly status: Status | null;
+  readonly configuration: string;
+  /** Oldest first; those since the page was opened, and the few that the daemon remembers. */
+  readonly syncs: readonly SyncPoint[];
+  /** The first few. */
+  readonly problems: readonly string[];
+  readonly moreProblems: number;
+};
+
+/** An event of `/api/events`. A view is current while its `revision` is this one. */
+export type Update = { readonly now: number; readonly revision: number; readonly head: Head };
+
+/** `/api/page`: what this page is served for. */
+export type PageJson = {
+  readonly nodes: readonly string[];
+  /** Flags with which the commands of `turnout` ask the same node; empty: the daemon of this machine. */
+  readonly flags: string;
+  /** Whether there are actions: only in a playground. */
+  readonly actions: boolean;
+};

@@ -1,0 +1,249 @@
+// The views of one node: keeps the table of Services up to date while it is used, and answers requests about it.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { writeConfig } from "../config/file/write.ts";
+import { type Family, families } from "../model/address.ts";
+import type { Clock } from "../model/clock.ts";
+import { type Problem, printProblem } from "../model/problem.ts";
+import type { PortKey } from "../model/snapshot.ts";
+import { type PageViews, type ViewAnswer, viewAnswer, viewError } from "../observe/status/page-views.ts";
+import { headOf } from "./head.ts";
+import type { Head, NodeView, ServiceView, Update } from "./json.ts";
+import { LatestEvents } from "./latest-events.ts";
+import type { PageNode } from "./node.ts";
+import { pictureOf } from "./picture.ts";
+import { compare } from "./row.ts";
+import { filterOf, windowOf } from "./service-filter.ts";
+import { SyncHistory } from "./sync-history.ts";
+import { ServiceTable } from "./table.ts";
+import { tryPacket } from "./try-packet.ts";
+
+/** Shortest time between two updates of the table. */
+const gapMs = 200;
+/** The head is compared this often, and sent if it changed. */
+const headMs = 1_000;
+const beatMs = 5_000;
+/** Without requests and readers for so long, the table is dropped. */
+const idleMs = 60_000;
+/** ServicePorts visited between two turns of the event loop: about a millisecond of work. */
+const portsPerSlice = 200;
+const mostProblems = 200;
+
+export class NodeViews implements PageViews {
+  readonly #node: PageNode;
+  readonly #clock: Clock;
+  readonly #streams = new Set<LatestEvents>();
+  /** null: nobody uses the page. */
+  #live: Live | null = null;
+  #cancelIdle = () => {};
+
+  constructor(node: PageNode, clock: Clock) {
+    this.#node = node;
+    this.#clock = clock;
+  }
+
+  readonly answer = async (view: string, query: URLSearchParams): Promise<ViewAnswer> => {
+    const live = this.#use();
+    await live.settled();
+    switch (view) {
+      case "services": {
+        const window = windowOf(query);
+        const filter = filterOf(query);
+        if (!filter.ok) return viewError(400, filter.reason);
+        return viewAnswer(200, live.table.view(filter.value, window.offset, window.limit));
+      }
+      case "service":
+        return this.#service(live.table, query.get("name") ?? "");
+      case "explain":
+        return tryPacket(this.#node, query);
+      case "node":
+        return viewAnswer(200, this.#nodeView(live));
+      case "update":
+        return viewAnswer(200, this.#update(live));
+      default:
+        return viewError(404, `there is no view ${JSON.stringify(view)}`);
+    }
+  };
+
+  readonly events = (): LatestEvents => {
+    const stream = new LatestEvents();
+    this.#streams.add(stream);
+    const live = this.#use();
+    stream.once("close", () => {
+      this.#streams.delete(stream);
+      this.#use();
+    });
+    void live.settled().then(() => stream.send(this.#update(live)));
+    return stream;
+  };
+
+  close(): void {
+    this.#cancelIdle();
+    this.#live?.close();
+    this.#live = null;
+    for (const stream of this.#streams) stream.finish();
+  }
+
+  #use(): Live {
+    this.#cancelIdle();
+    if (this.#streams.size === 0)
+      this.#cancelIdle = this.#clock.after(idleMs, () => {
+        this.#live?.close();
+        this.#live = null;
+      });
+    this.#live ??= new Live(this.#node, this.#clock, (live, kind) => this.#notify(live, kind));
+    return this.#live;
+  }
+
+  #notify(live: Live, kind: "update" | "beat"): void {
+    if (this.#streams.size === 0) return;
+    const update = kind === "update" ? this.#update(live) : null;
+    for (const stream of this.#streams) {
+      if (update === null) stream.beat();
+      else stream.send(update);
+    }
+  }
+
+  #update(live: Live): Update {
+    return { now: this.#clock.wall(), revision: live.table.revision, head: live.head() };
+  }
+
+  #service(table: ServiceTable, name: string): ViewAnswer {
+    const row = table.row(name);
+    const routes = this.#node.routes();
+    if (row === undefined || routes === null)
+      return viewError(404, `there is no Service ${JSON.stringify(name)} that Turnout serves`);
+    const ports = [...table.portsOf(name)].sort((a, b) =>
+      compare(`${a.port.family} ${a.port.key}`, `${b.port.family} ${b.port.key}`),
+    );
+    const view: ServiceView = {
+      revision: table.revision,
+      row,
+      ports: ports.map((routed) => pictureOf(this.#node.mode, routes, routed)),
+      problems: table.problemsOf(name).map(printProblem),
+    };
+    return viewAnswer(200, view);
+  }
+
+  #nodeView(live: Live): NodeView {
+    const status = this.#node.status();
+    const problems = status?.problems ?? this.#node.problems();
+    return {
+      head: live.head(),
+      status: status === null ? null : { ...status, problems: status.problems.slice(0, mostProblems) },
+      configuration: status?.configuration ?? writeConfig(this.#node.config()),
+      syncs: live.history.points,
+      problems: problems.slice(0, mostProblems).map(printProblem),
+      moreProblems: Math.max(0, problems.length - mostProblems),
+    };
+  }
+}
+
+/** The state while the page is used: the table, and what has changed since it was updated. */
+class Live {
+  readonly table = new ServiceTable();
+  readonly history: SyncHistory;
+  readonly #node: PageNode;
+  readonly #clock: Clock;
+  readonly #notify: (live: Live, kind: "update" | "beat") => void;
+  readonly #stop: () => void;
+  readonly #pending: Record<Family, Set<PortKey>> = { ipv4: new Set(), ipv6: new Set() };
+  #problems: readonly Problem[] | null = null;
+  #updating: Promise<void>;
+  #isScheduled = false;
+  #isFilled = false;
+  #closed = false;
+  #sent = "";
+  #cancelTimer = () => {};
+  #cancelTick = () => {};
+
+  constructor(node: PageNode, clock: Clock, notify: (live: Live, kind: "update" | "beat") => void) {
+    this.#node = node;
+    this.#clock = clock;
+    this.#notify = notify;
+    this.history = new SyncHistory(node.status()?.syncs);
+    this.#stop = node.observe({
+      changed: (family, keys) => {
+        for (const key of keys) this.#pending[family].add(key);
+        this.#schedule();
+      },
+      synced: (record, latencies) => {
+        this.history.add(record, latencies);
+        this.#schedule();
+      },
+    });
+    this.#updating = this.#update();
+    this.#tick(0);
+  }
+
+  /** Resolves when the table is complete, or nothing can be in it yet. */
+  async settled(): Promise<void> {
+    await this.#updating;
+    if (this.#isFilled || this.#node.routes() === null) return;
+    // The first Sync ended after the first update.
+    this.#updating = this.#update();
+    await this.#updating;
+  }
+
+  head(): Head {
+    const totals = { services: this.table.size, endpoints: this.table.endpoints };
+    return headOf(this.#node, this.history, totals, this.#clock.wall());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stop();
+    this.#cancelTimer();
+    this.#cancelTick();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#closed) return;
+    this.#isScheduled = true;
+    this.#cancelTimer = this.#clock.after(gapMs, () => {
+      this.#isScheduled = false;
+      this.#updating = this.#updating.then(() => this.#update());
+    });
+  }
+
+  /** In slices: a Sync may run between two of them. */
+  async #update(): Promise<void> {
+    const first = this.#node.routes();
+    if (first === null || this.#closed) return;
+    for (const family of families) {
+      const keys = this.#isFilled ? this.#pending[family] : new Set(first[family].ports.keys());
+      this.#pending[family] = new Set();
+      await this.#visit(family, keys);
+    }
+    this.#isFilled = true;
+    const problems = this.#node.problems();
+    if (problems !== this.#problems) this.table.setProblems(problems);
+    this.#problems = problems;
+    for (const _ of this.table.settle()) await nextTurn();
+    this.#send();
+  }
+
+  async #visit(family: Family, keys: ReadonlySet<PortKey>): Promise<void> {
+    let count = 0;
+    for (const key of keys) {
+      this.table.set(family, key, this.#node.routes()![family].ports.get(key));
+      if (++count % portsPerSlice === 0) await nextTurn();
+    }
+  }
+
+  #send(): void {
+    if (this.#closed) return;
+    const now = JSON.stringify([this.table.revision, this.head()]);
+    if (now === this.#sent) return;
+    this.#sent = now;
+    this.#notify(this, "update");
+  }
+
+  #tick(sinceBeat: number): void {
+    this.#cancelTick = this.#clock.after(headMs, () => {
+      this.#send();
+      const isDue = sinceBeat + headMs >= beatMs;
+      if (isDue) this.#notify(this, "beat");
+      this.#tick(isDue ? 0 : sinceBeat + headMs);
+    });
+  }
+}
