@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { bundled, root } from "./bundle.mjs";
+import { buildPage } from "./page.mjs";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
@@ -20,6 +21,7 @@ await build({
   supported: { "dynamic-import": false },
   define: { TURNOUT_VERSION: JSON.stringify(version) },
 });
+await buildPage();
 if (process.argv.includes("--announce")) {
   console.log(
     "built dist/kube-proxy.cjs and dist/turnout.cjs; start them with bin/kube-proxy and bin/turnout",

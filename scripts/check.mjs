@@ -9,6 +9,7 @@ const bin = (name) => join(root, "node_modules", ".bin", name);
 
 const steps = [
   ["types", node, [bin("tsc"), "--noEmit"]],
+  ["types of the page", node, [bin("tsc"), "--noEmit", "--project", "page"]],
   ["format and lint", node, [bin("biome"), "ci", "--log-level=warn", "--diagnostic-level=warn", "."]],
   ["lint with types", node, [bin("oxlint"), "--type-aware", "--quiet"]],
   ["words", node, [join(root, "scripts/words.mjs")]],

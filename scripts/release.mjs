@@ -21,7 +21,9 @@ execFileSync(process.execPath, [join(root, "scripts/build.mjs")], {
   stdio: ["ignore", "inherit", "inherit"],
 });
 writeFileSync(join(dist, sbom), `${JSON.stringify(billOfMaterials(), null, 2)}\n`);
-const files = readdirSync(dist).filter((name) => name.endsWith(".cjs") || name === sbom);
+const files = readdirSync(dist).filter(
+  (name) => name.endsWith(".cjs") || name === "page.json" || name === sbom,
+);
 writeFileSync(join(dist, sums), files.sort().map(checksum).join(""));
 writeFileSync(join(dist, notes), notesText);
 console.log(`wrote to dist/: ${[...files, sums, notes].join(", ")}; check with: sha256sum --check ${sums}`);

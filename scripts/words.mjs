@@ -81,6 +81,7 @@ const identifiers = {
 
 const searched = [
   "src",
+  "page",
   "playground",
   "test",
   "bench",

@@ -73,6 +73,7 @@ describe("security/11: a release", () => {
       "CHANGELOG.md",
       "scripts",
       "src",
+      "page",
     ])
       cpSync(join(root, path), join(folder, path), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
@@ -91,7 +92,7 @@ describe("security/11: a release", () => {
     expect(bill).not.toContain(folder);
     const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: dist, encoding: "utf8" });
     expect(checked).toMatchObject({ status: 0 });
-    expect(checked.stdout.match(/: OK$/gm)).toHaveLength(3);
+    expect(checked.stdout.match(/: OK$/gm)).toHaveLength(4);
     expect(readFileSync(join(dist, "NOTES.md"), "utf8")).toMatch(/^The first release\..*### Proxy.*\n$/s);
 
     const { version } = JSON.parse(text("package.json"));

@@ -20,7 +20,9 @@ export function programFiles(billOfMaterials) {
   return [
     ...bundled.external.flatMap((name) => packageFiles(name)),
     ...packageFiles(`@koromix/koffi-linux-${process.arch}`),
-    ...["kube-proxy.cjs", "turnout.cjs"].map((name) => file(`${home}/dist/${name}`, `dist/${name}`)),
+    ...["kube-proxy.cjs", "turnout.cjs", "page.json"].map((name) =>
+      file(`${home}/dist/${name}`, `dist/${name}`),
+    ),
     ...["kube-proxy", "turnout"].map((name) => file(`${home}/bin/${name}`, `bin/${name}`, 0o755)),
     ...["kube-proxy", "turnout"].map((name) => ({
       path: `usr/local/bin/${name}`,

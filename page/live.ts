@@ -1,0 +1,120 @@
+// The connection to the server: the latest update, and whether it is live, paused or lost.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Update } from "../src/page/json.ts";
+import { getJson, RequestError } from "./api.ts";
+
+export type Connection =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "live" }
+  | { readonly kind: "paused" }
+  | { readonly kind: "lost"; readonly since: number; readonly reason: string }
+  | { readonly kind: "signed out" };
+
+export type LiveState = { readonly connection: Connection; readonly update: Update | null };
+
+/** Between two attempts to connect again. */
+const retryMs = 1_000;
+
+export function useLive(node: string, paused: boolean): LiveState {
+  const [update, setUpdate] = useState<Update | null>(null);
+  const [connection, setConnection] = useState<Connection>({ kind: "connecting" });
+  useEffect(() => {
+    if (paused) {
+      setConnection({ kind: "paused" });
+      return () => {};
+    }
+    return follow(node, setUpdate, setConnection);
+  }, [node, paused]);
+  return { connection, update };
+}
+
+function follow(
+  node: string,
+  onUpdate: (update: Update) => void,
+  onConnection: (change: (before: Connection) => Connection) => void,
+): () => void {
+  let events: EventSource | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isOver = false;
+  const open = () => {
+    events = new EventSource(`/api/events?${new URLSearchParams({ node }).toString()}`);
+    events.onmessage = ({ data }: MessageEvent<string>) => {
+      onConnection(() => ({ kind: "live" }));
+      onUpdate(JSON.parse(data) as Update);
+    };
+    events.onerror = () => {
+      events?.close();
+      void lost();
+    };
+  };
+  // The event source does not know why it failed; a request does.
+  const lost = async () => {
+    const reason = await getJson("update", { node }).then(
+      () => null,
+      (error: unknown) => error as RequestError,
+    );
+    if (isOver) return;
+    if (reason instanceof RequestError && reason.status === 401) {
+      onConnection(() => ({ kind: "signed out" }));
+      return;
+    }
+    if (reason !== null)
+      onConnection((before) => ({
+        kind: "lost",
+        since: before.kind === "lost" ? before.since : Date.now(),
+        reason: reason.message,
+      }));
+    timer = setTimeout(open, reason === null ? 0 : retryMs);
+  };
+  open();
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    events?.close();
+  };
+}
+
+export type Loaded<T> = {
+  /** The last one that was loaded; null: none yet. */
+  readonly value: T | null;
+  readonly error: RequestError | null;
+};
+
+/** The JSON of a view, loaded again when the query or the revision changes; what is shown stays until then. */
+export function useView<T>(
+  view: string,
+  query: Readonly<Record<string, string>> | null,
+  revision: number,
+): Loaded<T> {
+  const [state, setState] = useState<Loaded<T> & { readonly key: string }>({
+    value: null,
+    error: null,
+    key: "",
+  });
+  const key = query === null ? "" : JSON.stringify([view, query]);
+  const latest = useRef("");
+  latest.current = key;
+  useEffect(() => {
+    if (query === null) return () => {};
+    const abort = new AbortController();
+    getJson<T>(view, query, abort.signal).then(
+      (value) => latest.current === key && setState({ value, error: null, key }),
+      (error: unknown) => {
+        if (abort.signal.aborted || !(error instanceof RequestError)) return;
+        setState((before) => ({ value: before.key === key ? before.value : null, error, key }));
+      },
+    );
+    return () => abort.abort();
+  }, [key, revision]);
+  return state;
+}
+
+/** The current time, once a second. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}

@@ -1,0 +1,134 @@
+// One Service: what it is, where its packets go as a picture, why, and what the kernel holds for it.
+import type { ServiceView } from "../src/page/json.ts";
+import type { ViewProps } from "./app.tsx";
+import { useView } from "./live.ts";
+import { Message, State } from "./parts.tsx";
+import { Picture } from "./picture.tsx";
+import { hrefOf, withQuery } from "./route.ts";
+import { Why } from "./why.tsx";
+
+type Port = ServiceView["ports"][number];
+
+export function ServicePanel(props: ViewProps & { readonly service: string }) {
+  const { route, node, revision, service } = props;
+  const { value, error } = useView<ServiceView>("service", { node, name: service }, revision);
+  const close = hrefOf(withQuery(route, { service: "", port: "", path: "" }));
+  if (value === null)
+    return (
+      <section class="panel detail" aria-label={service}>
+        <a class="back" href={close}>
+          ← all Services
+        </a>
+        {error === null ? (
+          <Message title="Loading…" />
+        ) : (
+          <Message
+            tone="bad"
+            title={error.status === 404 ? "This Service is gone" : "Cannot show the Service"}
+          >
+            <bdi>{error.message}</bdi>
+          </Message>
+        )}
+      </section>
+    );
+  const port = value.ports.find((each) => portId(each) === route.query.port) ?? value.ports[0]!;
+  return (
+    <section class="panel detail" aria-label={service}>
+      <a class="back" href={close}>
+        ← all Services
+      </a>
+      <Title view={value} port={port} />
+      <Ports ports={value.ports} selected={port} route={props.route} />
+      <Problems view={value} port={port} />
+      <Body {...props} port={port} />
+    </section>
+  );
+}
+
+function Title({ view: { row }, port }: { readonly view: ServiceView; readonly port: Port }) {
+  const isExternal = port.frontends.some(({ kind }) => kind !== "clusterIP");
+  return (
+    <div class="title">
+      <h2>
+        <bdi>{row.service}</bdi>
+      </h2>
+      <span class="badge">{row.type}</span>
+      <span class="badge">internal: {policies[port.internalPolicy]}</span>
+      {isExternal && <span class="badge">external: {policies[port.externalPolicy]}</span>}
+      {port.affinitySeconds !== null && <span class="badge">sticky for {port.affinitySeconds} s</span>}
+      {port.healthCheckNodePort !== 0 && <span class="badge">health check :{port.healthCheckNodePort}</span>}
+      <State level={row.level} reasons={row.reasons} />
+    </div>
+  );
+}
+
+const policies = { cluster: "Cluster", local: "Local" } as const;
+
+function portId({ family, name, protocol, port }: Port): string {
+  return `${family}/${protocol}/${name || port}`;
+}
+
+function Ports({
+  ports,
+  selected,
+  route,
+}: {
+  readonly ports: readonly Port[];
+  readonly selected: Port;
+  readonly route: ViewProps["route"];
+}) {
+  if (ports.length < 2) return <p class="ports single">{portText(selected)}</p>;
+  return (
+    <nav class="ports" aria-label="Ports">
+      {ports.map((port) => (
+        <a
+          key={portId(port)}
+          href={hrefOf(withQuery(route, { port: portId(port), path: "" }))}
+          aria-current={port === selected ? "true" : undefined}
+        >
+          {portText(port)}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function portText({ name, port, protocol, family }: Port): string {
+  const label = name === "" ? `${port}/${protocol}` : `${name} ${port}/${protocol}`;
+  return `${label} · ${family === "ipv4" ? "IPv4" : "IPv6"}`;
+}
+
+function Problems({ view, port }: { readonly view: ServiceView; readonly port: Port }) {
+  const lines = [
+    ...view.problems,
+    ...port.lost.map(({ place, holder }) => `${place} is held by ${holder}, which came first`),
+  ];
+  if (lines.length === 0) return null;
+  return (
+    <ul class="problems">
+      {lines.map((line) => (
+        <li key={line}>
+          <bdi>{line}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Body(props: ViewProps & { readonly port: Port }) {
+  const { port, route } = props;
+  const selected = Math.min(Math.max(0, Number(route.query.path ?? 0) || 0), port.paths.length - 1);
+  const path = port.paths[selected];
+  if (path === undefined)
+    return <Message title="No frontends">Another Service holds all addresses of this port.</Message>;
+  return (
+    <>
+      <Picture
+        port={port}
+        selected={selected}
+        hrefOfPath={(i) => hrefOf(withQuery(route, { path: String(i) }))}
+      />
+      <Why {...props} path={path} endpoints={port.endpoints} />
+    </>
+  );
+}
