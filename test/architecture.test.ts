@@ -67,18 +67,24 @@ const layers: readonly Layer[] = [
   },
   { name: "observe", files: /^src\/observe\//, pure: false, imports: [...core, "host", "sources", "sync"] },
   { name: "inspect", files: /^src\/inspect\//, pure: false, imports: [...core, ...effects] },
+  { name: "page", files: /^src\/page\//, pure: false, imports: [...core, ...effects, "inspect"] },
   {
     name: "daemon",
     files: /^src\/daemon\//,
     pure: false,
-    imports: [...core, ...effects, "src/inspect/usage-error.ts"],
+    imports: [...core, ...effects, "src/inspect/usage-error.ts", "src/inspect/kernel-view.ts", "page"],
   },
-  { name: "cli", files: /^src\/cli\//, pure: false, imports: [...core, ...effects, "inspect", "daemon"] },
+  {
+    name: "cli",
+    files: /^src\/cli\//,
+    pure: false,
+    imports: [...core, ...effects, "inspect", "daemon", "page"],
+  },
   {
     name: "playground",
     files: /^playground\//,
     pure: false,
-    imports: [...core, ...effects, "inspect", "daemon", "cli"],
+    imports: [...core, ...effects, "inspect", "daemon", "page", "cli"],
   },
 ];
 

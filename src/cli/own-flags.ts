@@ -10,6 +10,7 @@ import { modeNames } from "../inspect/target-config.ts";
 import { UsageError } from "../inspect/usage-error.ts";
 import type { Variables } from "../model/environment.ts";
 import { defaultStatusSocket } from "../observe/status/status.ts";
+import { parsePageAddress } from "../page/address.ts";
 import { parseSourceSpec, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { checkedValue, type Flag, type Values } from "./flags.ts";
 
@@ -88,6 +89,13 @@ export const ownFlags = [
     example: "/var/lib/turnout",
     description: "directory in which the history survives a restart; without it, it is kept in memory only",
   },
+  {
+    name: "page-address",
+    value: "ADDRESS",
+    example: "127.0.0.1:10270",
+    description:
+      "serve the page on this loopback address; turnout page prints its URL with the token; without it there is no listener",
+  },
 ] as const satisfies readonly Flag[];
 
 export type OwnValues = Values<typeof ownFlags>;
@@ -107,6 +115,8 @@ export function fromEnvironment(environment: Variables, version: string): OwnVal
   }
   if (values.source !== undefined) sourceOf(values.source, version, `${variableOf({ name: "source" })}: `);
   historyOf(values, (name) => variableOf({ name }));
+  const pageAddress = variableOf({ name: "page-address" });
+  if (values["page-address"] !== undefined) checkedPageAddress(values["page-address"], pageAddress);
   return values;
 }
 
@@ -119,6 +129,7 @@ export function ownOptions(flags: OwnValues, version: string): Partial<DaemonOpt
     statusSocket: flags["status-socket"] ?? defaultStatusSocket,
     traffic: flags.traffic ?? "off",
     history: historyOf(flags, (name) => `--${name}`),
+    pageAddress: checkedPageAddress(flags["page-address"] ?? ""),
     ...(flags.source === undefined ? {} : { source: sourceOf(flags.source, version) }),
   };
 }
@@ -136,6 +147,14 @@ function historyOf(flags: OwnValues, label: (name: string) => string): HistorySe
       `${label("history-age")} must be positive, for example 24h; ${label("history-size")}=0 keeps no history`,
     );
   return { bytes, ageMs: milliseconds(age.value), directory: flags["history-dir"] || null };
+}
+
+/** Empty: none. */
+function checkedPageAddress(text: string, label = "--page-address"): string {
+  if (text === "" || parsePageAddress(text) !== null) return text;
+  throw new UsageError(
+    `${label} must be a loopback address, for example 127.0.0.1:10270, not ${JSON.stringify(text)}`,
+  );
 }
 
 /** The arguments for kube-proxy's reader, in which a later `--proxy-mode` wins. */

@@ -25,6 +25,7 @@ import { cleanUpAll, removeDeadRelays, removeOtherRules } from "./leftovers.ts";
 import { watchLocalAddresses } from "./local-addresses.ts";
 import { openLocalhost } from "./localhost.ts";
 import { watchNode } from "./node-watch.ts";
+import { openDaemonPage } from "./page.ts";
 import { type Part, runParts } from "./part.ts";
 import { signalOf } from "./signals.ts";
 import { removeStaleFlows } from "./stale-flows.ts";
@@ -68,6 +69,8 @@ export type DaemonOptions = {
   readonly traffic?: TrafficSetting;
   /** What is kept of the past; nothing when absent. */
   readonly history?: HistorySettings;
+  /** Where the page is served; absent or empty: nowhere. */
+  readonly pageAddress?: string;
 };
 
 /** Resolves with the exit code. */
@@ -153,11 +156,13 @@ async function run(
   await recordStart(config, node, telemetry.events, world, log.in("daemon/start/start-events.ts"), signal);
   telemetry.countEvents(source);
   telemetry.serve();
-  await socket.handTo(answers.answering);
+  const page = openDaemonPage(options, node, answers.status, log.in("daemon/page.ts"));
+  await socket.handTo({ ...answers.answering, page: page.views });
   const observers = [
     { synced: openSyncLog(log.in("observe/sync-log.ts")) },
     telemetry,
     answers.observer,
+    page.observer,
     removeOtherRules(config, families, log.in("daemon/leftovers.ts"), signal),
     { synced: collectAfterLargeSyncs(systemClock) },
     removeStaleFlows(node, telemetry, log.in("daemon/stale-flows.ts"), signal),
@@ -171,6 +176,7 @@ async function run(
     telemetryPart,
     localhost,
     history,
+    page,
     watchLocalAddresses(node, loop.wake),
     watchConfig(options, node, loop.wake, log.in("daemon/config-changes.ts")),
     watchNode({ ...node, config, onNode: telemetry.health.setNode }, log.in("daemon/node-watch.ts")),

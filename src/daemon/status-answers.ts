@@ -6,7 +6,13 @@ import type { NoState } from "../history/entry.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { systemClock } from "../observe/clock.ts";
 import type { Answering } from "../observe/status/socket.ts";
-import { type Answers, healthReportOf, keepStatus, type StatusFacts } from "../observe/status/status.ts";
+import {
+  type Answers,
+  healthReportOf,
+  keepStatus,
+  type Status,
+  type StatusFacts,
+} from "../observe/status/status.ts";
 import type { Telemetry } from "../observe/telemetry.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { History } from "./history.ts";
@@ -22,7 +28,11 @@ export function openStatusAnswers(
   { source, settings, drivers }: Pick<OpenNode, "source" | "settings" | "drivers">,
   telemetry: Pick<Telemetry, "problems" | "intercepts" | "health">,
   history: Pick<History, "lines" | "stateAt">,
-): { readonly answering: Answering; readonly observer: Partial<LoopObserver> } {
+): {
+  readonly answering: Answering;
+  readonly status: () => Status;
+  readonly observer: Partial<LoopObserver>;
+} {
   /** null: the Source has not yielded a Snapshot yet. */
   let latest: Snapshot | null = null;
   const firstLists = waitFor("the cluster's first complete lists");
@@ -54,6 +64,7 @@ export function openStatusAnswers(
       },
       "/history": (query) => history.lines(query),
     },
+    status,
     observer: { ...keeper, arrived },
   };
 }

@@ -9,6 +9,7 @@ import { doctor, doctorSpec } from "./doctor.ts";
 import { explain, explainSpec } from "./explain.ts";
 import { flows, flowsSpec } from "./flows.ts";
 import { history, historySpec } from "./history.ts";
+import { page, pageSpec } from "./page.ts";
 import { playground, playgroundSpec } from "./playground.ts";
 import { render, renderSpec } from "./render.ts";
 import { run, runSpec } from "./run.ts";
@@ -24,6 +25,7 @@ const list: readonly Command[] = [
   { spec: blameSpec, run: blame },
   { spec: doctorSpec, run: doctor },
   { spec: statusSpec, run: status },
+  { spec: pageSpec, run: page },
   { spec: runSpec, run },
   { spec: completionSpec, run: completion(() => list.map(({ spec }) => spec)) },
 ];
