@@ -80,9 +80,10 @@ const disturbances: readonly Disturbance[] = [
     name: "mode changed, and back",
     seconds: 5,
     async run(installed, options) {
-      changeMode(installed, { ...options, mode: otherMode[installed.mode] });
-      await sleep(5000);
-      changeMode(installed, options);
+      for (const mode of [otherMode[installed.mode], installed.mode]) {
+        changeMode(installed, { ...options, mode });
+        for (const name of nodeNames) await inMode(options.cluster.machines[name], mode);
+      }
     },
   },
 ];
@@ -156,6 +157,19 @@ function onNodes({ machines }: NodeCluster, work: (machine: Machine) => void): v
 function kill(machine: Machine, pods: string): void {
   for (const { id } of machine.tasks(pods))
     machine.run("ctr", "-n", "k8s.io", "tasks", "kill", "-s", "9", id);
+}
+
+/** Waits until the proxy of a node reports this mode. */
+async function inMode(machine: Machine, mode: ProxyMode): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  let found = "";
+  while (found !== mode) {
+    if (Date.now() > deadline)
+      throw new Error(`the proxy of ${machine.name} is in mode "${found}", not ${mode}`);
+    await sleep(500);
+    // Nothing listens while the pod is replaced.
+    found = machine.run("sh", "-c", "busybox wget -qO- http://127.0.0.1:10249/proxyMode 2>/dev/null || true");
+  }
 }
 
 function tables(name: string): readonly (readonly string[])[] {
