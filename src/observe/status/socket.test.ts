@@ -1,4 +1,6 @@
 // The socket of `turnout status` is handed on, waits its turn, and never keeps a daemon from working.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -13,6 +15,7 @@ import { queryDaemon, saveHeap, streamFromDaemon } from "./client.ts";
 import { type Answering, StatusSocket } from "./socket.ts";
 import type { Status } from "./status.ts";
 
+const statusProcess = join(import.meta.dirname, "../../../test/support/status-process.ts");
 let folder: string;
 let opened: StatusSocket[];
 beforeEach(() => {
@@ -58,11 +61,16 @@ it("security/5: a heap snapshot goes to a new file that only its owner can read"
   const file = join(folder, "heap");
   await expect(saveHeap(path, file)).rejects.toThrow("ENOENT");
   expect(existsSync(file)).toBe(false);
-  await socketAt(path, "working").open();
-  await saveHeap(path, file);
-  expect(readFileSync(file, "utf8").slice(0, 12)).toBe('{"snapshot":');
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-  await expect(saveHeap(path, file)).rejects.toThrow("EEXIST");
+  const other = spawn(process.execPath, [statusProcess, path], { stdio: ["pipe", "pipe", "inherit"] });
+  try {
+    await once(other.stdout, "data");
+    await saveHeap(path, file);
+    expect(readFileSync(file, "utf8").slice(0, 12)).toBe('{"snapshot":');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await expect(saveHeap(path, file)).rejects.toThrow("EEXIST");
+  } finally {
+    other.kill();
+  }
 });
 
 it("streams the cluster in pieces, and yields to the event loop between any two", async () => {
