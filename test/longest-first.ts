@@ -4,17 +4,29 @@ import { BaseSequencer } from "vitest/node";
 
 /** Files that take half a minute or more on two cores, the longest first. */
 const longest: readonly string[] = [
-  "uml/turnout",
-  "kernel/turnout",
+  "kernel/image",
   "uml/ipvs-traffic",
-  "cluster/cluster",
+  "uml/turnout",
   "uml/ipvs-life",
-  "kernel/daemon-soak",
-  "kernel/playground",
   "kernel/iptables-legacy",
+  "cluster/cluster",
+  "kernel/daemon-modes",
+  "kernel/playground",
+  "kernel/turnout-nftables",
+  "kernel/turnout-iptables",
+  "kernel/turnout-userspace",
   "kernel/missing-features",
+  "kernel/playground-end",
+  "kernel/daemon-life",
   "kernel/daemon-faults",
+  "kernel/explain",
+  "kernel/daemon-soak",
+  "differential/differential",
+  "kernel/inspect",
+  "kernel/nftables-plan",
   "kernel/kubectl",
+  "kernel/kubectl-plugin",
+  "differential/figures",
 ];
 
 export class LongestFirst extends BaseSequencer {

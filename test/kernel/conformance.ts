@@ -24,14 +24,16 @@ export type Candidate = {
 
 /** All scenarios of one mode as tests. */
 export function describeConformance(candidate: Candidate): void {
-  describe(candidate.title, () => testScenarios(candidate, worldFor(candidate)));
+  describe(`${candidate.title}`, () => {
+    testScenarios(candidate, worldFor(candidate));
+  });
 }
 
 export type ProgramCandidate = Omit<Candidate, "mode" | "leavesOut"> & { readonly mode: ProgramUnderTest };
 
 /** All scenarios and stories as tests of one running program, in one world. */
 export function describeProgram(candidate: ProgramCandidate): void {
-  describe(candidate.title, () => {
+  describe(`${candidate.title}`, () => {
     const world = worldFor(candidate);
     testScenarios(candidate, world);
     testStories(candidate, world);

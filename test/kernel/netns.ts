@@ -53,7 +53,7 @@ export function createNamespaces(labels: readonly string[]): Namespace[] {
 }
 
 export function removeNamespaces(list: readonly Namespace[]): void {
-  for (const { close } of list) close();
+  for (const netns of list) netns.close();
   runIp(list.map(({ name }) => deletion(name)));
 }
 

@@ -24,7 +24,8 @@ export function printedLines(): readonly PrintedLine[] {
 export const cannotRun: Readonly<Record<string, string>> = {
   "npm start": "test/kernel/playground-end.test.ts runs it below npm, on a port of its own",
   "npm test": "it would run itself",
-  "bin/kube-proxy --config=": "needs a cluster; test/kernel/turnout.test.ts runs it with such a file",
+  "bin/kube-proxy --config=":
+    "needs a cluster; test/kernel/turnout-nftables.test.ts runs it with such a file",
   "helm install": "needs a cluster; test/deploy.test.ts renders the chart",
   "kubectl -n kube-system set image": "needs a cluster with kube-proxy",
   "kubectl -n kube-system get pods": "needs a cluster",
