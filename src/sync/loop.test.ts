@@ -1,14 +1,13 @@
 // The loop's pacing, on a manual clock.
 import { describe, expect, it } from "vitest";
+import { changedSnapshots } from "../../test/support/changed-snapshots.ts";
 import { SettlingClock } from "../../test/support/settling-clock.ts";
 import type { ValidConfig } from "../config/config.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { HostError } from "../host/error.ts";
-import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Problem } from "../model/problem.ts";
-import { noCauses, noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { modes } from "../modes/index.ts";
 import { resyncPeriodMs } from "../modes/mode.ts";
@@ -306,7 +305,7 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
   const notifier = new Notifier();
   const stop = new AbortController();
   const loop = openLoop({
-    snapshots: snapshots(notifier, stop.signal),
+    snapshots: changedSnapshots(notifier, stop.signal),
     drivers: new Map([["ipv4", driver]]),
     settings: () => settings,
     pace: () => pace,
@@ -356,20 +355,4 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
 
 const problem: Problem = { kind: "refused", object: "Service shop/web", field: "", message: "no" };
 
-async function* snapshots(notifier: Notifier, signal: AbortSignal): AsyncGenerator<Snapshot> {
-  for (;;) {
-    await notifier.notified(signal);
-    yield changedSnapshot;
-  }
-}
-
-const family = { ports: keyed<never>(), changed: new Set(["shop/web/tcp/http"]), serviceCIDRs: [] };
-const changedSnapshot: Snapshot = {
-  ipv4: family,
-  ipv6: family,
-  node: null,
-  triggeredAt: noTriggers,
-  causes: noCauses,
-  problems: [],
-};
 const settings = { family: "ipv4" } as unknown as FamilySettings;

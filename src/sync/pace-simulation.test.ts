@@ -1,12 +1,11 @@
 // Bursts, rolling updates and flapping endpoints on a manual clock: how many Syncs they cause, what those use, how long changes wait.
 import { describe, expect, it } from "vitest";
+import { changedSnapshots } from "../../test/support/changed-snapshots.ts";
 import { SettlingClock } from "../../test/support/settling-clock.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
-import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
-import { noCauses, noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { openLoop } from "./loop.ts";
 import { burstMs, type Gap, longestGapMs, share } from "./pace.ts";
@@ -143,7 +142,7 @@ async function simulate({
     return { readBack: false, operations: 0, bytes: 0, refused: [] };
   };
   const loop = openLoop({
-    snapshots: snapshots(notifier, stop.signal),
+    snapshots: changedSnapshots(notifier, stop.signal),
     drivers: new Map(families.map((family) => [family, driverOf(() => sync(family))])),
     settings: (family) => ({ family }) as unknown as FamilySettings,
     pace: () => ({ gap, retryMs: 30_000, resyncMs: 3_600_000 }),
@@ -185,23 +184,6 @@ function driverOf(sync: Driver["sync"]): Driver {
     close: () => Promise.resolve(),
   };
 }
-
-async function* snapshots(notifier: Notifier, signal: AbortSignal): AsyncGenerator<Snapshot> {
-  for (;;) {
-    await notifier.notified(signal);
-    yield changedSnapshot;
-  }
-}
-
-const family = { ports: keyed<never>(), changed: new Set(["shop/web/tcp/http"]), serviceCIDRs: [] };
-const changedSnapshot: Snapshot = {
-  ipv4: family,
-  ipv6: family,
-  node: null,
-  triggeredAt: noTriggers,
-  causes: noCauses,
-  problems: [],
-};
 
 function times(count: number, at: number): number[] {
   return Array.from({ length: count }, () => at);
