@@ -1,19 +1,10 @@
 // Keys of elements survive the way from kernel bytes to text and back, also those that another program wrote.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { nodePortsSet as set } from "../../../test/support/nodeports-set.ts";
 import { atOnce } from "../../model/steps.ts";
-import type { NftSet } from "../../plan/nftables/types.ts";
 import { u8Bytes, u16Bytes } from "../netlink/bytes.ts";
 import { decodeElements, encodeItems } from "./elements.ts";
-
-const set: NftSet = {
-  name: "service-nodeports",
-  key: ["protocol", "port"],
-  data: "verdict",
-  interval: false,
-  timeout: null,
-  comment: null,
-};
 
 describe("the key of an element", () => {
   it("has the same bytes after decoding and encoding, for any protocol and port", () => {

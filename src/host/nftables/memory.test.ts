@@ -1,18 +1,11 @@
 // The table in memory refuses elements that the kernel refuses.
 import { describe, expect, it } from "vitest";
+import { nodePortsSet as set } from "../../../test/support/nodeports-set.ts";
 import type { Item, Operation } from "../../plan/nftables/diff.ts";
-import type { Chain, NftSet, Verdict } from "../../plan/nftables/types.ts";
+import type { Chain, Verdict } from "../../plan/nftables/types.ts";
 import { drop, goto } from "../../plan/nftables/verdict.ts";
 import { applyInMemory } from "./memory.ts";
 
-const set: NftSet = {
-  name: "service-nodeports",
-  key: ["protocol", "port"],
-  data: "verdict",
-  interval: false,
-  timeout: null,
-  comment: null,
-};
 const chain: Chain = { name: "a", hook: null, rules: [], comment: null };
 const item = (data: Verdict): Item => ({ key: "tcp . 30080", slot: null, data, comment: null });
 const add = (data: Verdict): Operation => ({ kind: "add elements", set, items: [item(data)] });

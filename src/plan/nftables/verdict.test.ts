@@ -1,8 +1,9 @@
 // Verdicts are equal by value, whether they come from the Plan or from a kernel.
 import { describe, expect, it } from "vitest";
+import { nodePortsSet as set } from "../../../test/support/nodeports-set.ts";
 import { diff } from "./diff.ts";
 import { printVerdict } from "./print.ts";
-import type { Element, NftSet, NftTable, Verdict } from "./types.ts";
+import type { Element, NftTable, Verdict } from "./types.ts";
 import { chainOf, drop, goto, sameVerdict } from "./verdict.ts";
 
 const verdicts: readonly (Verdict | null)[] = [
@@ -55,14 +56,6 @@ describe("verdicts", () => {
 });
 
 function table(held: readonly Verdict[]): NftTable {
-  const set: NftSet = {
-    name: "service-nodeports",
-    key: ["protocol", "port"],
-    data: "verdict",
-    interval: false,
-    timeout: null,
-    comment: null,
-  };
   const elements = held.map((data, i): Element => ({ key: `tcp . ${i}`, data, comment: null }));
   return {
     family: "ip",
