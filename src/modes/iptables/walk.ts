@@ -110,7 +110,7 @@ export type State = {
   readonly steps: IptablesStep[];
 };
 
-/** How a chain ends: its caller goes on, or the table is done with the packet. */
+/** How a chain ends: its caller continues, or the packet leaves the table. */
 type End = "continue" | "accept" | "drop" | "reject";
 
 export function startOf(
