@@ -26,6 +26,8 @@ export type History = Part & {
   /** The history as a whole, then its changes, newest first. */
   readonly lines: (query: URLSearchParams) => Iterable<HistoryHead | HistoryEntry | undefined>;
   readonly stateAt: (at: number) => Promise<Snapshot | NoState>;
+  /** Resolves when everything that arrived is recorded. */
+  readonly idle: () => Promise<void>;
 };
 
 export function openHistory(
@@ -53,6 +55,7 @@ export function openHistory(
       yield* entriesOf(kept, queryIn(parameters), here);
     },
     stateAt: (at) => recorder.stateAt(at),
+    idle: () => recorder.idle(),
     run: () =>
       new Promise((_, reject) => {
         recorder.onError = reject;
@@ -84,6 +87,7 @@ function off(nodeName: string): History {
     observer: {},
     lines: () => [noHistory(nodeName)],
     stateAt: async () => ({ kind: "unknown", reason }),
+    idle: async () => {},
     run: async () => null,
   };
 }

@@ -42,8 +42,7 @@ function differingKeys(old: Keyed<PortRoutes>, now: Keyed<PortRoutes>): Readonly
   return keys;
 }
 
-/** Nothing when all packets are handled as before. */
-export function comparePort(
+function comparePort(
   family: Family,
   before: PortRoutes | undefined,
   after: PortRoutes | undefined,
@@ -55,7 +54,8 @@ export function comparePort(
   return [{ family, kind, service: portLabel(port), protocol: port.protocol, frontends }];
 }
 
-function compareFrontends(before: readonly Route[], after: readonly Route[]): FrontendChange[] {
+/** Frontends at which packets are handled differently. */
+export function compareFrontends(before: readonly Route[], after: readonly Route[]): FrontendChange[] {
   const byId = (routes: readonly Route[]) =>
     new Map(routes.map((route) => [frontendId(route.frontend), route]));
   const [old, now] = [byId(before), byId(after)];

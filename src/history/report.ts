@@ -1,11 +1,11 @@
 // Answers questions about the history: its changes, newest first, of all Services or of those that a query selects.
 import type { FamilySettings } from "../config/resolve/settings.ts";
-import { comparePort, type FrontendChange } from "../explain/compare.ts";
+import { compareFrontends, type FrontendChange } from "../explain/compare.ts";
 import type { To } from "../explain/question.ts";
 import { type Address, type Family, families, joinHostPort } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { type ClusterNode, portLabel, type ServicePort } from "../model/snapshot.ts";
-import { type PortRoutes, route } from "../routing/routes.ts";
+import { type Route, route } from "../routing/routes.ts";
 import type { HistoryEntry, ServiceChange } from "./entry.ts";
 import { type HistoryLog, type Recorded, recordedIn, type Stored } from "./log.ts";
 import { Past, type PortStep, type Step } from "./past.ts";
@@ -41,7 +41,8 @@ export function* entriesOf(
     const recorded = recordedIn(stored);
     const step = past.undo(recorded.undo);
     const rezoned = query.to === null ? [] : rezonedPorts(past, step);
-    const entry = entryOf(stored, recorded, { ...step, ports: [...step.ports, ...rezoned] }, query, here);
+    const all = { ...step, ports: [...step.ports, ...rezoned] };
+    const entry = entryOf(stored, recorded, all, query, here, () => unchangedAt(past, all, query, here));
     if (entry !== null) left--;
     yield entry ?? undefined;
   }
@@ -81,6 +82,23 @@ function rezonedPorts(past: Past, { ports, node: { before, after } }: Step): Por
   );
 }
 
+/** ServicePorts at the address of the query that a change is not about. */
+function unchangedAt(past: Past, { ports }: Step, { to }: HistoryQuery, here: Here): ServicePort[] {
+  if (to === null || to.kind === "service") return [];
+  const changed = new Set(ports.map(({ family, key }) => `${family} ${key}`));
+  const then = past.snapshot();
+  const nodeIPs = nodeIPsOf(here);
+  return families.flatMap((family) =>
+    [...then[family].ports.values()].filter(
+      (port) => !changed.has(`${family} ${port.key}`) && isMeant(port, to, nodeIPs),
+    ),
+  );
+}
+
+function nodeIPsOf({ settings }: Here): readonly Address[] {
+  return [settings("ipv4").nodeIP, settings("ipv6").nodeIP];
+}
+
 /** null: nothing in it is meant. */
 function entryOf(
   { seq, at, written }: Stored,
@@ -88,9 +106,10 @@ function entryOf(
   step: Step,
   { to, packets }: HistoryQuery,
   here: Here,
+  others: () => readonly ServicePort[],
 ): HistoryEntry | null {
   const names = new Map(Object.entries(pods ?? {}));
-  const nodeIPs = [here.settings("ipv4").nodeIP, here.settings("ipv6").nodeIP];
+  const nodeIPs = nodeIPsOf(here);
   const meant = ({ before, after }: PortStep) =>
     to === null || [before, after].some((port) => port !== undefined && isMeant(port, to, nodeIPs));
   const changes = step.ports.filter(meant).flatMap((port): ServiceChange[] => {
@@ -100,7 +119,7 @@ function entryOf(
     const words = portWords(port, names, { before: before!, after: after! });
     if (words.length === 0 && port.before === port.after) return [];
     if (!packets) return [{ ...labelsOf(port), words }];
-    const frontends = frontendsOf(port, before!, after!).filter(({ frontend }) =>
+    const frontends = frontendsOf(port, others(), before!, after!).filter(({ frontend }) =>
       isAt(frontend, to, nodeIPs),
     );
     return frontends.length === 0 ? [] : [{ ...labelsOf(port), words, frontends }];
@@ -130,22 +149,22 @@ function placeIn(node: ClusterNode | null, family: Family, here: Here): FamilySe
   return node === null || node.zone === settings.zone ? settings : { ...settings, zone: node.zone };
 }
 
+/** `others`: unchanged ServicePorts that claim the same address; where several do, one of them holds it. */
 function frontendsOf(
   { family, before, after }: PortStep,
+  others: readonly ServicePort[],
   placeBefore: FamilySettings,
   placeAfter: FamilySettings,
 ): readonly FrontendChange[] {
-  const changes = comparePort(family, routedAlone(before, placeBefore), routedAlone(after, placeAfter));
-  return changes.flatMap(({ frontends }) => frontends);
+  const rivals = others.filter((port) => port.family === family);
+  return compareFrontends(
+    routesOf([before, ...rivals], placeBefore),
+    routesOf([after, ...rivals], placeAfter),
+  );
 }
 
-/** As if no other Service claimed its addresses. */
-function routedAlone(port: ServicePort | undefined, settings: FamilySettings): PortRoutes | undefined {
-  if (port === undefined) return undefined;
-  const snapshot = {
-    ports: keyed([[port.key, port] as const]),
-    changed: new Set([port.key]),
-    serviceCIDRs: [],
-  };
-  return route(null, snapshot, settings).ports.get(port.key);
+function routesOf(ports: readonly (ServicePort | undefined)[], settings: FamilySettings): readonly Route[] {
+  const known = ports.flatMap((port) => (port === undefined ? [] : [[port.key, port] as const]));
+  const snapshot = { ports: keyed(known), changed: new Set(known.map(([key]) => key)), serviceCIDRs: [] };
+  return [...route(null, snapshot, settings).ports.values()].flatMap(({ routes }) => routes);
 }

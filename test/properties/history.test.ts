@@ -10,10 +10,13 @@ import { snapshotOf, viewFor } from "../../src/explain/view.ts";
 import { finished } from "../../src/history/change.ts";
 import { bytesOf, HistoryLog, stateAt } from "../../src/history/log.ts";
 import { clockStepBetween, recordOf } from "../../src/history/record.ts";
+import { entriesOf } from "../../src/history/report.ts";
 import { Cluster } from "../../src/manifests/cluster.ts";
-import { families } from "../../src/model/address.ts";
+import { type Family, families } from "../../src/model/address.ts";
 import type { Cause, FamilySnapshot, Snapshot } from "../../src/model/snapshot.ts";
 import { modes } from "../../src/modes/index.ts";
+import { printTarget } from "../../src/routing/print.ts";
+import type { Frontend } from "../../src/routing/routes.ts";
 import { arbitraryHistory, type Step, thisNode } from "../generators.ts";
 
 const day = 86_400_000;
@@ -46,6 +49,24 @@ describe("500 generated changes", () => {
     }
     // Not only errors are compared.
     expect(answers).toBeGreaterThan(1000);
+  });
+
+  it("blame finds the last change after which packets to an address were handled differently", () => {
+    const log = logOf(states);
+    const here = {
+      settings: (family: Family) => nodeRoutes(states.at(-1)!.snapshot, thisNode, config)[family].settings,
+    };
+    let found = 0;
+    for (const text of addresses) {
+      const to = toOf(text);
+      const query = { since: 0, after: 0, limit: 1, to, packets: true };
+      const [entry] = [...entriesOf(log, query, here)].filter((each) => each !== undefined);
+      const results = states.map(({ snapshot }) => resultsAt(snapshot, to));
+      const last = results.findLastIndex((each) => !isDeepStrictEqual(each, results.at(-1)));
+      expect({ text, seq: entry?.seq ?? 0 }).toEqual({ text, seq: last + 1 });
+      if (entry !== undefined) found++;
+    }
+    expect(found).toBeGreaterThan(5);
   });
 
   it("survive being written as text and read again", () => {
@@ -192,6 +213,43 @@ function known(log: HistoryLog, at: number): Snapshot {
   const then = finished(stateAt(log, at));
   if ("kind" in then) throw new Error(then.reason);
   return then;
+}
+
+const addresses = [
+  ...[
+    "172.30.0.1",
+    "172.30.0.2",
+    "172.30.0.3",
+    "203.0.113.1",
+    "203.0.113.2",
+    "[fd00:30::1]",
+    "[2001:db8::1]",
+  ].flatMap((address) => [`${address}:80`, `${address}:443/udp`, `${address}:65535/sctp`]),
+  "nodeport:30080",
+  "nodeport:30053/udp",
+];
+
+/** What happens at an address and port, in both families, without what holds for the whole node. */
+function resultsAt(snapshot: Snapshot, to: To): unknown {
+  const routes = nodeRoutes(snapshot, thisNode, config);
+  return families.map((family) =>
+    [...routes[family].ports.values()]
+      .flatMap((each) => each.routes)
+      .filter(({ frontend }) => isFrontendOf(frontend, to))
+      .map(({ from, allowed }) => [
+        printTarget(from.pod),
+        printTarget(from.node),
+        printTarget(from.outside),
+        allowed,
+      ]),
+  );
+}
+
+function isFrontendOf(frontend: Frontend, to: To): boolean {
+  if (to.kind === "service" || frontend.protocol !== to.protocol || frontend.port !== to.port) return false;
+  return frontend.kind === "nodePort"
+    ? to.kind === "nodePort"
+    : to.kind === "address" && frontend.address === to.address;
 }
 
 const questions: readonly (readonly [Sender, To])[] = [

@@ -86,15 +86,26 @@ async function followFrom(
 ): Promise<number> {
   const print = (entry: HistoryEntry) =>
     world.stdout(output === "json" ? `${JSON.stringify(entry)}\n` : printEntry(entry, printMoment));
+  let isReported = false;
+  /** A daemon that restarts does not respond for a while. */
+  const report = (error: unknown) => {
+    if (!(error instanceof UsageError)) throw error;
+    if (!isReported) world.stderr(`! ${error.message.replace(/; retry$/, "; retrying")}\n`);
+    isReported = true;
+    return null;
+  };
   if (output === "text") world.stdout(printHead(first.history, printMoment));
   for (const entry of first.changes) print(entry);
   for (let after = first.history.lastSeq; !signal.aborted; ) {
     await sleep(world.clock, pollMs, signal).catch(() => {});
     if (signal.aborted) break;
-    const { history: head, changes } = await readHistory(socket, { ...query, after: String(after) });
-    for (const entry of changes) print(entry);
+    const more = await readHistory(socket, { ...query, after: String(after) }).catch(report);
+    if (more === null) continue;
+    isReported = false;
+    for (const entry of more.changes) print(entry);
     // A daemon that started again without a directory counts from the beginning.
-    after = head.lastSeq < after ? 0 : head.lastSeq;
+    const { lastSeq } = more.history;
+    after = lastSeq < after ? 0 : lastSeq;
   }
   return 0;
 }
