@@ -112,14 +112,15 @@ function entryOf(
   const nodeIPs = nodeIPsOf(here);
   const meant = ({ before, after }: PortStep) =>
     to === null || [before, after].some((port) => port !== undefined && isMeant(port, to, nodeIPs));
-  const changes = step.ports.filter(meant).flatMap((port): ServiceChange[] => {
-    const [before, after] = [step.node.before, step.node.after].map((node) =>
-      placeIn(node, port.family, here),
-    );
-    const words = portWords(port, names, { before: before!, after: after! });
+  const ports = step.ports.filter(meant);
+  const changes = ports.flatMap((port): ServiceChange[] => {
+    const places = placesIn(step, port.family, here);
+    const words = portWords(port, names, places);
     if (words.length === 0 && port.before === port.after) return [];
     if (!packets) return [{ ...labelsOf(port), words }];
-    const frontends = frontendsOf(port, others(), before!, after!).filter(({ frontend }) =>
+    // Several ServicePorts may claim an address, and one of them holds it.
+    const together = to === null || to.kind === "service" ? [port] : ports;
+    const frontends = frontendsOf(together, others(), port.family, places).filter(({ frontend }) =>
       isAt(frontend, to, nodeIPs),
     );
     return frontends.length === 0 ? [] : [{ ...labelsOf(port), words, frontends }];
@@ -143,23 +144,28 @@ function labelsOf({ family, before, after }: PortStep): Omit<ServiceChange, "wor
   return { family, kind, service: port.service, port: portLabel(port), protocol: port.protocol };
 }
 
-/** The settings of a family on this node when it was in that zone. */
-function placeIn(node: ClusterNode | null, family: Family, here: Here): FamilySettings {
+type Places = { readonly before: FamilySettings; readonly after: FamilySettings };
+
+/** The settings of a family on this node, in the zones in which it was. */
+function placesIn({ node: { before, after } }: Step, family: Family, here: Here): Places {
   const settings = here.settings(family);
-  return node === null || node.zone === settings.zone ? settings : { ...settings, zone: node.zone };
+  const at = (node: ClusterNode | null) =>
+    node === null || node.zone === settings.zone ? settings : { ...settings, zone: node.zone };
+  return { before: at(before), after: at(after) };
 }
 
-/** `others`: unchanged ServicePorts that claim the same address; where several do, one of them holds it. */
+/** What changes when these ServicePorts change, and the others do not. */
 function frontendsOf(
-  { family, before, after }: PortStep,
+  steps: readonly PortStep[],
   others: readonly ServicePort[],
-  placeBefore: FamilySettings,
-  placeAfter: FamilySettings,
+  family: Family,
+  places: Places,
 ): readonly FrontendChange[] {
-  const rivals = others.filter((port) => port.family === family);
+  const mine = steps.filter((step) => step.family === family);
+  const rest = others.filter((port) => port.family === family);
   return compareFrontends(
-    routesOf([before, ...rivals], placeBefore),
-    routesOf([after, ...rivals], placeAfter),
+    routesOf([...mine.map(({ before }) => before), ...rest], places.before),
+    routesOf([...mine.map(({ after }) => after), ...rest], places.after),
   );
 }
 

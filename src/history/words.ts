@@ -153,15 +153,25 @@ function outcomeWords(
     return [
       now.anyUsable ? "has usable endpoints again" : "has no usable endpoint: connections are rejected",
     ];
-  const cluster = poolWords(old.cluster, now.cluster, after.endpoints.length, node.after, "");
-  const local = poolWords(old.local, now.local, after.endpoints.length, node.after, " for policy Local");
+  const isMoved = node.before.zone !== node.after.zone;
+  const words = (kind: "cluster" | "local", policy: string) =>
+    poolWords(old[kind], now[kind], isMoved, after.endpoints.length, node.after, policy);
   const isLocal =
     after.internalPolicy === "local" || (after.externalPolicy === "local" && isExternallyReachable(after));
-  return [...cluster, ...(isLocal ? local : [])];
+  return [...words("cluster", ""), ...(isLocal ? words("local", " for policy Local") : [])];
 }
 
-function poolWords(old: Pool, now: Pool, all: number, { nodeName }: Place, policy: string): string[] {
-  if (old.because === now.because || now.because === "not needed by any frontend") return [];
+/** `isMoved`: the node is in another zone, so that the same reason may lead to other endpoints. */
+function poolWords(
+  old: Pool,
+  now: Pool,
+  isMoved: boolean,
+  all: number,
+  { nodeName }: Place,
+  policy: string,
+): string[] {
+  if (now.because === "not needed by any frontend") return [];
+  if (old.because === now.because && !(isMoved && !same(old.endpoints, now.endpoints))) return [];
   return [`${nodeName} uses ${now.endpoints.length} of ${count(all, "endpoint")}${policy} (${now.because})`];
 }
 
