@@ -96,6 +96,14 @@ export const ownFlags = [
     description:
       "serve the page on this loopback address; turnout page prints its URL with the token; without it there is no listener",
   },
+  {
+    name: "dead-tcp",
+    value: "ACTION",
+    choices: ["keep", "reset"],
+    fallback: "keep",
+    description:
+      "connections to an endpoint that is in no Service any more; reset: their conntrack entries are deleted, so that a client is reset when it sends next and another endpoint is ready; keep: they hang until the client gives up, as with kube-proxy",
+  },
 ] as const satisfies readonly Flag[];
 
 export type OwnValues = Values<typeof ownFlags>;
@@ -126,6 +134,7 @@ export function ownOptions(flags: OwnValues, version: string): Partial<DaemonOpt
     owned: flags["nftables-ownership"] === "owned",
     healthAnswers: flags["health-answers"] ?? "honest",
     configChanges: flags["config-changes"] ?? "restart",
+    resetDeadTcp: flags["dead-tcp"] === "reset",
     statusSocket: flags["status-socket"] ?? defaultStatusSocket,
     traffic: flags.traffic ?? "off",
     history: historyOf(flags, (name) => `--${name}`),

@@ -71,6 +71,8 @@ export type DaemonOptions = {
   readonly history?: HistorySettings;
   /** Where the page is served; absent or empty: nowhere. */
   readonly pageAddress?: string;
+  /** Deletes conntrack entries of TCP connections to removed endpoints, so that clients are reset. */
+  readonly resetDeadTcp?: boolean;
 };
 
 /** Resolves with the exit code. */
@@ -165,7 +167,7 @@ async function run(
     page.observer,
     removeOtherRules(config, families, log.in("daemon/leftovers.ts"), signal),
     { synced: collectAfterLargeSyncs(systemClock) },
-    removeStaleFlows(node, telemetry, log.in("daemon/stale-flows.ts"), signal),
+    removeStaleFlows(options, node, telemetry, log.in("daemon/stale-flows.ts"), signal),
     localhost.observer,
     history.observer,
   ];
