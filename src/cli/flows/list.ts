@@ -119,7 +119,7 @@ export function completeness({ complete }: FlowReading): string {
 export function accounting({ accounting: isOn }: ConntrackSettings, uncounted: number): string {
   if (uncounted === 0) return "";
   return isOn === true
-    ? `! no bytes for ${counted(uncounted)} flows: they started before nf_conntrack_acct was set to 1\n`
+    ? `! no bytes for ${counted(uncounted)} of them: started before nf_conntrack_acct was set to 1\n`
     : "! no bytes: nf_conntrack_acct is 0; with 1 the kernel counts flows that start afterwards\n";
 }
 
