@@ -24,19 +24,25 @@ const dns = servicePort("kube-system/dns", {
 const routes = routed([dns]);
 const query: FlowQuery = { family: "ipv4", protocol: 17, select: (flow) => isStale(flow, routes) };
 
+/** The kernel finds them: none of the flows is answered by it. */
+const gone = [{ kind: "answered by", address: "10.0.1.6", port: 53 }] as const;
+
 startAsRoot(async () => {
   const rows: Row[] = [];
   await inNamespace(async (netns) => {
     for (const count of [10, 200_000]) {
       await insertFlows(netns, count);
-      rows.push(...(await passes(netns, count)));
+      rows.push(...(await passes(netns, query, `${count.toLocaleString("en")} flows`, count)));
+      const title = `${count.toLocaleString("en")} flows, one endpoint gone`;
+      rows.push(...(await passes(netns, { ...query, among: gone }, title, 0)));
     }
     rows.push(await replayed(await record(netns), 5));
   }, "bench-flows");
   publish(rows);
 });
 
-async function passes(netns: Namespace, flows: number): Promise<Row[]> {
+/** `flows`: how many are read. */
+async function passes(netns: Namespace, query: FlowQuery, title: string, flows: number): Promise<Row[]> {
   const cleaner = new FlowCleaner({ netns: netns.path });
   await cleaner.clean(query);
   const costs: { cpu: number; ms: number; held: number }[] = [];
@@ -50,7 +56,6 @@ async function passes(netns: Namespace, flows: number): Promise<Row[]> {
   }
   await cleaner.close();
   const best = (of: "cpu" | "ms" | "held") => Math.min(...costs.map((cost) => cost[of]));
-  const title = `${flows.toLocaleString("en")} flows`;
   return [
     { what: `${title}: CPU of a pass`, value: best("cpu"), unit: "ms" },
     {

@@ -2,7 +2,7 @@
 import { isLoopback } from "../model/address.ts";
 import type { FlowView } from "../model/flow.ts";
 import { endpointKey, type PortKey, type ServicePort } from "../model/snapshot.ts";
-import { GoneFrontends, usesGoneFrontend } from "./gone-frontends.ts";
+import { GoneFrontends, type SuspectFlows, usesGoneFrontend } from "./gone-frontends.ts";
 import type { Routes } from "./routes.ts";
 import { isStale } from "./staleflows.ts";
 
@@ -11,11 +11,17 @@ export type StaleFlows = {
   readonly protocol: number;
   /** Call it with all keys that changed since the last time. Returns whether flows may have become stale. */
   note(routes: Routes, changed: ReadonlySet<PortKey>): boolean;
-  /** What one pass selects, by the Routes of each moment, and what to call when it was complete. */
-  begin(routes: () => Routes): {
-    readonly select: (flow: FlowView) => boolean;
-    readonly completed: () => void;
-  };
+  /** Call it before a pass over the tracked flows. */
+  begin(routes: () => Routes): StalePass;
+};
+
+export type StalePass = {
+  /** Where stale flows may be; null: anywhere. */
+  readonly suspects: readonly SuspectFlows[] | null;
+  /** By the Routes of each moment. */
+  readonly select: (flow: FlowView) => boolean;
+  /** What a pass that was not complete has left is suspected again. */
+  readonly ended: (isComplete: boolean) => void;
 };
 
 /** UDP flows, as kube-proxy removes them, and those of Frontends that are gone. */
@@ -26,9 +32,14 @@ export function staleUdp(): StaleFlows {
     note: (routes, changed) => frontends.note(routes, changed),
     begin(routes) {
       const gone = new Set(frontends.all);
+      const suspects = frontends.takeSuspects();
       return {
+        suspects,
         select: (flow) => isStale(flow, routes()) || usesGoneFrontend(flow, gone, routes()),
-        completed: () => frontends.forget(gone),
+        ended(isComplete) {
+          if (isComplete) frontends.forget(gone);
+          else frontends.suspect(suspects);
+        },
       };
     },
   };
@@ -44,8 +55,9 @@ export function deadTcp(): StaleFlows {
     protocol: 6,
     note: (routes, changed) => endpoints.note(routes, changed),
     begin: (routes) => ({
+      suspects: null,
       select: (flow) => isOpen(flow) && isDead(flow, routes(), endpoints),
-      completed: () => {},
+      ended: () => {},
     }),
   };
 }

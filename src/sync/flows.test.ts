@@ -73,6 +73,26 @@ describe("stale flows", () => {
     expect(later()).toBe(1);
   });
 
+  it("are searched for only where the change may have left some, also when it is repeated", async () => {
+    const { passes, sync, wanted, interrupt, clock } = await afterFirst(two);
+    const gone = { kind: "answered by", address: "10.180.0.2", port: 53 };
+    interrupt();
+    wanted(dns("10.180.0.1:53"));
+    await sync();
+    clock.advance(1000);
+    wanted({ ...dns("10.180.0.1:53"), externalIPs: [], nodePort: 30_054 });
+    await sync();
+    expect(passes.slice(-2).map(({ among }) => among)).toEqual([
+      [gone],
+      [
+        gone,
+        { kind: "sent to", address: "203.0.113.8", port: 53 },
+        { kind: "sent to", address: null, port: 30_053 },
+        { kind: "sent to", address: null, port: 30_054 },
+      ],
+    ]);
+  });
+
   it("are searched for when the first endpoint starts to serve", async () => {
     const { later, sync, wanted } = await afterFirst(dns());
     wanted(dns("10.180.0.1:53"));

@@ -112,11 +112,13 @@ export class FlowSweeper {
     const limit = new AbortController();
     const cancel = this.#options.clock.after(longestPassMs, () => limit.abort());
     const signal = AbortSignal.any([this.#signal, limit.signal]);
+    const { protocol } = this.#stale[family];
+    const { suspects, select, ended } = this.#stale[family].begin(routes);
+    let isComplete = false;
     try {
-      const { protocol } = this.#stale[family];
-      const { select, completed } = this.#stale[family].begin(routes);
-      const cleaning = await this.#options.clean({ family, protocol, select }, signal);
-      if (cleaning.complete) completed();
+      const among = suspects === null ? {} : { among: suspects };
+      const cleaning = await this.#options.clean({ family, protocol, ...among, select }, signal);
+      isComplete = cleaning.complete;
       return { kind: "ok", ...cleaning };
     } catch (error) {
       if (signal.aborted) {
@@ -127,6 +129,7 @@ export class FlowSweeper {
       return { kind: "failed", message: error.message };
     } finally {
       cancel();
+      ended(isComplete);
     }
   }
 }

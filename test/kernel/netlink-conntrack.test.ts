@@ -9,6 +9,7 @@ import {
   type FlowQuery,
   readFlows,
 } from "../../src/host/netlink/conntrack.ts";
+import type { FlowPart } from "../../src/host/netlink/flow.ts";
 import { openSocket } from "../../src/host/netlink/socket.ts";
 import { insertFlows } from "./insert-flows.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
@@ -55,6 +56,57 @@ describe.runIf(isRoot)("conntrack over netlink", () => {
       { netns: here.path },
     );
     expect(examined).toBe(1);
+  });
+
+  it("lets the kernel find flows by where they were sent, or by who answers", async () => {
+    add("10.0.0.1", 4000, "172.30.0.10", 53, "10.0.1.5", 5353);
+    add("10.0.0.1", 4001, "172.30.0.10", 53, "10.0.1.6", 5353);
+    add("10.0.0.1", 4002, "172.30.0.10", 54, "10.0.1.5", 5353);
+    add("10.0.0.1", 4003, "10.0.1.6", 53, "10.0.1.6", 53);
+    const cleaner = new FlowCleaner({ netns: here.path });
+    const examined = async (...among: readonly FlowPart[]) =>
+      (await cleaner.clean({ family: "ipv4", protocol: udp, among, select: () => false })).examined;
+    expect(await examined({ kind: "sent to", address: "172.30.0.10", port: 53 })).toBe(2);
+    expect(await examined({ kind: "sent to", address: null, port: 53 })).toBe(3);
+    expect(await examined({ kind: "answered by", address: "10.0.1.5", port: 5353 })).toBe(2);
+    expect(await examined({ kind: "answered by", address: "10.0.1.6", port: 53 })).toBe(1);
+    expect(await examined()).toBe(0);
+    expect(cleaner.used).toEqual({ sockets: 1, dumps: 4 });
+    await cleaner.close();
+  });
+
+  it("reads all IPv6 flows, because the kernel's filter for their addresses is inverted", async () => {
+    add("fd00::1", 4000, "fd30::10", 53, "fd00:1::5", 5353);
+    add("fd00::1", 4001, "fd30::11", 53, "fd00:1::6", 5353);
+    const among: readonly FlowPart[] = [{ kind: "answered by", address: "fd00:1::5", port: 5353 }];
+    const select: FlowQuery["select"] = ({ replySource }) => replySource === "fd00:1::5";
+    const query: FlowQuery = { family: "ipv6", protocol: udp, among, select };
+    expect(await cleanFlows(query, { netns: here.path })).toEqual({
+      examined: 2,
+      deleted: 1,
+      complete: true,
+    });
+  });
+
+  it("finds flows part by part where many are tracked, and else reads all of them", async () => {
+    const cleaner = new FlowCleaner({ netns: here.path });
+    const among: readonly FlowPart[] = [
+      { kind: "answered by", address: "10.0.1.6", port: 53 },
+      { kind: "sent to", address: "172.30.0.11", port: 53 },
+    ];
+    const clean = () => cleaner.clean({ family: "ipv4", protocol: udp, among, select: () => true });
+    const stale = () => {
+      add("10.0.0.1", 4000, "172.30.0.10", 53, "10.0.1.6", 53);
+      add("10.0.0.1", 4001, "172.30.0.11", 53, "10.0.1.5", 53);
+    };
+    stale();
+    expect(await clean()).toEqual({ examined: 2, deleted: 2, complete: true });
+    expect(cleaner.used.dumps).toBe(1);
+    await insertFlows(here, 10_000);
+    stale();
+    expect(await clean()).toEqual({ examined: 2, deleted: 2, complete: true });
+    expect(cleaner.used.dumps).toBe(3);
+    await cleaner.close();
   });
 
   it("deletes what is selected and nothing else", async () => {

@@ -1,12 +1,13 @@
 // The kernel's connection tracking: flows are streamed past a test, and those that are chosen are deleted exactly.
 import type { Family } from "../../model/address.ts";
 import { HostError } from "../error.ts";
+import { attributeType, nextAttribute } from "./attributes.ts";
 import { type Datagram, type DumpSocket, dump, dumpOn, openDumpSocket } from "./dump.ts";
-import { type Flow, FlowCursor, type FlowView, writeFlow, writeProtocolFilter } from "./flow.ts";
+import { type Flow, FlowCursor, type FlowPart, type FlowView, isIn, writeFilter, writeFlow } from "./flow.ts";
 import { addFlag, endMessage, flag, messagesIn, messageType } from "./message.ts";
 import { errnoName } from "./native.ts";
 import { beginNetfilter, type NfFamily, netfilterHeaderLength, subsystem } from "./netfilter.ts";
-import { mustKnow, type NetlinkSocket, openSocket, type Place, refused } from "./socket.ts";
+import { mustKnow, type NetlinkSocket, openSocket, type Place, refused, sendRequest } from "./socket.ts";
 import { Writer } from "./writer.ts";
 
 export type { Flow, FlowView } from "./flow.ts";
@@ -16,6 +17,8 @@ export type FlowQuery = {
   readonly family: Family;
   /** IP protocol number; absent is any. */
   readonly protocol?: number;
+  /** Where alone such flows can be; only with `protocol`. Absent: anywhere. */
+  readonly among?: readonly FlowPart[];
   readonly select: (flow: FlowView) => boolean;
 };
 
@@ -28,7 +31,12 @@ export type Cleaning = {
 
 const GET = (subsystem.conntrack << 8) | 1;
 const DELETE = (subsystem.conntrack << 8) | 2;
+const GET_STATISTICS = (subsystem.conntrack << 8) | 5;
+const ENTRIES = 1;
 const attempts = 5;
+/** The kernel goes through its whole table for every part: one pays where this many more flows are tracked, up to the limit. */
+const flowsPerPart = 10_000;
+const mostParts = 12;
 const families: Readonly<Record<Family, NfFamily>> = { ipv4: "ip", ipv6: "ip6" };
 
 /** Deletes every flow that the query selects, over sockets of its own. */
@@ -49,10 +57,12 @@ export async function cleanFlows(
 export class FlowCleaner {
   readonly #place: Place;
   #table: DumpSocket | null = null;
-  #deletions: NetlinkSocket | null = null;
+  #requests: NetlinkSocket | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   #opened = 0;
   #dumps = 0;
+  /** Whether the kernel sends only the flows that a filter lets through. */
+  #filters = true;
 
   constructor(place: Place = {}) {
     this.#place = place;
@@ -78,13 +88,43 @@ export class FlowCleaner {
   }
 
   async #clean(query: FlowQuery, signal?: AbortSignal): Promise<Cleaning> {
+    let sum: Cleaning = { examined: 0, deleted: 0, complete: true };
+    for (const part of await this.#partsToRead(query, signal)) {
+      const { examined, deleted, complete } = await this.#cleanPart(query, part, signal);
+      sum = {
+        examined: sum.examined + examined,
+        deleted: sum.deleted + deleted,
+        complete: sum.complete && complete,
+      };
+      // Then this was the whole table.
+      if (!this.#filters) break;
+    }
+    return sum;
+  }
+
+  /** null: the whole table, where that is cheaper. */
+  async #partsToRead(query: FlowQuery, signal?: AbortSignal): Promise<readonly (FlowPart | null)[]> {
+    const { family, among } = query;
+    // Asked for an IPv6 address, Linux sends the flows with any other one: up to 6.18 at least.
+    if (among === undefined || family === "ipv6" || !this.#filters) return [null];
+    if (among.length <= 1) return among;
+    const flows = await countFlows(await this.#forRequests(), signal);
+    return among.length <= Math.min(mostParts, 1 + flows / flowsPerPart) ? among : [null];
+  }
+
+  async #cleanPart(query: FlowQuery, part: FlowPart | null, signal?: AbortSignal): Promise<Cleaning> {
     let deleted = 0;
     for (let attempt = 1; ; attempt++) {
       let examined = 0;
-      const counting = { ...query, select: (flow: FlowView) => ++examined > 0 && query.select(flow) };
+      const select = (flow: FlowView) => {
+        examined++;
+        if (part !== null && !isIn(part, flow)) this.#filters = false;
+        return query.select(flow);
+      };
+      const counting = { ...query, select };
       try {
-        for await (const flows of flowsIn(await this.#dump(query, signal), counting))
-          deleted += await deleteFlows(await this.#forDeletions(), flows, signal);
+        for await (const flows of flowsIn(await this.#dump(query, part, signal), counting))
+          deleted += await deleteFlows(await this.#forRequests(), flows, signal);
         return { examined, deleted, complete: true };
       } catch (error) {
         const isInterrupted = error instanceof HostError && error.errno === "EINTR";
@@ -97,29 +137,33 @@ export class FlowCleaner {
   }
 
   /** None of it is received in the event loop: the kernel reads its whole table for each part, and Syncs would wait for that. */
-  async #dump(query: FlowQuery, signal?: AbortSignal): Promise<AsyncGenerator<Datagram>> {
+  async #dump(
+    query: FlowQuery,
+    part: FlowPart | null,
+    signal?: AbortSignal,
+  ): Promise<AsyncGenerator<Datagram>> {
     signal?.throwIfAborted();
     if (this.#table === null) {
       this.#table = await openDumpSocket("netfilter", this.#place);
       this.#opened++;
     }
     this.#dumps++;
-    return dumpOn(this.#table, task, request(query), 0, signal);
+    return dumpOn(this.#table, task, request(query, part), 0, signal);
   }
 
-  async #forDeletions(): Promise<NetlinkSocket> {
-    if (this.#deletions === null) {
-      this.#deletions = await openSocket("netfilter", this.#place);
+  async #forRequests(): Promise<NetlinkSocket> {
+    if (this.#requests === null) {
+      this.#requests = await openSocket("netfilter", this.#place);
       this.#opened++;
     }
-    return this.#deletions;
+    return this.#requests;
   }
 
   async #closeSockets(): Promise<void> {
-    const [table, deletions] = [this.#table, this.#deletions];
-    this.#table = this.#deletions = null;
+    const [table, requests] = [this.#table, this.#requests];
+    this.#table = this.#requests = null;
     table?.close();
-    await deletions?.close();
+    await requests?.close();
   }
 }
 
@@ -159,10 +203,22 @@ export async function deleteFlows(
   return flows.length - failures.length;
 }
 
-function request({ family, protocol }: FlowQuery): Uint8Array {
+/** How many flows of all kinds are tracked. */
+async function countFlows(socket: NetlinkSocket, signal?: AbortSignal): Promise<number> {
+  const out = new Writer(64);
+  endMessage(out, beginNetfilter(out, GET_STATISTICS, flag.request | flag.acknowledge, 1, null));
+  let count = 0;
+  await sendRequest(socket, "count tracked flows", out.bytes(), signal, (from, { start, end }) => {
+    for (let at = start + netfilterHeaderLength; at + 8 <= end; at = nextAttribute(from, at))
+      if (attributeType(from, at) === ENTRIES) count = from.readUInt32BE(at + 4);
+  });
+  return count;
+}
+
+function request({ family, protocol }: FlowQuery, part: FlowPart | null = null): Uint8Array {
   const out = new Writer(128);
   const at = beginNetfilter(out, GET, flag.request | flag.dump, 1, families[family]);
-  if (protocol !== undefined) writeProtocolFilter(out, protocol);
+  if (protocol !== undefined) writeFilter(out, protocol, part);
   endMessage(out, at);
   return out.bytes();
 }

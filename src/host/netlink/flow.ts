@@ -14,6 +14,17 @@ import type { Writer } from "./writer.ts";
 
 export type { Flow, FlowView } from "../../model/flow.ts";
 
+/** IPv4 flows that the kernel can find by one side of them; `address` null: any. */
+export type FlowPart =
+  | { readonly kind: "sent to"; readonly address: Address | null; readonly port: number }
+  | { readonly kind: "answered by"; readonly address: Address; readonly port: number };
+
+export function isIn(part: FlowPart, flow: FlowView): boolean {
+  if (part.kind === "answered by")
+    return flow.replySourcePort === part.port && flow.replySource === part.address;
+  return flow.destinationPort === part.port && (part.address === null || flow.destination === part.address);
+}
+
 const ORIGINAL = 1;
 const REPLY = 2;
 const STATUS = 3;
@@ -26,6 +37,8 @@ const ID = 12;
 const ZONE = 18;
 const TIMESTAMP = 20;
 const IP = 1;
+const IPV4_SOURCE = 1;
+const IPV4_DESTINATION = 2;
 const PROTO = 2;
 const PROTO_NUMBER = 1;
 const SOURCE_PORT = 2;
@@ -294,27 +307,53 @@ export function writeFlow(
   out.end(at);
 }
 
-/** Writes a filter that lets only flows of one IP protocol through; kernels before 5.8 pass it over. */
-export function writeProtocolFilter(out: Writer, protocol: number): void {
-  const tuple = out.nest(ORIGINAL);
+/** Writes a filter that lets only these flows of one IP protocol through; kernels before 5.8 pass it over. */
+export function writeFilter(out: Writer, protocol: number, part: FlowPart | null): void {
+  const isReply = part?.kind === "answered by";
+  const tuple = out.nest(isReply ? REPLY : ORIGINAL);
+  if (part !== null && part.address !== null) {
+    const addresses = out.nest(IP);
+    const at = out.begin(isReply ? IPV4_SOURCE : IPV4_DESTINATION);
+    out.append(addressBytes(part.address)!);
+    out.end(at);
+    out.end(addresses);
+  }
   const ports = out.nest(PROTO);
   writeProtocol(out, protocol);
+  if (part !== null) {
+    const at = out.begin(isReply ? SOURCE_PORT : DESTINATION_PORT);
+    out.u16be(part.port);
+    out.end(at);
+  }
   out.end(ports);
   out.end(tuple);
   const filter = out.nest(FILTER);
-  const flags = out.begin(FILTER_ORIGINAL);
-  out.u32(FILTER_PROTOCOL);
-  out.end(flags);
-  const none = out.begin(FILTER_REPLY);
-  out.u32(0);
-  out.end(none);
+  for (const direction of [FILTER_ORIGINAL, FILTER_REPLY]) {
+    const flags = out.begin(direction);
+    out.u32((direction === FILTER_REPLY) === isReply ? filterFlags(part) : 0);
+    out.end(flags);
+  }
   out.end(filter);
+}
+
+/** What is compared: the protocol, and the port and the address of one side. */
+function filterFlags(part: FlowPart | null): number {
+  if (part === null) return FILTER_PROTOCOL;
+  const [address, port] =
+    part.kind === "answered by"
+      ? [FILTER_SOURCE, FILTER_SOURCE_PORT]
+      : [FILTER_DESTINATION, FILTER_DESTINATION_PORT];
+  return FILTER_PROTOCOL | port | (part.address === null ? 0 : address);
 }
 
 const FILTER = 25;
 const FILTER_ORIGINAL = 1;
 const FILTER_REPLY = 2;
+const FILTER_SOURCE = 1;
+const FILTER_DESTINATION = 2;
 const FILTER_PROTOCOL = 8;
+const FILTER_SOURCE_PORT = 16;
+const FILTER_DESTINATION_PORT = 32;
 
 function writeProtocol(out: Writer, protocol: number): void {
   const at = out.begin(PROTO_NUMBER);

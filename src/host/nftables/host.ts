@@ -298,6 +298,7 @@ function listed(elements: readonly Element[]): Elements {
   return {
     all: () => elements,
     *except() {
+      yield;
       return elements;
     },
   };
