@@ -678,6 +678,7 @@ describe("status", () => {
       "/": () => state,
       "/relays": () => ({}),
       "/view": () => null,
+      "/traffic": () => null,
       "/cluster": () => [null],
       "/history": () => [],
     }));
@@ -711,6 +712,7 @@ describe("status", () => {
       "/": () => facts,
       "/relays": () => ({}),
       "/view": () => null,
+      "/traffic": () => null,
       "/cluster": () => [null],
       "/history": () => [],
     };
@@ -743,6 +745,7 @@ describe("status", () => {
         "/": () => facts,
         "/relays": () => ({}),
         "/view": end,
+        "/traffic": () => null,
         "/cluster": () => [end()],
         "/history": () => [],
       };

@@ -302,6 +302,7 @@ describe("without a history", () => {
       "/": status,
       "/relays": () => ({}),
       "/view": () => null,
+      "/traffic": () => null,
       "/cluster": () => [null],
       "/history": () => [status()],
     }));

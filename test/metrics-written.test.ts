@@ -14,6 +14,8 @@ import { silentLog } from "../src/observe/log/log.ts";
 import { systemProcess } from "../src/observe/metrics/system-process.ts";
 import { metricTable, sliMetrics } from "../src/observe/metrics/table.ts";
 import { openTelemetry, type Telemetry } from "../src/observe/telemetry.ts";
+import { reportTraffic } from "../src/observe/traffic/metrics.ts";
+import type { TrafficReport } from "../src/observe/traffic/report.ts";
 import { route } from "../src/routing/routes.ts";
 import { initialStatus } from "../src/sources/source.ts";
 import type { SyncRecord } from "../src/sync/record.ts";
@@ -129,7 +131,30 @@ function useEverything(telemetry: Telemetry): void {
   for (let i = 0; i < 2000; i++) telemetry.events.record("Starting", { kind: "Node", name: `node-${i}` }, "");
   const driver = { report: () => ({ cleanupFailures: 1 }) } as never;
   reportDrivers(telemetry.metrics, { families: ["ipv4"], drivers: new Map([["ipv4", driver]]), owned: true });
+  reportTraffic(telemetry.metrics, { refresh: async () => {}, report: () => traffic });
 }
+
+const flows = { active: 1, packetsIn: 1, bytesIn: 1, packetsOut: 1, bytesOut: 1 };
+
+const traffic: TrafficReport = {
+  setting: "endpoints",
+  mode: "nftables",
+  at: 0,
+  counters: { counted: true, gaps: [{ from: 0, to: 1000 }] },
+  flows: { counted: true, gaps: [] },
+  ports: [
+    {
+      namespace: "shop",
+      name: "web",
+      portName: "",
+      protocol: "tcp",
+      port: 80,
+      counts: { connections: 1, refused: 1, outOfRange: 1 },
+      flows,
+      endpoints: [{ endpoint: "10.0.0.1:80", connections: 1, flows }],
+    },
+  ],
+};
 
 /** One listener that forwards a connection and one whose port is taken. */
 async function useLocalhost({ metrics }: Telemetry): Promise<void> {

@@ -39,6 +39,7 @@ import { StartUpStatus } from "./start/startup-status.ts";
 import { openStatusAnswers } from "./status-answers.ts";
 import { openSyncLoop } from "./sync-loop.ts";
 import { openDaemonTelemetry } from "./telemetry.ts";
+import { openTraffic } from "./traffic.ts";
 
 export type DaemonOptions = {
   readonly config: ValidConfig;
@@ -151,9 +152,10 @@ async function run(
   const { source, families, owned } = node;
   const { telemetry } = telemetryPart;
   const localhost = openLocalhost(node, telemetry.metrics, log.in("daemon/localhost.ts"));
+  const traffic = openTraffic(options, node, telemetry.metrics, log.in("daemon/traffic.ts"));
   const settled = { ...facts, families, ownership: owned ? "owned" : "plain" } as const;
   const history = openHistory(options.history, node, log.in("daemon/history.ts"), signal);
-  const answers = openStatusAnswers(settled, node, telemetry, history);
+  const answers = openStatusAnswers(settled, node, telemetry, { history, traffic: traffic.answer });
   await raiseOomScore(config.oomScoreAdj, log.in("daemon/start/kernel-settings.ts"));
   await recordStart(config, node, telemetry.events, world, log.in("daemon/start/start-events.ts"), signal);
   telemetry.countEvents(source);
@@ -170,6 +172,7 @@ async function run(
     removeStaleFlows(options, node, telemetry, log.in("daemon/stale-flows.ts"), signal),
     localhost.observer,
     history.observer,
+    traffic.observer,
   ];
   const loop = openSyncLoop(node, observers, log.in("daemon/sync-loop.ts"), signal);
   if (node.spec.kind === "api") telemetry.follow(source);
@@ -179,6 +182,7 @@ async function run(
     localhost,
     history,
     page,
+    traffic,
     watchLocalAddresses(node, loop.wake),
     watchConfig(options, node, loop.wake, log.in("daemon/config-changes.ts")),
     watchNode({ ...node, config, onNode: telemetry.health.setNode }, log.in("daemon/node-watch.ts")),

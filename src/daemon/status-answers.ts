@@ -14,6 +14,7 @@ import {
   type StatusFacts,
 } from "../observe/status/status.ts";
 import type { Telemetry } from "../observe/telemetry.ts";
+import type { TrafficReport } from "../observe/traffic/report.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { History } from "./history.ts";
 import type { NodeSettings } from "./node-settings.ts";
@@ -23,11 +24,17 @@ import { waitFor } from "./start/startup-status.ts";
 /** ServicePorts written between two iterations of the event loop: about a millisecond of work. */
 const portsPerChunk = 200;
 
+/** Parts of the daemon that have answers of their own. */
+type Parts = {
+  readonly history: Pick<History, "lines" | "stateAt">;
+  readonly traffic: () => Promise<TrafficReport>;
+};
+
 export function openStatusAnswers(
   facts: StatusFacts,
   { source, settings, drivers }: Pick<OpenNode, "source" | "settings" | "drivers">,
   telemetry: Pick<Telemetry, "problems" | "intercepts" | "health">,
-  history: Pick<History, "lines" | "stateAt">,
+  { history, traffic }: Parts,
 ): {
   readonly answering: Answering;
   readonly status: () => Status;
@@ -56,6 +63,7 @@ export function openStatusAnswers(
     answering: {
       "/": status,
       "/relays": () => relaysOf(drivers),
+      "/traffic": traffic,
       "/view": async (query) => viewOf(await stateOf(query), settings, query),
       "/cluster": async (query) => {
         const state = await stateOf(query);

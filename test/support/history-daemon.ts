@@ -71,7 +71,7 @@ export async function shopDaemon(bytes = 8_000_000): Promise<ShopDaemon> {
       intercepts: () => ({}) as never,
       health: { verdict: () => ({ healthy: true, reasons: [] }), watchAges: () => new Map() } as never,
     },
-    history,
+    { history, traffic: () => Promise.reject(new Error("nothing is counted")) },
   );
   const cluster = new Cluster("node-a");
   let version = 800;

@@ -10,6 +10,7 @@ const answers: Answering = {
   "/relays": () => ({}),
   "/view": () => null,
   "/cluster": () => [null],
+  "/traffic": () => null,
   "/history": () => [],
 };
 await new StatusSocket(process.argv[2]!, answers, logLines(manualClock()).log).open();

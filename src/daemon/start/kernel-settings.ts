@@ -8,6 +8,8 @@ import {
   countCpus,
   withoutLimits,
 } from "../../config/resolve/conntrack.ts";
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
+import { HostError } from "../../host/error.ts";
 import { applySysctls, isReadOnly, readSysctl, setOomScore, systemFiles } from "../../host/sysctl.ts";
 import type { SysctlChange, SysctlTarget } from "../../model/sysctl.ts";
 import type { Log } from "../../observe/log/log.ts";
@@ -22,6 +24,20 @@ export function tuneConntrack(config: ValidConfig, log: Log): void {
 export function conntrackTargetsOf(config: ValidConfig): readonly SysctlTarget[] {
   const targets = allConntrackTargets(config);
   return isReadOnly(conntrackMaxFile) ? withoutLimits(targets) : targets;
+}
+
+export const accountingFile = "/proc/sys/net/netfilter/nf_conntrack_acct";
+
+/** Makes the kernel count packets and bytes of connections that start from now on. The daemon also runs where this is not permitted. */
+export function startAccounting(traffic: TrafficSetting, log: Log): void {
+  if (traffic === "off") return;
+  const target: SysctlTarget = { file: accountingFile, value: 1, when: "differs", reason: "--traffic" };
+  try {
+    for (const change of applySysctls([target], systemFiles)) logSysctl(change, log);
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    log.error(error, "Packets and bytes of Services are not counted");
+  }
 }
 
 /** Only the machine's initial network namespace can set the limit on connections. */

@@ -20,7 +20,7 @@ import { kubeProxyTimeouts, noTimeouts, waitForNode } from "../../sources/wait-f
 import { reportWarnings, warningsOf } from "../config-warnings.ts";
 import type { DaemonOptions } from "../daemon.ts";
 import { NodeSettings } from "../node-settings.ts";
-import { logSysctl, tuneConntrack } from "./kernel-settings.ts";
+import { logSysctl, startAccounting, tuneConntrack } from "./kernel-settings.ts";
 import { StartError } from "./start-error.ts";
 import { logNode, logSettings } from "./start-log.ts";
 import type { StartUpStatus } from "./startup-status.ts";
@@ -70,6 +70,7 @@ export async function startNode(
     traffic: options.traffic ?? "off",
   });
   tuneConntrack(config, log.in("daemon/start/kernel-settings.ts"));
+  startAccounting(options.traffic ?? "off", log.in("daemon/start/kernel-settings.ts"));
   const families = await servedFamilies(mode, settings, node, log);
   const modeOptions = () => modeOptionsOf(options, settings, families, log);
   const prepare = () => mode.prepare(modeOptions());

@@ -45,6 +45,7 @@ export class StartUpStatus {
       "/": status,
       "/relays": () => ({}),
       "/view": () => null,
+      "/traffic": () => null,
       "/cluster": () => [null],
       "/history": () => [noHistory(node)],
     };

@@ -31,6 +31,7 @@ const answersOf = (node: string): Answering => ({
   "/": () => ({ node }) as Status,
   "/relays": () => ({}),
   "/view": () => null,
+  "/traffic": () => null,
   "/cluster": () => [null],
   "/history": () => [],
 });

@@ -13,6 +13,7 @@ import type { PaceReport } from "../../sync/pace.ts";
 import type { SyncRecord } from "../../sync/record.ts";
 import type { ReasonKind } from "../health.ts";
 import type { ProxyHealth } from "../proxy-health.ts";
+import type { TrafficReport } from "../traffic/report.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
 
@@ -108,6 +109,8 @@ export type Answers = {
    * `&at=`, in milliseconds since 1970, as it was then.
    */
   readonly "/view": View | NoState | null;
+  /** Traffic of Services; null: the daemon is starting. */
+  readonly "/traffic": TrafficReport | null;
 };
 
 /** What the socket streams, one JSON value per line, by path; null: there is no Snapshot yet. */

@@ -1,0 +1,198 @@
+// Reading at an interval: what is read, when, and what is reported where nothing is counted or reading fails.
+import { describe, expect, it } from "vitest";
+import { manualClock } from "../../../test/support/manual-clock.ts";
+import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
+import { HostError } from "../../host/error.ts";
+import type { Counted, Driver } from "../../modes/driver.ts";
+import type { FinishedSync } from "../../sync/flows.ts";
+import { systemClock } from "../clock.ts";
+import type { Log } from "../log/log.ts";
+import { silentLog } from "../log/log.ts";
+import { openRegistry } from "../metrics/registry.ts";
+import { metricTable } from "../metrics/table.ts";
+import { readEveryMs, TrafficKeeper } from "./keeper.ts";
+import { mostPorts, reportTraffic } from "./metrics.ts";
+
+const ports = [1, 2].map((n) =>
+  servicePort(`shop/s${n}`, { clusterIP: `172.30.0.${n}`, endpoints: [endpoint("10.180.1.1:80")] }),
+);
+
+describe("reading", () => {
+  it("begins after the first Sync, and is repeated every ten seconds", async () => {
+    const { reads, synced, clock, start } = setUp();
+    await start();
+    expect(reads()).toBe(0);
+    await synced();
+    expect(reads()).toBe(1);
+    clock.advance(readEveryMs - 1);
+    await settle();
+    expect(reads()).toBe(1);
+    clock.advance(1);
+    await settle();
+    expect(reads()).toBe(2);
+  });
+
+  it("on demand happens at most once a second", async () => {
+    const { reads, synced, clock, start, keeper } = setUp();
+    await start();
+    await synced();
+    await keeper.refresh();
+    await keeper.refresh();
+    expect(reads()).toBe(1);
+    clock.advance(1_000);
+    await Promise.all([keeper.refresh(), keeper.refresh()]);
+    expect(reads()).toBe(2);
+  });
+
+  it("takes a hundredth of the time at most", async () => {
+    const { reads, synced, clock, start } = setUp({ costMs: 400 });
+    await start();
+    await synced();
+    clock.advance(readEveryMs);
+    await settle();
+    expect(reads()).toBe(1);
+    clock.advance(40_000 - readEveryMs);
+    await settle();
+    expect(reads()).toBe(2);
+  });
+
+  it("continues after a failure, which is logged once, with the last known numbers", async () => {
+    const errors: string[] = [];
+    const log: Log = { ...silentLog, error: (error) => void errors.push(String((error as Error).message)) };
+    const { synced, clock, start, keeper, fail } = setUp({ log });
+    await start();
+    await synced();
+    fail("Cannot read: EPERM");
+    for (let i = 0; i < 3; i++) {
+      clock.advance(readEveryMs);
+      await settle();
+    }
+    expect(errors).toEqual(["Cannot read: EPERM"]);
+    expect(keeper.report().ports).toHaveLength(1);
+  });
+});
+
+describe("the report", () => {
+  it("has the Service ports with traffic only", async () => {
+    const { synced, start, keeper } = setUp();
+    await start();
+    await synced();
+    expect(keeper.report()).toMatchObject({
+      setting: "services",
+      counters: { counted: true, gaps: [] },
+      ports: [{ namespace: "shop", name: "s1", counts: { connections: 5, refused: 1, outOfRange: 0 } }],
+    });
+  });
+
+  it("says why nothing is counted: off, or a mode that cannot", async () => {
+    expect(setUp({ setting: "off" }).keeper.report()).toMatchObject({
+      counters: { counted: false, because: "--traffic is off" },
+      ports: [],
+    });
+    expect(setUp({ counts: false }).keeper.report().counters).toEqual({
+      counted: false,
+      because: "iptables mode does not count connections and refused packets; nftables mode does",
+    });
+    expect(setUp().keeper.report().flows).toEqual({ counted: false, because: "no accounting here" });
+  });
+});
+
+describe("metrics", () => {
+  it("have a limit on Service ports, which stays with the same ones, and a count of the others", async () => {
+    const many = Array.from({ length: mostPorts + 3 }, (_, i) => servicePort(`shop/m${i}`));
+    const { keeper, start, synced, count } = setUp({ ports: many });
+    for (const { key } of many) count(key, 2);
+    const { metrics, print } = openMetricsForTest();
+    reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+    await start();
+    await synced();
+    const first = await print();
+    expect(first.match(/^turnout_service_connections_total\{/gm)).toHaveLength(mostPorts);
+    expect(first).toContain("\nturnout_traffic_hidden_ports 3\n");
+    expect(first).toContain("\nturnout_traffic_hidden_connections_total 6\n");
+    expect(await print()).toBe(first);
+  });
+
+  it("are absent when nothing is counted", async () => {
+    const { keeper } = setUp({ setting: "off" });
+    const { metrics, print } = openMetricsForTest();
+    reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+    expect(await print()).not.toMatch(/^turnout_(service_(c|b|pac|a)|endpoint_|traffic_)/m);
+  });
+});
+
+const openMetricsForTest = () =>
+  openRegistry(
+    metricTable,
+    { mode: "nftables", gates: new Set(), kubernetes: "1.37", showHidden: false },
+    systemClock,
+  );
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+type Options = {
+  setting?: TrafficSetting;
+  counts?: boolean;
+  costMs?: number;
+  log?: Log;
+  ports?: typeof ports;
+};
+
+function setUp({
+  setting = "services",
+  counts = true,
+  costMs = 0,
+  log = silentLog,
+  ports: all = ports,
+}: Options = {}) {
+  const clock = manualClock();
+  const counted = new Map<string, number>([["shop/s1/tcp/", 5]]);
+  let [reads, failure] = [0, null as string | null];
+  const readCounts = async (): Promise<Counted> => {
+    reads++;
+    clock.advance(costMs);
+    if (failure !== null) throw new HostError("refused", failure);
+    return {
+      gaps: [],
+      ports: new Map(
+        [...counted].map(([key, connections]) => [
+          key,
+          { connections, refused: 1, outOfRange: 0, endpoints: null },
+        ]),
+      ),
+    };
+  };
+  const driver: Pick<Driver, "readCounts"> = counts ? { readCounts } : {};
+  const keeper = new TrafficKeeper({
+    setting,
+    mode: counts ? "nftables" : "iptables",
+    drivers: new Map([["ipv4", driver]]),
+    flows: null,
+    noFlows: "no accounting here",
+    clock,
+    log,
+  });
+  const routes = routed(all, { ...ipv4Settings, traffic: setting });
+  return {
+    clock,
+    keeper,
+    reads: () => reads,
+    count: (key: string, connections: number) => counted.set(key, connections),
+    fail: (message: string) => {
+      failure = message;
+    },
+    async start() {
+      void keeper.run(new AbortController().signal);
+      await settle();
+    },
+    async synced() {
+      const record = {
+        family: "ipv4",
+        outcome: { kind: "ok", refused: [] },
+      } as unknown as FinishedSync["record"];
+      keeper.observer.afterSync!({ record, changed: new Set(), routes: () => routes });
+      await settle();
+    },
+  };
+}

@@ -1,0 +1,216 @@
+// Reads the traffic of Services at an interval while it is counted, and keeps the result for metrics and the status socket.
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
+import { HostError } from "../../host/error.ts";
+import type { Family } from "../../model/address.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Counted, CountGap, Driver } from "../../modes/driver.ts";
+import type { Routes } from "../../routing/routes.ts";
+import type { LoopObserver } from "../../sync/loop.ts";
+import type { Log } from "../log/log.ts";
+import type { FlowAccounts } from "./flow-accounts.ts";
+import { type Coverage, portsOf, type TrafficReport } from "./report.ts";
+
+export type TrafficOptions = {
+  readonly setting: TrafficSetting;
+  readonly mode: string;
+  readonly drivers: ReadonlyMap<Family, Pick<Driver, "readCounts">>;
+  /** null: conntrack is not read, because of `noFlows`. */
+  readonly flows: FlowAccounts | null;
+  readonly noFlows: string;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+export const readEveryMs = 10_000;
+/** Reading takes at most this part of the time: a hundredth. */
+const share = 100;
+/** A scrape does not read again what was read a moment ago, and does not wait for long. */
+const freshMs = 1_000;
+const longestWaitMs = 1_000;
+/** On demand, reading conntrack takes at most a tenth of the time. */
+const dumpShare = 10;
+
+export class TrafficKeeper {
+  readonly #options: TrafficOptions;
+  readonly #counted = new Map<Family, Counted>();
+  readonly #routes = new Map<Family, () => Routes>();
+  #at: number | null = null;
+  #readAt: number | null = null;
+  #reading: Promise<void> | null = null;
+  #dumping: Promise<void> | null = null;
+  #dumpedAt: number | null = null;
+  #dumpMs = 0;
+  #signal: AbortSignal = AbortSignal.abort();
+  #failure: string | null = null;
+  #synced = () => {};
+  /** Every family has synced once: what is counted from then on can be read. */
+  readonly #firstSyncs = new Promise<void>((resolve) => {
+    this.#synced = resolve;
+  });
+
+  constructor(options: TrafficOptions) {
+    this.#options = options;
+  }
+
+  readonly observer: Partial<LoopObserver> = {
+    afterSync: ({ record, routes }) => {
+      this.#routes.set(record.family, routes);
+      if (this.#options.setting !== "off" && record.outcome.kind === "ok")
+        this.#options.flows?.setRoutes(routes());
+      if (this.#routes.size === this.#options.drivers.size) this.#synced();
+    },
+  };
+
+  /** Reads until the signal aborts. */
+  async run(signal: AbortSignal): Promise<null> {
+    if (this.#options.setting === "off") return null;
+    await this.#startFlows(signal);
+    const stopped = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([this.#firstSyncs, stopped]);
+    this.#signal = signal;
+    while (!signal.aborted) {
+      const start = this.#options.clock.steady();
+      await this.#readAll(signal);
+      const took = this.#options.clock.steady() - start;
+      await this.#pause(Math.max(readEveryMs, took * share), signal);
+    }
+    return null;
+  }
+
+  /** Reads the counters again, unless that was done a moment ago; waits for a second at most. */
+  async refresh(): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#signal.aborted) return;
+    if (this.#readAt !== null && clock.steady() - this.#readAt < freshMs) return;
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = clock.after(longestWaitMs, resolve);
+    });
+    await Promise.race([this.#readCounters(this.#signal), late]);
+    cancel();
+  }
+
+  /** For a client that shows rates: also reads conntrack again, unless that was done a moment ago or takes long. */
+  async refreshAll(): Promise<void> {
+    await this.refresh();
+    // The first dump follows the start of the daemon.
+    if (this.#signal.aborted || this.#dumpedAt === null) return;
+    const age = this.#options.clock.steady() - this.#dumpedAt;
+    if (age >= Math.max(freshMs, this.#dumpMs * dumpShare)) await this.#readFlows(this.#signal);
+  }
+
+  report(): TrafficReport {
+    const { setting, mode, flows } = this.#options;
+    return {
+      setting,
+      mode,
+      at: this.#at,
+      counters: this.#coverage(),
+      flows:
+        setting === "off"
+          ? { counted: false, because: "--traffic is off" }
+          : flows === null
+            ? { counted: false, because: this.#options.noFlows }
+            : { counted: true, gaps: flows.gaps },
+      ports: setting === "off" ? [] : this.#ports(),
+    };
+  }
+
+  #ports(): TrafficReport["ports"] {
+    return portsOf(
+      [...this.#routes].map(([family, current]) => {
+        const routes = current();
+        return {
+          portOf: (key) => routes.ports.get(key)?.port,
+          counts: this.#counted.get(family)?.ports ?? new Map(),
+          flowsOf: (name) => this.#options.flows?.of(family, name) ?? null,
+          keys: routes.ports.keys(),
+        };
+      }),
+    );
+  }
+
+  #coverage(): Coverage {
+    const { setting, mode, drivers } = this.#options;
+    if (setting === "off") return { counted: false, because: "--traffic is off" };
+    if ([...drivers.values()].every(({ readCounts }) => readCounts === undefined))
+      return {
+        counted: false,
+        because: `${mode} mode does not count connections and refused packets; nftables mode does`,
+      };
+    const gaps = [...this.#counted.values()].flatMap((counted) => counted.gaps);
+    return { counted: true, gaps: gaps.toSorted((a: CountGap, b: CountGap) => a.from - b.from) };
+  }
+
+  async #startFlows(signal: AbortSignal): Promise<void> {
+    const { flows, log } = this.#options;
+    if (flows === null) return;
+    await flows.watch(signal).catch((error: unknown) => {
+      if (!(error instanceof HostError)) throw error;
+      log.error(error, "Cannot watch conntrack: bytes of short connections are not counted");
+    });
+  }
+
+  async #readAll(signal: AbortSignal): Promise<void> {
+    await this.#readCounters(signal);
+    await this.#readFlows(signal);
+    this.#at = this.#options.clock.wall();
+  }
+
+  #readFlows(signal: AbortSignal): Promise<void> {
+    const { clock, flows } = this.#options;
+    this.#dumping ??= this.#attempt("conntrack", async () => {
+      const start = clock.steady();
+      await flows?.dump(signal);
+      this.#dumpedAt = clock.steady();
+      this.#dumpMs = this.#dumpedAt - start;
+    }).finally(() => {
+      this.#dumping = null;
+    });
+    return this.#dumping;
+  }
+
+  #readCounters(signal: AbortSignal): Promise<void> {
+    this.#reading ??= this.#attempt("counters", async () => {
+      for (const [family, { readCounts }] of this.#options.drivers) {
+        const counted = await readCounts?.(signal);
+        if (counted !== undefined) this.#counted.set(family, counted);
+      }
+      this.#readAt = this.#options.clock.steady();
+      if (this.#at !== null) this.#at = this.#options.clock.wall();
+    }).finally(() => {
+      this.#reading = null;
+    });
+    return this.#reading;
+  }
+
+  /** A failure is logged once until reading works again. */
+  async #attempt(what: string, read: () => Promise<void>): Promise<void> {
+    try {
+      await read();
+      if (this.#failure === what) this.#failure = null;
+    } catch (error) {
+      if (this.#signal.aborted) return;
+      if (!(error instanceof HostError)) throw error;
+      if (this.#failure !== what)
+        this.#options.log.error(error, "Cannot read the traffic of Services; retrying", { from: what });
+      this.#failure = what;
+    }
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(ms, resolve);
+      signal.addEventListener(
+        "abort",
+        () => {
+          cancel();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+}

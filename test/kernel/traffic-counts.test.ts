@@ -1,0 +1,243 @@
+// Known numbers of connections and bytes through a daemon that counts: its totals match them, and the real conntrack tool.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reasonNotToRun } from "./site.ts";
+import { openTrafficRig, type TrafficRig } from "./traffic-rig.ts";
+
+const nodeYaml = `
+apiVersion: v1
+kind: Node
+metadata: {name: node-a}
+spec: {podCIDRs: [10.8.0.0/24, "fd00:8::/64"]}
+status: {addresses: [{type: InternalIP, address: 192.168.7.1}, {type: InternalIP, address: "fd00:7::1"}]}
+`;
+
+type Shape = {
+  readonly protocol?: string;
+  readonly spec?: string;
+  readonly pods?: readonly number[];
+  readonly status?: string;
+};
+
+/** A dual-stack Service `shop/NAME` with cluster IPs that end in `n`. */
+function service(
+  name: string,
+  n: number,
+  { protocol = "TCP", spec = "", pods = [2, 3], status = "" }: Shape = {},
+): string {
+  const slice = (family: string, at: string) => `---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ${name}-${family.toLowerCase()}, namespace: shop, labels: {kubernetes.io/service-name: ${name}}}
+addressType: ${family}
+ports: [{name: main, port: 8080, protocol: ${protocol}}]
+endpoints: [${pods.map((pod) => `{addresses: ["${at}${pod}"], conditions: {ready: true}, nodeName: node-a}`).join(", ")}]
+`;
+  return `---
+apiVersion: v1
+kind: Service
+metadata: {name: ${name}, namespace: shop}
+spec:
+  clusterIP: 172.31.0.${n}
+  clusterIPs: [172.31.0.${n}, "fd00:99::${n}"]
+  ipFamilies: [IPv4, IPv6]
+  ipFamilyPolicy: RequireDualStack
+  ports: [{name: main, port: 80, protocol: ${protocol}${spec.includes("NodePort") || spec.includes("LoadBalancer") ? `, nodePort: ${30000 + n}` : ""}}]
+  ${spec}
+${status}${slice("IPv4", "10.8.0.")}${slice("IPv6", "fd00:8::")}`;
+}
+
+const web = (pods: readonly number[]) =>
+  service("web", 10, { spec: "type: NodePort\n  externalIPs: [198.51.100.7]", pods });
+const dns = service("dns", 11, { protocol: "UDP" });
+const sticky = service("sticky", 12, { spec: "sessionAffinity: ClientIP" });
+const empty = service("empty", 13, { protocol: "UDP", pods: [] });
+const ranged = service("ranged", 14, {
+  spec: "type: LoadBalancer\n  loadBalancerSourceRanges: [10.99.0.0/16]",
+  status: "status: {loadBalancer: {ingress: [{ip: 203.0.113.7}]}}\n",
+});
+const cluster = (pods: readonly number[] = [2, 3]) =>
+  [nodeYaml, web(pods), dns, sticky, empty, ranged].join("");
+
+describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
+  let rig: TrafficRig;
+
+  beforeAll(async () => {
+    rig = await openTrafficRig();
+    rig.write(cluster());
+    await rig.start("endpoints");
+  }, 60_000);
+
+  afterAll(() => rig.close());
+
+  const countsOf = async (name: string) => (await rig.portNamed(name))?.counts ?? null;
+  const expectConnections = (name: string, connections: number) =>
+    expect.poll(async () => (await countsOf(name))?.connections, { timeout: 15_000 }).toBe(connections);
+
+  it("counts every connection once: TCP, UDP, both families, NodePort, external IP, sticky, from the node", async () => {
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 7 })).toBe(7);
+    expect(rig.send({ to: "fd00:99::10", port: 80, count: 5 })).toBe(5);
+    expect(rig.send({ to: "192.168.7.1", port: 30010, count: 4 })).toBe(4);
+    expect(rig.send({ to: "198.51.100.7", port: 80, count: 3 })).toBe(3);
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 2, from: "node" })).toBe(2);
+    await expectConnections("web", 21);
+    expect(rig.send({ to: "172.31.0.11", port: 80, count: 6, udp: true })).toBe(6);
+    expect(rig.send({ to: "fd00:99::11", port: 80, count: 3, udp: true })).toBe(3);
+    await expectConnections("dns", 9);
+    expect(rig.send({ to: "172.31.0.12", port: 80, count: 8 })).toBe(8);
+    await expectConnections("sticky", 8);
+  }, 60_000);
+
+  it("counts connections of each endpoint, which add up to those of the Service", async () => {
+    const { endpoints } = (await rig.portNamed("web"))!;
+    expect(endpoints.map(({ endpoint }) => endpoint).toSorted()).toEqual(
+      ["10.8.0.2:8080", "10.8.0.3:8080", "[fd00:8::2]:8080", "[fd00:8::3]:8080"].toSorted(),
+    );
+    const sum = endpoints.reduce((total, { connections }) => total + connections!, 0);
+    expect(sum).toBe(21);
+    const pinned = (await rig.portNamed("sticky"))!.endpoints.filter(({ endpoint }) =>
+      endpoint.startsWith("10."),
+    );
+    expect(pinned.map(({ connections }) => connections).toSorted()).toEqual([0, 8]);
+  });
+
+  it("counts packets and bytes as the conntrack tool lists them", async () => {
+    const listed = conntrackSums("172.31.0.10");
+    expect(listed.flows).toBe(9);
+    await expect
+      .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
+      .toBeGreaterThan(0);
+    const before = (await rig.portNamed("web"))!.flows!;
+    expect(before.active).toBe(0);
+    const all = allWebSums();
+    expect(before).toMatchObject({
+      packetsIn: all.packetsIn,
+      bytesIn: all.bytesIn,
+      packetsOut: all.packetsOut,
+      bytesOut: all.bytesOut,
+    });
+    expect(before.bytesOut).toBeGreaterThanOrEqual(21 * 1000);
+  }, 60_000);
+
+  it("keeps the bytes of connections that the kernel forgets", async () => {
+    const before = (await rig.portNamed("web"))!.flows!;
+    rig.node.run("conntrack", "-F");
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 1 })).toBe(1);
+    const one = conntrackSums("172.31.0.10");
+    await expect
+      .poll(async () => (await rig.portNamed("web"))!.flows!.bytesOut, { timeout: 20_000 })
+      .toBe(before.bytesOut + one.bytesOut);
+    expect((await rig.traffic()).flows).toEqual({ counted: true, gaps: [] });
+  }, 60_000);
+
+  it("counts what is refused, and not as a connection", async () => {
+    expect(rig.send({ to: "172.31.0.13", port: 80, count: 3, udp: true })).toBe(0);
+    await expect
+      .poll(() => countsOf("empty"), { timeout: 15_000 })
+      .toMatchObject({ connections: 0, refused: 3 });
+    expect(rig.send({ to: "203.0.113.7", port: 80, count: 1 })).toBe(0);
+    const { connections, outOfRange } = (await countsOf("ranged"))!;
+    expect(connections).toBe(0);
+    expect(outOfRange).toBeGreaterThanOrEqual(1);
+  }, 60_000);
+
+  it("loses nothing when endpoints come and go", async () => {
+    for (const pods of [[2], [2, 3], [3], [2, 3]]) {
+      rig.write(cluster(pods));
+      await expect
+        .poll(() => rig.node.run("nft", "list", "chain", "ip", "kube-proxy", "services") && slotsOf(rig), {
+          timeout: 10_000,
+        })
+        .toBe(pods.length);
+      expect(rig.send({ to: "172.31.0.10", port: 80, count: 2 })).toBe(2);
+    }
+    await expectConnections("web", 22 + 8);
+    expect((await rig.traffic()).counters).toEqual({ counted: true, gaps: [] });
+  }, 60_000);
+
+  it("is shown by metrics under the same names", async () => {
+    const text = rig.metrics();
+    const labels = 'namespace="shop",port="main",service="web"';
+    expect(text).toContain(`turnout_service_connections_total{${labels}} 30`);
+    expect(text).toContain('turnout_service_connections_total{namespace="shop",port="main",service="dns"} 9');
+    expect(text).toMatch(
+      /turnout_service_refused_packets_total\{namespace="shop",port="main",reason="no-endpoint",service="empty"\} 3/,
+    );
+    expect(text).toMatch(
+      /turnout_service_bytes_total\{direction="out",namespace="shop",port="main",service="web"\} \d{5}/,
+    );
+    expect(text).toMatch(/turnout_endpoint_connections_total\{.*service="sticky".*\} 8/);
+  });
+
+  it("continues after a restart, with what was counted while no daemon was running", async () => {
+    await rig.stop();
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 5 })).toBe(5);
+    await rig.start("services");
+    await expectConnections("web", 35);
+    expect((await rig.portNamed("web"))!.endpoints).toEqual([]);
+    expect(rig.node.run("nft", "list", "ruleset")).not.toContain("counted-endpoints");
+  }, 60_000);
+
+  it("reports a foreign flush as unknown from the last read to the repair, and counts on", async () => {
+    await expectConnections("web", 35);
+    const before = Date.now();
+    rig.node.run("nft", "flush", "ruleset");
+    await expect
+      .poll(() => rig.node.run("nft", "list", "ruleset").includes("traffic-ips"), { timeout: 10_000 })
+      .toBe(true);
+    const repaired = Date.now();
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 4 })).toBe(4);
+    await expectConnections("web", 39);
+    const { counters } = await rig.traffic();
+    expect(counters.counted && counters.gaps.length).toBe(2);
+    for (const { from, to } of counters.counted ? counters.gaps : []) {
+      expect(to).toBeGreaterThanOrEqual(before);
+      expect(to).toBeLessThanOrEqual(repaired + 10_000);
+      expect(to - from).toBeLessThanOrEqual(20_000);
+    }
+  }, 60_000);
+
+  it("leaves no trace when it is off", async () => {
+    await rig.stop();
+    await rig.start("off");
+    expect(rig.node.run("nft", "list", "ruleset")).not.toMatch(/traffic-|refused-|counted-|counter/);
+    expect(await rig.traffic()).toMatchObject({
+      setting: "off",
+      ports: [],
+      counters: { counted: false, because: "--traffic is off" },
+    });
+  }, 60_000);
+
+  /** Sums of `conntrack -L` for flows to an address. */
+  function conntrackSums(destination: string, family = "ipv4") {
+    const out = rig.node.run("conntrack", "-L", "-f", family, "--orig-dst", destination);
+    const sums = { flows: 0, packetsIn: 0, bytesIn: 0, packetsOut: 0, bytesOut: 0 };
+    for (const line of out.split("\n").filter((each) => each.includes("dport="))) {
+      const numbers = [...line.matchAll(/(packets|bytes)=(\d+)/g)].map(([, , value]) => Number(value));
+      sums.flows++;
+      sums.packetsIn += numbers[0]!;
+      sums.bytesIn += numbers[1]!;
+      sums.packetsOut += numbers[2]!;
+      sums.bytesOut += numbers[3]!;
+    }
+    return sums;
+  }
+
+  function allWebSums() {
+    const parts = [
+      conntrackSums("172.31.0.10"),
+      conntrackSums("fd00:99::10", "ipv6"),
+      conntrackSums("192.168.7.1"),
+      conntrackSums("198.51.100.7"),
+    ];
+    const sum = { packetsIn: 0, bytesIn: 0, packetsOut: 0, bytesOut: 0 };
+    for (const part of parts)
+      for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += part[name];
+    return sum;
+  }
+});
+
+/** How many slots the cluster IP of web has. */
+function slotsOf(rig: TrafficRig): number {
+  const map = rig.node.run("nft", "list", "map", "ip", "kube-proxy", "counted-endpoints");
+  return map.match(/172\.31\.0\.10 \. tcp \. 80 \. \d/g)?.length ?? 0;
+}
