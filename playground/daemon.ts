@@ -87,6 +87,7 @@ export class NodeDaemon {
       `--hostname-override=${node}`,
       `--mode=${mode}`,
       `--status-socket=${statusSocket}`,
+      "--traffic=endpoints",
       "--detect-local-mode=NodeCIDR",
       // Conntrack limits are settings of the whole machine.
       "--conntrack-max-per-core=0",

@@ -24,6 +24,8 @@ export function commandWorld(): CommandWorld {
     },
     isTerminal: process.stderr.isTTY === true,
     width: process.stdout.columns ?? 110,
+    height: process.stdout.rows,
+    clearScreen: process.stdout.isTTY ? () => void process.stdout.write("\x1b[H\x1b[2J") : undefined,
     pid: process.pid,
     clock: systemClock,
     // Nearly all output contains text from the cluster, so it is escaped here, for all commands.

@@ -40,8 +40,8 @@ export function openTraffic(
     setting,
     mode: mode.name,
     drivers,
-    flows: noFlows === null ? flows : null,
-    noFlows: noFlows ?? "",
+    flows,
+    noFlows,
     clock: systemClock,
     log,
   });

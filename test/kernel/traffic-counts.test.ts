@@ -168,6 +168,16 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     expect(text).toMatch(/turnout_endpoint_connections_total\{.*service="sticky".*\} 8/);
   });
 
+  it("is shown by turnout top and turnout diff finds the kernel as it should be", () => {
+    const json = JSON.parse(rig.top("--once", "-o", "json")) as { ports: { name: string }[] };
+    expect(json.ports.map(({ name }) => name)).toEqual(["dns", "empty", "ranged", "sticky", "web"]);
+    const screen = rig.top("--once", "--endpoints", "--sort=connections", "shop/web");
+    expect(screen).toMatch(/^SERVICE +PORT +CONNS +ACTIVE +IN +OUT +REFUSED +SKEW\nshop\/web +main +30 /);
+    expect(screen.match(/^ {2}\S+:8080 +\d+ +0$/gm)).toHaveLength(4);
+    expect(rig.turnout("diff", "--live")).toBe("The kernel holds what it should.\n");
+    expect(rig.turnout("render", "-o", "nftables")).toContain("set traffic-ips");
+  });
+
   it("continues after a restart, with what was counted while no daemon was running", async () => {
     await rig.stop();
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 5 })).toBe(5);
@@ -202,9 +212,18 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     expect(rig.node.run("nft", "list", "ruleset")).not.toMatch(/traffic-|refused-|counted-|counter/);
     expect(await rig.traffic()).toMatchObject({
       setting: "off",
-      ports: [],
       counters: { counted: false, because: "--traffic is off" },
     });
+    // TIME_WAIT entries of the tests before are not active: only a connection that stays open is.
+    const open = rig.hold({ to: "172.31.0.10", port: 80 });
+    try {
+      await expect.poll(async () => (await rig.portNamed("web"))?.flows?.active, { timeout: 10_000 }).toBe(1);
+      expect(rig.top("--once")).toMatch(
+        /^! only active connections: .*\nSERVICE +PORT +ACTIVE\n(.*\n)*shop\/web +main +1\n/,
+      );
+    } finally {
+      open();
+    }
   }, 60_000);
 
   /** Sums of `conntrack -L` for flows to an address. */

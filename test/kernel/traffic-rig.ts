@@ -24,6 +24,11 @@ export type TrafficRig = {
   traffic(): Promise<TrafficReport>;
   portNamed(name: string): Promise<PortTraffic | undefined>;
   metrics(): string;
+  /** Keeps a connection from outside open until the returned function is called. */
+  hold(to: Pick<Sending, "to" | "port">): () => void;
+  /** What a command prints about this node. */
+  turnout(command: string, ...args: readonly string[]): string;
+  top(...args: readonly string[]): string;
   log(): string;
   close(): Promise<void>;
 };
@@ -79,6 +84,8 @@ export async function openTrafficRig(): Promise<TrafficRig> {
   const servers = await startServers(pods!);
   let daemon: FilesDaemon | null = null;
   const traffic = async () => (await queryDaemon(socket, "/traffic"))!;
+  const turnout = (command: string, ...args: readonly string[]) =>
+    node!.run("bin/turnout", command, `--source=daemon:${socket}`, ...args);
   return {
     node: node!,
     write: (yaml) => writeFileSync(join(folder, "cluster.yaml"), yaml),
@@ -107,6 +114,13 @@ export async function openTrafficRig(): Promise<TrafficRig> {
     },
     traffic,
     portNamed: async (name) => (await traffic()).ports.find((port) => port.name === name),
+    hold({ to, port }) {
+      const script = `require("node:net").connect({ host: "${to}", port: ${port} }).on("error", () => {})`;
+      const child = outside!.inside(() => spawn(process.execPath, ["-e", script], { stdio: "ignore" }));
+      return () => void child.kill();
+    },
+    turnout,
+    top: (...args) => turnout("top", ...args),
     metrics: () => node!.run("curl", "-s", "http://127.0.0.1:10249/metrics"),
     log: () => daemon?.log() ?? "",
     async close() {

@@ -14,6 +14,7 @@ import { playground, playgroundSpec } from "./playground.ts";
 import { render, renderSpec } from "./render.ts";
 import { run, runSpec } from "./run.ts";
 import { status, statusSpec } from "./status.ts";
+import { top, topSpec } from "./top.ts";
 
 const list: readonly Command[] = [
   { spec: playgroundSpec, run: playground },
@@ -26,6 +27,7 @@ const list: readonly Command[] = [
   { spec: doctorSpec, run: doctor },
   { spec: statusSpec, run: status },
   { spec: pageSpec, run: page },
+  { spec: topSpec, run: top },
   { spec: runSpec, run },
   { spec: completionSpec, run: completion(() => list.map(({ spec }) => spec)) },
 ];

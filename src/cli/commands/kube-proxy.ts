@@ -23,6 +23,10 @@ export type CommandWorld = LogWorld & {
   readonly platform: { readonly os: string; readonly arch: string; readonly runtime: string };
   /** Columns of the terminal. */
   readonly width: number;
+  /** Lines of the terminal; absent: stdout is none. */
+  readonly height?: number | undefined;
+  /** Makes the terminal empty; absent: stdout is none. */
+  readonly clearScreen?: (() => void) | undefined;
   /** Whether stderr is a terminal. */
   readonly isTerminal?: boolean;
   readonly environment: Variables;

@@ -1,12 +1,6 @@
 // `turnout status`: prints the state that the daemon on this machine reports.
 
-import {
-  daemonStatus,
-  isPlayground,
-  playgroundPid,
-  playgroundSocket,
-  statusSocketOf,
-} from "../../inspect/target.ts";
+import { daemonStatus } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
@@ -17,6 +11,7 @@ import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { span } from "../span.ts";
 import { rowOf } from "../status-row.ts";
+import { socketOf } from "../status-socket.ts";
 import { daemonNodeFlag, daemonSourceFlag, outputFlag } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
@@ -81,16 +76,6 @@ async function writeHeap(socket: string, file: string, world: CommandWorld): Pro
     `wrote ${file}; it contains credentials: keep it private, and open it in Chrome's developer tools\n`,
   );
   return 0;
-}
-
-function socketOf(source: string, node: string, { environment }: CommandWorld): string {
-  if (isPlayground(source)) return playgroundSocket(playgroundPid(source), node);
-  const [, socket] = /^daemon(?::(.+))?$/.exec(source) ?? [];
-  if (!source.startsWith("daemon"))
-    throw new UsageError(
-      `--source must be daemon, daemon:SOCKET or playground, not ${JSON.stringify(source)}`,
-    );
-  return socket ?? statusSocketOf(environment);
 }
 
 export function printStatus(status: Status, now: number): string {

@@ -129,6 +129,8 @@ const openMetricsForTest = () =>
     systemClock,
   );
 
+const noFlows = { watch: async () => {}, setRoutes() {}, dump: async () => {}, of: () => null, gaps: [] };
+
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 type Options = {
@@ -168,7 +170,7 @@ function setUp({
     setting,
     mode: counts ? "nftables" : "iptables",
     drivers: new Map([["ipv4", driver]]),
-    flows: null,
+    flows: noFlows,
     noFlows: "no accounting here",
     clock,
     log,

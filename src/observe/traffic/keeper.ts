@@ -14,9 +14,9 @@ export type TrafficOptions = {
   readonly setting: TrafficSetting;
   readonly mode: string;
   readonly drivers: ReadonlyMap<Family, Pick<Driver, "readCounts">>;
-  /** null: conntrack is not read, because of `noFlows`. */
-  readonly flows: FlowAccounts | null;
-  readonly noFlows: string;
+  readonly flows: Pick<FlowAccounts, "watch" | "setRoutes" | "dump" | "of" | "gaps">;
+  /** Why the kernel does not count packets and bytes of flows; null: it does. */
+  readonly noFlows: string | null;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -27,6 +27,8 @@ const share = 100;
 /** A scrape does not read again what was read a moment ago, and does not wait for long. */
 const freshMs = 1_000;
 const longestWaitMs = 1_000;
+/** Without counters, flows are read while a client waits, and reading is not interrupted. */
+const never = new AbortController().signal;
 /** On demand, reading conntrack takes at most a tenth of the time. */
 const dumpShare = 10;
 
@@ -56,7 +58,7 @@ export class TrafficKeeper {
     afterSync: ({ record, routes }) => {
       this.#routes.set(record.family, routes);
       if (this.#options.setting !== "off" && record.outcome.kind === "ok")
-        this.#options.flows?.setRoutes(routes());
+        this.#options.flows.setRoutes(routes());
       if (this.#routes.size === this.#options.drivers.size) this.#synced();
     },
   };
@@ -95,14 +97,17 @@ export class TrafficKeeper {
   /** For a client that shows rates: also reads conntrack again, unless that was done a moment ago or takes long. */
   async refreshAll(): Promise<void> {
     await this.refresh();
-    // The first dump follows the start of the daemon.
-    if (this.#signal.aborted || this.#dumpedAt === null) return;
-    const age = this.#options.clock.steady() - this.#dumpedAt;
-    if (age >= Math.max(freshMs, this.#dumpMs * dumpShare)) await this.#readFlows(this.#signal);
+    const { setting, clock } = this.#options;
+    // Where traffic is counted, the first dump follows the first Syncs.
+    if (setting !== "off" && this.#dumpedAt === null) return;
+    const age = clock.steady() - (this.#dumpedAt ?? Number.NEGATIVE_INFINITY);
+    if (age < Math.max(freshMs, this.#dumpMs * dumpShare)) return;
+    await this.#readFlows(setting === "off" ? never : this.#signal);
+    this.#at = clock.wall();
   }
 
   report(): TrafficReport {
-    const { setting, mode, flows } = this.#options;
+    const { setting, mode, flows, noFlows } = this.#options;
     return {
       setting,
       mode,
@@ -111,10 +116,10 @@ export class TrafficKeeper {
       flows:
         setting === "off"
           ? { counted: false, because: "--traffic is off" }
-          : flows === null
-            ? { counted: false, because: this.#options.noFlows }
-            : { counted: true, gaps: flows.gaps },
-      ports: setting === "off" ? [] : this.#ports(),
+          : noFlows === null
+            ? { counted: true, gaps: flows.gaps }
+            : { counted: false, because: noFlows },
+      ports: this.#ports(),
     };
   }
 
@@ -125,7 +130,7 @@ export class TrafficKeeper {
         return {
           portOf: (key) => routes.ports.get(key)?.port,
           counts: this.#counted.get(family)?.ports ?? new Map(),
-          flowsOf: (name) => this.#options.flows?.of(family, name) ?? null,
+          flowsOf: (name) => this.#options.flows.of(family, name),
           keys: routes.ports.keys(),
         };
       }),
@@ -145,8 +150,8 @@ export class TrafficKeeper {
   }
 
   async #startFlows(signal: AbortSignal): Promise<void> {
-    const { flows, log } = this.#options;
-    if (flows === null) return;
+    const { flows, noFlows, log } = this.#options;
+    if (noFlows !== null) return;
     await flows.watch(signal).catch((error: unknown) => {
       if (!(error instanceof HostError)) throw error;
       log.error(error, "Cannot watch conntrack: bytes of short connections are not counted");
@@ -163,7 +168,8 @@ export class TrafficKeeper {
     const { clock, flows } = this.#options;
     this.#dumping ??= this.#attempt("conntrack", async () => {
       const start = clock.steady();
-      await flows?.dump(signal);
+      for (const current of this.#routes.values()) flows.setRoutes(current());
+      await flows.dump(signal);
       this.#dumpedAt = clock.steady();
       this.#dumpMs = this.#dumpedAt - start;
     }).finally(() => {
@@ -192,7 +198,7 @@ export class TrafficKeeper {
       await read();
       if (this.#failure === what) this.#failure = null;
     } catch (error) {
-      if (this.#signal.aborted) return;
+      if (this.#options.setting !== "off" && this.#signal.aborted) return;
       if (!(error instanceof HostError)) throw error;
       if (this.#failure !== what)
         this.#options.log.error(error, "Cannot read the traffic of Services; retrying", { from: what });

@@ -17,7 +17,13 @@ export type TrafficSource = {
 type PortLabel = "namespace" | "service" | "port";
 type Labels = Readonly<Record<PortLabel, string>>;
 
-export function reportTraffic(metrics: Metrics, { refresh, report }: TrafficSource): void {
+export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
+  const { refresh } = source;
+  // Without counters there are active connections at most, from the last time that a client asked for them.
+  const report = () => {
+    const all = source.report();
+    return all.setting === "off" ? { ...all, ports: [] } : all;
+  };
   const ports = new Shown<PortTraffic>(mostPorts, labelOf);
   const each =
     <L extends string>(readings: (port: PortTraffic, labels: Labels) => readonly Reading<L>[]) =>
