@@ -59,7 +59,8 @@ function rowsOf(setting: string, { conns, packets, cpu, rss, kernel }: Figures):
 async function measure(setting: string, node: Namespace, folder: string): Promise<Figures> {
   node.run("nft", "flush", "ruleset");
   node.sysctl({ "net.netfilter.nf_conntrack_acct": 0 });
-  await sleep(500);
+  // The kernel frees what was flushed a little later.
+  await sleep(2000);
   const before = kernelMiB();
   const socket = join(folder, "status.sock");
   const daemon = spawn(
@@ -103,11 +104,12 @@ async function stopped(daemon: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Memory that the kernel uses for its own objects, counters of all CPUs included. */
+/** Objects of the kernel that are in use, and counters of all CPUs; pages that it keeps for later are not included. */
 function kernelMiB(): number {
-  const meminfo = readFileSync("/proc/meminfo", "utf8");
-  const kiB = (name: string) => Number(new RegExp(`^${name}: +(\\d+)`, "m").exec(meminfo)?.[1] ?? 0);
-  return (kiB("SUnreclaim") + kiB("Percpu")) / 1024;
+  const slabs = readFileSync("/proc/slabinfo", "utf8").matchAll(/^kmalloc-\S+ +(\d+) +\d+ +(\d+)/gm);
+  const objects = [...slabs].reduce((sum, [, count, size]) => sum + Number(count) * Number(size), 0);
+  const perCpu = Number(/^Percpu: +(\d+)/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1] ?? 0);
+  return objects / 1024 / 1024 + perCpu / 1024;
 }
 
 function median(values: readonly number[]): number {

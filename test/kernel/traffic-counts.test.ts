@@ -70,8 +70,9 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
   afterAll(() => rig.close());
 
   const countsOf = async (name: string) => (await rig.portNamed(name))?.counts ?? null;
-  const expectConnections = (name: string, connections: number) =>
-    expect.poll(async () => (await countsOf(name))?.connections, { timeout: 15_000 }).toBe(connections);
+  const expectConnections = async (name: string, connections: number) => {
+    await expect.poll(async () => (await countsOf(name))?.connections, { timeout: 15_000 }).toBe(connections);
+  };
 
   it("counts every connection once: TCP, UDP, both families, NodePort, external IP, sticky, from the node", async () => {
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 7 })).toBe(7);
@@ -97,7 +98,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     const pinned = (await rig.portNamed("sticky"))!.endpoints.filter(({ endpoint }) =>
       endpoint.startsWith("10."),
     );
-    expect(pinned.map(({ connections }) => connections).toSorted()).toEqual([0, 8]);
+    expect(pinned.map(({ connections }) => connections).toSorted((a, b) => a! - b!)).toEqual([0, 8]);
   });
 
   it("counts packets and bytes as the conntrack tool lists them", async () => {

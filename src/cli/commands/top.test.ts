@@ -197,7 +197,12 @@ describe("the command", () => {
       stop.signal,
     );
     await expect.poll(() => served).toBe(1);
-    await expect.poll(() => (clock.advance(5_000), served)).toBeGreaterThanOrEqual(2);
+    await expect
+      .poll(() => {
+        clock.advance(5_000);
+        return served;
+      })
+      .toBeGreaterThanOrEqual(2);
     await expect.poll(() => cleared).toBeGreaterThanOrEqual(2);
     stop.abort();
     const { code, out } = await running;

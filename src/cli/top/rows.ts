@@ -92,7 +92,7 @@ function nameOf({ namespace, name, portName, port, protocol }: PortTraffic): str
 
 /** Largest first; equal ones by name. */
 function comparing(sort: SortOrder): (a: TopRow, b: TopRow) => number {
-  const valueOf = (row: TopRow): number => {
+  const amountOf = (row: TopRow): number => {
     switch (sort) {
       case "rate":
         return row.connectionRate ?? row.connections ?? 0;
@@ -109,5 +109,5 @@ function comparing(sort: SortOrder): (a: TopRow, b: TopRow) => number {
     }
   };
   const textOf = ({ service, port }: TopRow) => `${service} ${port}`;
-  return (a, b) => valueOf(b) - valueOf(a) || (textOf(a) < textOf(b) ? -1 : 1);
+  return (a, b) => amountOf(b) - amountOf(a) || (textOf(a) < textOf(b) ? -1 : 1);
 }

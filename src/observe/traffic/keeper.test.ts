@@ -184,11 +184,11 @@ function setUp({
     fail: (message: string) => {
       failure = message;
     },
-    async start() {
+    start: async () => {
       void keeper.run(new AbortController().signal);
       await settle();
     },
-    async synced() {
+    synced: async () => {
       const record = {
         family: "ipv4",
         outcome: { kind: "ok", refused: [] },

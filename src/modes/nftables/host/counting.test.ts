@@ -178,7 +178,12 @@ function setUp(traffic: FamilySettings["traffic"]) {
   const settings: FamilySettings = { ...ipv4Settings, traffic };
   const clock = manualClock();
   const host = new MemoryTableHost("ip");
-  const open = (on: MemoryTableHost) => new NftablesDriver(on, clock.after, () => clock.wall());
+  const open = (on: MemoryTableHost) =>
+    new NftablesDriver(
+      on,
+      (ms, run) => clock.after(ms, run),
+      () => clock.wall(),
+    );
   const driver = open(host);
   let routes: Routes | null = null;
   return {
@@ -186,16 +191,16 @@ function setUp(traffic: FamilySettings["traffic"]) {
     driver,
     clock,
     open,
-    async sync(ports: readonly ServicePort[]) {
+    sync: async (ports: readonly ServicePort[]) => {
       routes = routed(ports, settings, routes);
       await driver.sync(routes, signal);
     },
     /** As packets would. */
-    hit(set: string, at: string, packets: number) {
+    hit: (set: string, at: string, packets: number) => {
       const id = elementId(set, at);
       host.counts.set(id, (host.counts.get(id) ?? 0) + packets);
     },
-    hitEndpoint(address: string, packets: number) {
+    hitEndpoint: (address: string, packets: number) => {
       const { backends } = host.table!.spreads.get("counted-endpoints")!.get(clusterIP)!;
       const slot = backends.findIndex((backend) => backend?.address === address);
       const id = elementId("counted-endpoints", `${clusterIP} . ${slot}`);
