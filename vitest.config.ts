@@ -36,7 +36,13 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "playground/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: ["test/kernel/**", "test/cluster/**", "test/differential/**", "test/uml/**"],
+          exclude: [
+            "test/kernel/**",
+            "test/cluster/**",
+            "test/differential/**",
+            "test/browser/**",
+            "test/uml/**",
+          ],
           testTimeout: 120_000,
           expect,
           sequence: { groupOrder: 0 },
@@ -47,6 +53,7 @@ export default defineConfig({
         },
       },
       { test: waiting("kernel", 240_000) },
+      { test: waiting("browser", 120_000) },
       { test: waiting("differential", 120_000) },
       { test: waiting("cluster", 120_000) },
       // In a user-mode kernel, whose own runner retries.

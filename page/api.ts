@@ -33,10 +33,10 @@ async function request<T>(path: string, init: RequestInit): Promise<T> {
     if (init.signal?.aborted) throw error;
     throw new RequestError("the server of this page does not answer", 0);
   }
-  const value = (await response.json().catch(() => ({}))) as T & { readonly error?: string };
-  if (!response.ok)
-    throw new RequestError(value.error ?? `the server answered ${response.status}`, response.status);
-  return value;
+  // A body that was cut off must not count as an answer.
+  if (response.ok) return (await response.json()) as T;
+  const { error } = (await response.json().catch(() => ({}))) as { readonly error?: string };
+  throw new RequestError(error ?? `the server answered ${response.status}`, response.status);
 }
 
 /** Exchanges the token in the address for a cookie, and removes it from the address and the history. */

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Head, PageJson } from "../src/page/json.ts";
 import { count, millis, span } from "./format.ts";
 import { Keys } from "./keys.tsx";
-import { type Connection, useLive, useNow } from "./live.ts";
+import { type Connection, useLive, useNow, useView } from "./live.ts";
 import { NodePanel } from "./node.tsx";
 import { PacketView } from "./packet.tsx";
 import { Message } from "./parts.tsx";
@@ -27,7 +27,15 @@ export function App({ page }: { readonly page: PageJson }) {
     document.title = update === null ? "Turnout" : `${update.head.node}: ${update.head.state} · Turnout`;
   }, [update?.head.node, update?.head.state]);
   if (connection.kind === "signed out") return <SignedOut />;
-  const view = { node, route, page, revision: update?.revision ?? 0, head: update?.head ?? null };
+  const names = useNames(page, node, update?.revision ?? 0);
+  const view = {
+    node,
+    route,
+    page: withNode(page, node),
+    names,
+    revision: update?.revision ?? 0,
+    head: update?.head ?? null,
+  };
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
@@ -37,18 +45,17 @@ export function App({ page }: { readonly page: PageJson }) {
         <Logo />
         <NodeName page={page} node={node} route={route} />
         <StatusLine head={update?.head ?? null} />
-        <Search route={route} field={search} />
       </header>
       <nav class="views" aria-label="Views">
         <ViewLink name="services" route={route} label="Services" />
         <ViewLink name="packet" route={route} label="Try a packet" />
         <ViewLink name="node" route={route} label="Node" />
-        <span class="grow" />
+        <Search route={route} field={search} />
         <ConnectionText connection={connection} />
         <button type="button" class="link" aria-pressed={paused} onClick={() => setPaused(!paused)}>
           {paused ? "resume" : "pause"}
         </button>
-        <button type="button" class="link" onClick={() => setShowsKeys(true)}>
+        <button type="button" class="link keys-button" onClick={() => setShowsKeys(true)}>
           keys
         </button>
       </nav>
@@ -71,7 +78,22 @@ export type ViewProps = {
   readonly page: PageJson;
   readonly revision: number;
   readonly head: Head | null;
+  /** Names of pods by their address, where they are known. */
+  readonly names: Readonly<Record<string, string>>;
 };
+
+/** Commands name the node where there are several. */
+function withNode(page: PageJson, node: string): PageJson {
+  return page.nodes.length < 2 ? page : { ...page, flags: `${page.flags} --node=${node}` };
+}
+
+/** Only the playground has them. */
+function useNames(page: PageJson, node: string, revision: number): ViewProps["names"] {
+  const { value } = useView<ViewProps["names"]>("names", page.actions ? { node } : null, revision);
+  return value ?? noNames;
+}
+
+const noNames = {};
 
 function useShortcuts(
   search: { readonly current: HTMLInputElement | null },
@@ -167,7 +189,7 @@ function facts(head: Head, now: number): (readonly [string, string, string])[] {
       ? []
       : [["Drift", `${drift.differences} repaired ${span(now - drift.at)} ago`, "warn"] as const]),
     [
-      "Last change",
+      "Last Sync",
       lastSync === null
         ? "none yet"
         : `${span(now - lastSync.at)} ago · ${count(lastSync.operations, "operation")} · ${millis(lastSync.ms)}`,

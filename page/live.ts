@@ -101,7 +101,9 @@ export function useView<T>(
       (value) => latest.current === key && setState({ value, error: null, key }),
       (error: unknown) => {
         if (abort.signal.aborted || !(error instanceof RequestError)) return;
-        setState((before) => ({ value: before.key === key ? before.value : null, error, key }));
+        // What is shown stays while the server is away, but not what no longer exists.
+        const isKept = error.status !== 404;
+        setState((before) => ({ value: isKept && before.key === key ? before.value : null, error, key }));
       },
     );
     return () => abort.abort();

@@ -123,7 +123,7 @@ function Drift({ view: { status } }: { readonly view: NodeView }) {
   return (
     <>
       <h3>Changes by other programs, repaired</h3>
-      <ul class="problems">
+      <ul class="problems repaired">
         {status!.drift.map(({ at, family, differences, what }) => (
           <li key={`${at} ${family}`}>
             {clockTime(at)}, {family}: {differences} repaired: <bdi>{what}</bdi>

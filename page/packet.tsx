@@ -171,20 +171,22 @@ function TraceSteps({ view }: { readonly view: ExplainView }) {
           {view.stickySeconds === null ? "" : `; always the same for ${view.stickySeconds} s`}
         </p>
         {candidates.length > 0 && (
-          <table class="plain">
-            <tbody>
-              {candidates.map(({ endpoint, node, probability, because }) => (
-                <tr key={endpoint}>
-                  <td class="number">{percent(probability)}</td>
-                  <td>
-                    <code>{endpoint}</code>
-                  </td>
-                  <td>{node}</td>
-                  <td class="dim">{because}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <div class="wide" tabIndex={0} role="group" aria-label="Endpoints">
+            <table class="plain">
+              <tbody>
+                {candidates.map(({ endpoint, node, probability, because }) => (
+                  <tr key={endpoint}>
+                    <td class="number">{percent(probability)}</td>
+                    <td>
+                      <code>{endpoint}</code>
+                    </td>
+                    <td>{node}</td>
+                    <td class="dim">{because}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         )}
       </dd>
       {leftOut.length > 0 && (

@@ -7,6 +7,8 @@ import { outcomeText } from "./why.tsx";
 
 type PictureProps = {
   readonly port: PortJson;
+  /** Names of pods by their address. */
+  readonly names: Readonly<Record<string, string>>;
   /** Index of the path. */
   readonly selected: number;
   readonly hrefOfPath: (path: number) => string;
@@ -25,7 +27,7 @@ const kindNames = {
   nodePort: "node port",
 } as const;
 
-export function Picture({ port, selected, hrefOfPath }: PictureProps) {
+export function Picture({ port, names, selected, hrefOfPath }: PictureProps) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const path = port.paths[selected]!;
@@ -60,7 +62,7 @@ export function Picture({ port, selected, hrefOfPath }: PictureProps) {
         <Senders {...common} />
         <Frontends {...common} />
         {layout.endpoints.map((shown, i) => (
-          <EndpointBox key={i} shown={shown} port={port} path={path} />
+          <EndpointBox key={i} shown={shown} port={port} path={path} names={names} />
         ))}
         {layout.endpoints.length === 0 && (
           <text class="dim" x={width - 150} y={layout.height / 2}>
@@ -190,10 +192,12 @@ function EndpointBox({
   shown,
   port,
   path,
+  names,
 }: {
   readonly shown: Shown;
   readonly port: PortJson;
   readonly path: Path;
+  readonly names: PictureProps["names"];
 }) {
   const { box, reason, endpoint, hidden } = shown;
   if (endpoint === null)
@@ -206,7 +210,8 @@ function EndpointBox({
       </g>
     );
   const { endpoint: place, node, state, here } = port.endpoints[endpoint]!;
-  const where = here ? `${node}, here` : node;
+  const name = names[place.slice(0, place.lastIndexOf(":")).replace(/^\[|\]$/g, "")];
+  const where = [name, here ? `${node}, here` : node].filter(Boolean).join(" · ");
   const text = reason ?? `${percent(1 / path.candidates)}${where === "" ? "" : ` · ${where}`}`;
   return (
     <g>

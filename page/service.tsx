@@ -57,7 +57,7 @@ function Title({ view: { row }, port }: { readonly view: ServiceView; readonly p
       {isExternal && <span class="badge">external: {policies[port.externalPolicy]}</span>}
       {port.affinitySeconds !== null && <span class="badge">sticky for {port.affinitySeconds} s</span>}
       {port.healthCheckNodePort !== 0 && <span class="badge">health check :{port.healthCheckNodePort}</span>}
-      <State level={row.level} reasons={row.reasons} />
+      {row.reasons.length > 0 && <State level={row.level} reasons={row.reasons} />}
     </div>
   );
 }
@@ -125,6 +125,7 @@ function Body(props: ViewProps & { readonly port: Port }) {
     <>
       <Picture
         port={port}
+        names={props.names}
         selected={selected}
         hrefOfPath={(i) => hrefOf(withQuery(route, { path: String(i) }))}
       />

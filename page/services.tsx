@@ -72,7 +72,7 @@ function Filters({ route, view }: { readonly route: Route; readonly view: Servic
   );
   return (
     <div class="filters">
-      <h2>Services</h2>
+      <h2 class="visually-hidden">Services</h2>
       <div role="group" aria-label="State">
         {chip("", "All", all)}
         {(["trouble", "warning", "ok"] as const).map((each) =>

@@ -1,5 +1,5 @@
-// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest, what
-// builds and runs the image with --image, and what a node of `npm run test:node` needs with --node.
+// Makes the machine ready: npm packages always, Debian packages with --host, those of a user-mode kernel with --guest, a browser with
+// --browser, what builds and runs the image with --image, and what a node of `npm run test:node` needs with --node.
 // Quick and silent when nothing is missing. The Node.js in PATH runs it, so it works with older ones (18 and up); everything else
 // is run by node_modules/.bin/node.
 import { execFileSync, spawnSync } from "node:child_process";
@@ -31,6 +31,7 @@ const groups = {
       modprobe: "kmod",
     },
   },
+  "--browser": { purpose: "tests of the page in a browser", tools: { chromium: "chromium" } },
   "--image": {
     purpose: "building the image, and tests in containers",
     tools: { mmdebstrap: "mmdebstrap", runc: "runc" },
