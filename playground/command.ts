@@ -6,10 +6,12 @@ import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { playgroundSpec } from "../src/cli/commands/playground.ts";
 import type { Values } from "../src/cli/flags.ts";
 import { UsageError, whyUnreadable } from "../src/inspect/usage-error.ts";
+import type { OpenPage } from "../src/page/server.ts";
 import { Failure } from "./api/http/failure.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { type Manifest, parseManifests } from "./cluster/example.ts";
 import { runCommand } from "./commands.ts";
+import { openPlaygroundPage } from "./page.ts";
 import { CommandError, Playground } from "./playground.ts";
 import { TerminalView } from "./terminal.ts";
 import { runTour } from "./tour.ts";
@@ -40,8 +42,9 @@ async function play(given: Flags, world: CommandWorld, signal: AbortSignal): Pro
 }
 
 function usageErrorIn(given: Flags): string | null {
-  if (!/^\d{1,5}$/.test(given.port ?? "0") || Number(given.port ?? 0) > 65_535)
-    return `--port must be a port, for example --port=7443, not ${JSON.stringify(given.port)}`;
+  for (const name of ["port", "page-port"] as const)
+    if (!/^\d{1,5}$/.test(given[name] ?? "0") || Number(given[name] ?? 0) > 65_535)
+      return `--${name} must be a port, for example --${name}=7443, not ${JSON.stringify(given[name])}`;
   if (process.getuid?.() !== 0)
     return "the playground requires root to create network namespaces; use sudo, or without root: turnout render --source=files:examples/shop --node=node-a";
   return null;
@@ -60,6 +63,7 @@ async function optionsOf(given: Flags) {
   return {
     mode: given.mode ?? ("nftables" as const),
     port: Number(given.port ?? 7443),
+    pagePort: Number(given["page-port"] ?? 7444),
     program: [process.execPath, ...process.execArgv, join(dirname(process.argv[1]!), "turnout.cjs")],
     ...manifests,
   };
@@ -83,11 +87,15 @@ async function onTerminal(options: Options, signal: AbortSignal): Promise<number
     onSync: (report) => view.synced(report),
     onMessage: (line) => view.print(line),
   });
+  let page: OpenPage | null = null;
   try {
+    page = await openPlaygroundPage(playground, options.pagePort);
+    view.print(`Open in a browser: ${page.url}`);
     await view.run(playground, signal);
     return 0;
   } finally {
     process.stdout.write("removing everything…\n");
+    await page?.close();
     await playground.close();
     process.stdout.write("Everything is removed.\n");
   }
@@ -105,11 +113,14 @@ async function asPlainLines(
   const started = Date.now();
   print("Starting a playground: two nodes, their pods and outside clients, each in a network namespace.");
   const playground = await Playground.start({ ...options, onMessage: print });
+  let page: OpenPage | null = null;
   try {
+    page = await openPlaygroundPage(playground, options.pagePort);
     print(
       `Ready after ${((Date.now() - started) / 1000).toFixed(1)} s: ${options.mode} mode on node-a and node-b.`,
     );
     print(`kubectl --kubeconfig=${playground.kubeconfig} get services,pods,nodes`);
+    print(`Open in a browser: ${page.url}`);
     if (script !== null) return await runScript(playground, script, print, signal);
     await runTour(playground, print, signal);
     if (once || signal.aborted) return 0;
@@ -119,6 +130,7 @@ async function asPlainLines(
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     return 0;
   } finally {
+    await page?.close();
     await playground.close();
     print("Everything is removed.");
   }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ModeName } from "../src/config/modes.ts";
 import { defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
 import { printTrace } from "../src/explain/print.ts";
-import { familyOfTo, parseFrom, parseTo } from "../src/explain/question.ts";
+import { familyOfTo, parseFrom, parseTo, senderText } from "../src/explain/question.ts";
 import { questionOf, type Sender } from "../src/explain/resolve.ts";
 import { trace } from "../src/explain/trace.ts";
 import { namespaceName, statePath } from "../src/inspect/playgrounds.ts";
@@ -167,6 +167,23 @@ export class Playground {
     const snapshot = await this.snapshot(place.node);
     const { routes, family, packet } = this.#question(snapshot, place, to);
     return printTrace(trace(modes[this.mode], routes[family], packet));
+  }
+
+  /** A sender that is named, as its address, and the node where its packets start; others as they are. */
+  senderOf(from: string, to: string): { readonly from: string; readonly node: string | null } {
+    const parsed = parseFrom(from);
+    if (!parsed.ok || parsed.value.kind !== "named") return { from, node: null };
+    const { sender, node } = this.#locate(from, to);
+    return { from: senderText(sender), node };
+  }
+
+  /** Name of each pod, by its addresses. */
+  podNames(): ReadonlyMap<string, string> {
+    return new Map(
+      this.api
+        .list("Pod")
+        .flatMap((pod) => addressesOf(pod).map((address) => [address, pod.metadata.name] as const)),
+    );
   }
 
   snapshot(node: string): Promise<Snapshot> {

@@ -39,6 +39,13 @@ export const playgroundSpec = {
       fallback: "7443",
       description: "port of the Kubernetes API on 127.0.0.1; if it is in use, another free port is used",
     },
+    {
+      name: "page-port",
+      value: "PORT",
+      example: "7444",
+      fallback: "7444",
+      description: "port of the page on 127.0.0.1; if it is in use, another free port is used",
+    },
     { ...outputFlag, description: "output format; json prints a JSON object per line, without a terminal" },
   ],
   notes: [
