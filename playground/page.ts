@@ -2,14 +2,19 @@
 import { playgroundNodes } from "../src/inspect/playgrounds.ts";
 import { type PageViews, viewAnswer } from "../src/observe/status/page-views.ts";
 import { pageFiles } from "../src/page/embedded.ts";
+import type { PageFiles } from "../src/page/files.ts";
 import { remoteViews } from "../src/page/remote-views.ts";
 import { type OpenPage, openPage, type Page } from "../src/page/server.ts";
 import { runLine } from "./commands.ts";
 import { CommandError, type Playground } from "./playground.ts";
 
 /** On the requested port, or on any free port. */
-export async function openPlaygroundPage(playground: Playground, port: number): Promise<OpenPage> {
-  const page = pageOf(playground);
+export async function openPlaygroundPage(
+  playground: Playground,
+  port: number,
+  files = pageFiles(),
+): Promise<OpenPage> {
+  const page = pageOf(playground, files);
   try {
     return await openPage(page, { host: "127.0.0.1", port });
   } catch {
@@ -17,13 +22,13 @@ export async function openPlaygroundPage(playground: Playground, port: number): 
   }
 }
 
-function pageOf(playground: Playground): Page {
+function pageOf(playground: Playground, files: PageFiles): Page {
   const remote = new Map<string, PageViews>(
     playgroundNodes.map((node) => [node, remoteViews(playground.statusSocketOf(node))]),
   );
   const nodes = new Map([...remote].map(([node, views]) => [node, withNames(playground, views, remote)]));
   return {
-    files: pageFiles(),
+    files,
     nodes,
     flags: "--source=playground",
     act: (line) => runLine(playground, line),
