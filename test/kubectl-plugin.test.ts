@@ -468,8 +468,64 @@ describe("kubectl", () => {
     expect(run("logs", "--bogus").code).toBe(1);
   });
 
+  describe("ui", () => {
+    const token = "abcdefghijklmnopqrstuvwxyz_-0123";
+    const script = `echo "$@" >"$FAKE/asked"; echo "http://127.0.0.1:34567/#token=${token}"; cat >/dev/null; echo >"$FAKE/ended"`;
+
+    it("runs the page in the pod, forwards its port, prints the URL, and ends both", async () => {
+      turnoutOn([{ node: "node-a", script }, { node: "node-b" }]);
+      const plugged = spawn("dash", [plugin, "ui", "--node=node-a"], { env: environment(), cwd: folder });
+      let printed = "";
+      plugged.stdout.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+      });
+      await expect.poll(() => printed).toBe(`http://127.0.0.1:34567/#token=${token}\n`);
+      expect(readFileSync(join(folder, "asked"), "utf8")).toBe("page --until-stdin-ends\n");
+      expect(calls().map(([verb]) => verb)).toEqual(["get", "get", "exec", "port-forward"]);
+      const ended = new Promise((resolve) => plugged.once("exit", resolve));
+      plugged.kill("SIGTERM");
+      expect(await ended).toBe(130);
+      await expect.poll(() => existsSync(join(folder, "ended"))).toBe(true);
+      expect(readdirSync(folder).filter((name) => name.startsWith("tmp."))).toEqual([]);
+    });
+
+    it.each([
+      [
+        "several nodes",
+        [{ node: "node-a" }, { node: "node-b" }],
+        [],
+        "name the node with --node; nodes: node-a, node-b",
+      ],
+      [
+        "a page that cannot start",
+        [{ node: "node-a", script: "echo 'turnout page: no daemon' >&2; exit 1" }],
+        [],
+        "turnout page: no daemon",
+      ],
+      [
+        "another text than a URL",
+        [{ node: "node-a", script: "echo 'http://evil.example/#token=x'; cat" }],
+        [],
+        "the pod printed no URL",
+      ],
+      [
+        "a pod that does not answer",
+        [{ node: "node-a", script: "exec sleep 60" }],
+        ["--timeout=1"],
+        "no answer within 1 s",
+      ],
+      ["a pod that is not running", [{ node: "node-a", phase: "Pending" }], [], "is Pending"],
+    ] as const)("reports %s", (_, pods, flags, message) => {
+      turnoutOn(pods);
+      const { code, out, err } = run("ui", ...flags);
+      expect([code, out]).toEqual([1, ""]);
+      expect(err).toContain(message);
+      expect(err.trimEnd().split("\n")).toHaveLength(1);
+    });
+  });
+
   it.each<[string[], string]>([
-    [["ui"], "this version of Turnout has no web page"],
+    [["ui", "now"], 'unexpected argument "now"'],
     [["stauts"], 'unknown command "stauts"'],
     [["status", "now"], 'unexpected argument "now"'],
     [["status", "-o", "yaml"], '-o must be text or json, not "yaml"'],

@@ -18,7 +18,7 @@ while [ $# -gt 0 ]; do
     --namespace=*) namespace=${1#*=} ;;
     --selector=*) selector=${1#*=} ;;
     --container=*) container=${1#*=} ;;
-    --output=* | --all-namespaces | --minify | --prefix | --tail=*) ;;
+    --output=* | --all-namespaces | --minify | --prefix | --tail=* | --stdin | --address=127.0.0.1) ;;
     -*) refuse "unknown flag: $1" ;;
     *) positional="$positional $1" ;;
   esac
@@ -34,6 +34,11 @@ case $verb$positional in
     cat "$FAKE/pod-$namespace-$1" 2>/dev/null || { echo "Error from server (NotFound): pods \"$1\" not found" >&2; exit 1; } ;;
   "config view") printf 'default' ;;
   "logs") printf '[pod/%s/%s] a line\n' "$1" "$container" ;;
+  port-forward*)
+    # The pods of this kubectl are on this machine: nothing has to be forwarded.
+    case $positional in *" :"*) ;; *) refuse "TYPE/NAME and list of ports are required for port-forward" ;; esac
+    printf 'Forwarding from 127.0.0.1:%s -> %s\n' "${positional##*:}" "${positional##*:}"
+    exec sleep 600 ;;
   exec*)
     [ -n "$separator" ] || refuse "a command is required after --"
     [ "$1" = turnout ] || refuse "unexpected command"
@@ -41,7 +46,7 @@ case $verb$positional in
     [ -n "$container" ] || refuse "no container"
     [ -x "$FAKE/exec-$pod" ] || { echo "Error from server (NotFound): pods \"$pod\" not found" >&2; exit 1; }
     shift
-    "$FAKE/exec-$pod" "$@" &
+    "$FAKE/exec-$pod" "$@" <&0 &
     child=$!
     trap 'kill "$child"; exit 143' TERM
     wait "$child"
