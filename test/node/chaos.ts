@@ -159,9 +159,12 @@ function kill(machine: Machine, pods: string): void {
     machine.run("ctr", "-n", "k8s.io", "tasks", "kill", "-s", "9", id);
 }
 
-/** Waits until the proxy of a node reports this mode. */
+/**
+ * Waits until the proxy of a node reports this mode. The kubelet may start the new pod with the ConfigMap it had before, and updates
+ * the file up to a minute and a half later; both proxies then restart.
+ */
 async function inMode(machine: Machine, mode: ProxyMode): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 180_000;
   let found = "";
   while (found !== mode) {
     if (Date.now() > deadline)

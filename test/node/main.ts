@@ -1,6 +1,6 @@
 // `npm run test:node`: a real cluster on one machine, Turnout installed as a user would, upstream's tests, and disturbances.
 import { execFileSync, spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync } from "node:fs";
 import { homedir, loadavg, release } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,7 +13,7 @@ import { buildImages } from "./images.ts";
 import { type Installed, type InstallOptions, install, uninstall, type Way } from "./install.ts";
 import type { ProxyMode } from "./kubeadm.ts";
 import { checkPlugin } from "./plugin.ts";
-import { failed, type Report, type Run, regressions, type Took, unrepaired } from "./report.ts";
+import { failed, printReport, type Report, type Run, regressions, type Took, unrepaired } from "./report.ts";
 import { merged, readReport, writeReport } from "./report-file.ts";
 import { checkTools } from "./tools.ts";
 
@@ -94,8 +94,12 @@ async function main(): Promise<number> {
 type Programs = E2ePrograms & Readonly<Record<"kubectl" | "kube-proxy" | "etcd", string>>;
 
 async function runAll(cluster: NodeCluster, programs: Programs, helm: string | null): Promise<number> {
-  let report: Report = { versions: versionsOf(programs), runs: [], disturbed: [] };
-  const old = values.merge ? readReport(values.output) : null;
+  const old = values.merge ? readReport(values.output) : { versions: {}, runs: [], disturbed: [] };
+  let report = merged(old, { versions: versionsOf(programs), runs: [], disturbed: [] });
+  const add = (made: Partial<Report>): void => {
+    report = merged(report, { versions: {}, runs: [], disturbed: [], ...made });
+    writeReport(values.output, report);
+  };
   const problems: string[] = [];
   for (const { label, way, mode, baseline } of plan(helm)) {
     const options: InstallOptions = { cluster, mode, folder: values.output, helm };
@@ -106,18 +110,16 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
       problems.push(...tools(cluster, installed, programs.kubectl).map((problem) => `${label}: ${problem}`));
     if (parts.has("e2e") && way !== "image swap") {
       const [results, took] = await timed(() => e2e(cluster, programs, label));
-      report = { ...report, runs: [...report.runs, { label, baseline, took, results }] };
+      add({ runs: [{ label, baseline, took, results }] });
     }
     if (parts.has("chaos") && way !== "image swap" && mode !== "userspace") {
       const [failures, took] = await timed(() => chaos(installed, options, label));
-      report = { ...report, disturbed: [...report.disturbed, { label, took, failures }] };
+      add({ disturbed: [{ label, took, failures }] });
     }
     uninstall(installed, options);
-    writeReport(values.output, old === null ? report : merged(old, report));
   }
-  const { runs, disturbed } = old === null ? report : merged(old, report);
-  problems.push(...regressions(runs), ...unrepaired(disturbed));
-  print(readFileSync(join(values.output, "report.md"), "utf8"));
+  problems.push(...regressions(report.runs), ...unrepaired(report.disturbed));
+  print(printReport(report));
   for (const problem of problems) print(`failed: ${problem}`);
   return problems.length === 0 ? 0 : 1;
 }
