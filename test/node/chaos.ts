@@ -6,7 +6,7 @@ import type { ProxyMode } from "./kubeadm.ts";
 import { nodeNames } from "./lan.ts";
 import type { Machine } from "./machine.ts";
 import type { Count } from "./requests.ts";
-import { deployment, fromOutside, fromPod, removeWeb, startWeb } from "./web.ts";
+import { deployment, forgetConnections, fromOutside, fromPod, removeWeb, startWeb } from "./web.ts";
 
 export type Failures = {
   readonly disturbance: string;
@@ -96,7 +96,7 @@ const tablesOf: Readonly<Record<ProxyMode, readonly (readonly string[])[]>> = {
 
 const otherMode = { nftables: "iptables", iptables: "nftables", userspace: "nftables" } as const;
 
-/** Each disturbance starts with a Service that works: where it still fails after one, the proxy is restarted. */
+/** Each disturbance starts with a Service that works and without tracked connections: where it still fails after one, the proxy is restarted. */
 export async function disturb(
   installed: Installed,
   options: InstallOptions,
@@ -108,6 +108,7 @@ export async function disturb(
   try {
     const found: Failures[] = [];
     for (const disturbance of disturbances.filter(({ name }) => focus.test(name))) {
+      forgetConnections(cluster);
       const failures = await measured(cluster, disturbance.name, disturbance.seconds, () =>
         disturbance.run(installed, options),
       );

@@ -34,6 +34,17 @@ export function fromOutside({ lan }: NodeCluster): Sender {
   return startSender(lan.outside.path, `${addresses[nodeNames[1]!]}:${nodePort}`);
 }
 
+/**
+ * Deletes tracked connections to the Service. Those opened while there were no rules have no translation, live for two minutes, and
+ * would swallow a new connection from the same port.
+ */
+export function forgetConnections({ machines }: NodeCluster): void {
+  for (const name of nodeNames)
+    // It fails where there are none.
+    for (const filter of [`--orig-dst ${clusterIP}`, `--proto tcp --orig-port-dst ${nodePort}`])
+      machines[name].run("sh", "-c", `conntrack --delete ${filter} >/dev/null 2>&1 || true`);
+}
+
 const spread = {
   maxSkew: 1,
   topologyKey: "kubernetes.io/hostname",
