@@ -20,6 +20,7 @@ import { route } from "../src/routing/routes.ts";
 import { initialStatus } from "../src/sources/source.ts";
 import type { SyncRecord } from "../src/sync/record.ts";
 import { endpoint, ipv4Settings, servicePort } from "./support/routed.ts";
+import { telemetrySettings } from "./support/telemetry-settings.ts";
 
 /** Metrics that this test does not bring about; may only shrink. */
 const known: readonly string[] = [
@@ -51,32 +52,17 @@ it("every documented metric is written", async () => {
 async function open(mode: "nftables" | "iptables") {
   const [healthz, metrics] = [await freePort(), await freePort()];
   const telemetry = openTelemetry(
-    {
-      mode,
-      countsLocal: "ports",
-      nodeName: "node-a",
-      hostname: "host-a",
-      families: [{ family: "ipv4", addresses: () => ["127.0.0.1"] }],
-      syncPeriodMs: () => 30_000,
-      answers: "honest",
-      healthzAddress: `127.0.0.1:${healthz}`,
-      metricsAddress: `127.0.0.1:${metrics}`,
-      hardFail: false,
-      showHidden: true,
-      gates: [
-        { name: "KubeProxyNFTablesLocalhostNodePorts", stage: "ALPHA", on: true },
-        { name: "AllowServiceExternalIPs", stage: "", on: true },
-      ],
-      build: {
-        major: "1",
-        minor: "37",
-        gitVersion: "v1.37.1",
-        platform: "linux/amd64",
-        turnoutVersion: "0",
-        nodeVersion: process.version,
+    telemetrySettings(
+      { healthz, metrics },
+      {
+        mode,
+        showHidden: true,
+        gates: [
+          { name: "KubeProxyNFTablesLocalhostNodePorts", stage: "ALPHA", on: true },
+          { name: "AllowServiceExternalIPs", stage: "", on: true },
+        ],
       },
-      pages: { config: () => ({}), flags: () => new Map(), setVerbosity: null },
-    },
+    ),
     {
       clock: systemClock,
       random: Math.random,

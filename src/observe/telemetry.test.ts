@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
+import { telemetrySettings } from "../../test/support/telemetry-settings.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import { initialStatus } from "../sources/source.ts";
 import { systemClock } from "./clock.ts";
@@ -34,30 +35,10 @@ async function open(given: Partial<TelemetrySettings> = {}) {
   const failures: Error[] = [];
   const { log, lines } = logLines(systemClock);
   const telemetry = openTelemetry(
-    {
-      mode: "nftables",
-      countsLocal: "ports",
-      nodeName: "node-a",
-      hostname: "host-a",
-      families: [{ family: "ipv4", addresses: () => ["127.0.0.1"] }],
-      syncPeriodMs: () => 30_000,
-      answers: "honest",
-      healthzAddress: `127.0.0.1:${healthz}`,
-      metricsAddress: `127.0.0.1:${metrics}`,
-      hardFail: false,
-      showHidden: false,
-      gates: [{ name: "ComponentStatusz", stage: "BETA", on: true }],
-      build: {
-        major: "1",
-        minor: "37",
-        gitVersion: "v1.37.1",
-        platform: "linux/amd64",
-        turnoutVersion: "0",
-        nodeVersion: "v20",
-      },
-      pages: { config: () => ({}), flags: () => new Map(), setVerbosity: null },
-      ...given,
-    },
+    telemetrySettings(
+      { healthz, metrics },
+      { gates: [{ name: "ComponentStatusz", stage: "BETA", on: true }], ...given },
+    ),
     {
       clock: systemClock,
       random: Math.random,
