@@ -1,31 +1,13 @@
 // Services that take an address of this node or of the API server are found, in proportion to what changed.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { servicePort } from "../../test/support/routed.ts";
 import { type Keyed, keyed } from "../model/keyed.ts";
 import { printProblem } from "../model/problem.ts";
 import type { FamilySnapshot, ServicePort } from "../model/snapshot.ts";
 import { type Intercepts, interceptsIn, noIntercepts, problemsOf, type Surroundings } from "./intercepts.ts";
 
-const plain: ServicePort = {
-  key: "",
-  family: "ipv4",
-  service: "",
-  namespace: "shop",
-  name: "",
-  portName: "http",
-  protocol: "tcp",
-  clusterIP: "172.30.0.10",
-  port: 80,
-  nodePort: 0,
-  externalIPs: [],
-  loadBalancerIPs: [],
-  sourceRanges: [],
-  affinity: null,
-  internalPolicy: "cluster",
-  externalPolicy: "cluster",
-  healthCheckNodePort: 0,
-  endpoints: [],
-};
+const plain = servicePort("shop/web:http");
 
 const serving = {
   port: 6443,
