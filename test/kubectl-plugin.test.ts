@@ -181,7 +181,7 @@ describe("status", () => {
     expect(calls().filter((each) => each.includes("exec"))).toHaveLength(1);
   });
 
-  it("asks eight nodes at a time", async () => {
+  it("queries eight nodes at a time", async () => {
     const log = join(folder, "log");
     const script = (node: string) =>
       `echo + >>"${log}"; until [ "$(grep -c + "${log}")" -ge 8 ]; do sleep 0.1; done; sleep 0.3; echo - >>"${log}"; ${row(node)}`;
@@ -302,14 +302,14 @@ describe("explain", () => {
     ],
     [["203.0.113.9", "web", "--node=node-a"], "node-a", [...live("default"), "outside:203.0.113.9", "web"]],
     [["pod:10.0.1.9", "web", "--node=node-a"], "node-a", [...live("default"), "pod:10.0.1.9", "web"]],
-  ])("%j asks %s", (argv, node, question) => {
+  ])("%j queries %s", (argv, node, question) => {
     const { code, out, err } = run("explain", ...argv);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toBe("packet    x\noutcome   forward to one of 2\n");
     expect(argsOn(node)).toEqual(question);
   });
 
-  it("asks every node about a client outside", () => {
+  it("queries every node about a client outside", () => {
     expect(run("explain", "outside", "web")).toEqual({
       code: 0,
       err: "",

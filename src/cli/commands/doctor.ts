@@ -96,9 +96,9 @@ export const doctorSpec = {
     outputFlag,
   ],
   exitCodes: {
-    0: "nothing was found, or nothing changes, or all findings were deleted",
+    0: "no findings, no changes, or all findings were deleted",
     1: "the node cannot be checked",
-    3: "there are warnings or findings, or something changes",
+    3: "warnings, findings or changes",
     4: "a check failed, the conntrack table is full, or the node cannot run the new mode",
   },
   notes: [
