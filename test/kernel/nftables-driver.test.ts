@@ -66,6 +66,18 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     await third.close();
   });
 
+  it("11/44 a ServiceCIDR of one address is no difference after a restart", async () => {
+    const one = { ...snapshot([]), serviceCIDRs: ["172.30.0.1/32", "172.30.4.0/24"] };
+    await driver.sync(route(null, one, settings), signal);
+    const second = await openNftables({ family: "ip", netns: here.path });
+    expect(await second.sync(route(null, one, settings), signal)).toMatchObject({
+      readBack: true,
+      operations: 0,
+    });
+    expect(await second.verify(signal)).toMatchObject({ differences: 0 });
+    await second.close();
+  });
+
   it("11/50 notices a foreign flush through events, and repairs it", async () => {
     await sync([numberedService(1, 2)]);
     const stop = new AbortController();

@@ -172,6 +172,7 @@ describe("the foundation", () => {
     };
     expect(cidrs([])).toEqual([]);
     expect(cidrs(["172.30.0.0/16", "fd30::/112", "172.30.4.0/24"])).toEqual(["172.30.0.0/16"]);
+    expect(cidrs(["172.30.0.1/32"])).toEqual(["172.30.0.1"]);
   });
 });
 

@@ -3,6 +3,7 @@ import type { FamilySettings, LocalDetector } from "../../config/resolve/setting
 import { type Cidr, contains, familyOf, isLoopback } from "../../model/address.ts";
 import { withoutNested } from "../../model/networks.ts";
 import { type Protocol, protocols } from "../../model/snapshot.ts";
+import { networkKey } from "../../plan/nftables/key.ts";
 import {
   type Chain,
   type Field,
@@ -38,9 +39,9 @@ export function foundation(settings: FamilySettings, serviceCIDRs: readonly Cidr
     ],
     elements: [
       ...nodePortAddresses(settings).map((key) => ({ set: "nodeport-ips", key, data: null, comment: null })),
-      ...withoutNested(serviceCIDRs.filter((cidr) => familyOf(cidr) === settings.family)).map((key) => ({
+      ...withoutNested(serviceCIDRs.filter((cidr) => familyOf(cidr) === settings.family)).map((cidr) => ({
         set: "service-cidrs",
-        key,
+        key: networkKey(cidr),
         data: null,
         comment: null,
       })),
