@@ -7,6 +7,7 @@ import type { Driver } from "../../src/modes/driver.ts";
 import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { numberedEndpoint, numberedService, oneAddressSettings as settings } from "../support/numbered.ts";
+import { ipv6Settings } from "../support/routed.ts";
 import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.skipIf(!isRoot)("nftables mode at work", () => {
@@ -148,6 +149,19 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     expect(listing).not.toMatch(/9\.9\.9\.9|foreign/);
     expect(listing).toContain("172.30.0.1 . tcp . 80 : goto pick/tcp/2");
     expect(await driver.verify(signal)).toEqual({ differences: 0 });
+  });
+
+  it("deletes a foreign element with an IPv4-mapped address from a set of IPv6 addresses", async () => {
+    const six = await openNftables({ family: "ip6", netns: here.path });
+    try {
+      await six.sync(route(null, snapshot([]), ipv6Settings), signal);
+      here.run("nft", "add element ip6 kube-proxy cluster-ips { ::ffff:10.0.0.1 }");
+      expect((await six.verify(signal)).differences).toBe(1);
+      expect(here.run("nft", "list set ip6 kube-proxy cluster-ips")).not.toContain("10.0.0.1");
+      expect((await six.verify(signal)).differences).toBe(0);
+    } finally {
+      await six.close();
+    }
   });
 
   it("11/50 heals by itself when the host is not what it was", async () => {

@@ -28,10 +28,15 @@ export function hostU32Of(bytes: Bytes): number {
   return ((at(0) << 24) | (at(1) << 16) | (at(2) << 8) | at(3)) >>> 0;
 }
 
-/** 4 or 16 bytes. */
+const mappedPrefix: Bytes = `${"\0".repeat(10)}\xff\xff`;
+
+/** 4 or 16 bytes; 16 also for an IPv4-mapped address, which another program may have written. */
 export function addressText(address: Address): Bytes {
   const ipv4 = ipv4Number(address);
-  if (ipv4 < 0) return String.fromCharCode(...addressBytes(address)!);
+  if (ipv4 < 0) {
+    const bytes = addressBytes(address)!;
+    return `${bytes.length === 4 ? mappedPrefix : ""}${String.fromCharCode(...bytes)}`;
+  }
   return String.fromCharCode(ipv4 >>> 24, (ipv4 >>> 16) & 255, (ipv4 >>> 8) & 255, ipv4 & 255);
 }
 
