@@ -117,7 +117,6 @@ describe("history", () => {
     };
     const text = printEntry(entry, printMoment);
     expect(text.split("\n")).toHaveLength(5);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the point
     expect(text).not.toMatch(/[\u001b\u202e\t]/);
   });
 

@@ -1,26 +1,35 @@
-// The names of all Nodes of a cluster, for the error when a requested Node does not exist.
+// All Nodes of a cluster: their names, for the error when a requested Node does not exist, and their zones.
+import { labels } from "../manifests/objects.ts";
 import { syncDisk } from "./files/disk.ts";
 import { parseManifests } from "./files/parse.ts";
 import { scan } from "./files/scan.ts";
 import { openApi, type SourceSpec } from "./index.ts";
 import type { World } from "./world.ts";
 
+/** A Node; the zone is empty when it has none. */
+export type NodePlace = { readonly nodeName: string; readonly zone: string };
+
 /** Short, since the names are only a hint. */
 const timeoutMs = 4_000;
 
 /** Sorted; empty when they cannot be read. */
 export async function nodeNames(spec: SourceSpec, world: World): Promise<string[]> {
+  return (await placesOf(spec, world)).map(({ nodeName }) => nodeName);
+}
+
+/** Sorted by name; empty when they cannot be read. */
+export async function placesOf(spec: SourceSpec, world: World): Promise<readonly NodePlace[]> {
   try {
-    const names = await (spec.kind === "files" ? inFiles(spec.paths) : inApi(spec, world));
-    return names.sort();
+    const places = await (spec.kind === "files" ? inFiles(spec.paths) : inApi(spec, world));
+    return places.sort((a, b) => (a.nodeName < b.nodeName ? -1 : 1));
   } catch {
     return [];
   }
 }
 
 /** Files without a Node, as most are, are not parsed for it. */
-async function inFiles(paths: readonly string[]): Promise<string[]> {
-  const names: string[] = [];
+async function inFiles(paths: readonly string[]): Promise<NodePlace[]> {
+  const places: NodePlace[] = [];
   for (const { path, bytes: size } of (await scan(paths, syncDisk)).files) {
     // A file without a size may be a pipe, which can be read only once.
     if (size === 0) continue;
@@ -28,14 +37,24 @@ async function inFiles(paths: readonly string[]): Promise<string[]> {
     if (!/\bkind["']?:\s*["']?Node(List)?\b/.test(text)) continue;
     const parsed = parseManifests(path, text);
     if (parsed.kind !== "good") continue;
-    for (const { reading } of parsed.objects) if (reading.kind === "Node") names.push(reading.who.name);
+    for (const { reading } of parsed.objects)
+      if (reading.kind === "Node")
+        places.push({ nodeName: reading.who.name, zone: reading.parsed.value?.zone ?? "" });
   }
-  return names;
+  return places;
 }
 
-async function inApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World): Promise<string[]> {
+async function inApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World): Promise<NodePlace[]> {
   const client = await openApi(spec, world);
   const list = await client.json({ method: "GET", path: "/api/v1/nodes" }, AbortSignal.timeout(timeoutMs));
-  const { items = [] } = list as { items?: { metadata?: { name?: string } }[] };
-  return items.flatMap(({ metadata }) => metadata?.name ?? []);
+  const { items = [] } = list as { items?: NodeItem[] };
+  return items.flatMap(({ metadata }) =>
+    metadata?.name === undefined
+      ? []
+      : [{ nodeName: metadata.name, zone: metadata.labels?.[labels.zone] ?? "" }],
+  );
 }
+
+type NodeItem = {
+  readonly metadata?: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
+};

@@ -15,6 +15,7 @@ import { render, renderSpec } from "./render.ts";
 import { run, runSpec } from "./run.ts";
 import { status, statusSpec } from "./status.ts";
 import { top, topSpec } from "./top.ts";
+import { whatif, whatifSpec } from "./whatif.ts";
 
 const list: readonly Command[] = [
   { spec: playgroundSpec, run: playground },
@@ -24,6 +25,7 @@ const list: readonly Command[] = [
   { spec: diffSpec, run: diff },
   { spec: historySpec, run: history },
   { spec: blameSpec, run: blame },
+  { spec: whatifSpec, run: whatif },
   { spec: doctorSpec, run: doctor },
   { spec: statusSpec, run: status },
   { spec: pageSpec, run: page },
