@@ -69,10 +69,10 @@ function changeRows(change: ServiceChange): (readonly [string, string])[] {
   ];
 }
 
-function frontendLines({ frontend, fates }: FrontendChange): string[] {
+function frontendLines({ frontend, fates: results }: FrontendChange): string[] {
   return [
     frontend,
-    ...fates.flatMap(({ senders, before, after }) => [
+    ...results.flatMap(({ senders, before, after }) => [
       `  ${senders.length === 3 ? "everybody" : senders.join(", ")}`,
       `  - ${before ?? "not a Service address"}`,
       `  + ${after ?? "not a Service address"}`,

@@ -31,7 +31,7 @@ export class SavedFile {
     return this.#last;
   }
 
-  /** Whether as much was appended as would be written anew, so that writing costs at most twice as much as appending. */
+  /** Whether as much was appended as would be written again, so that writing costs at most twice as much as appending. */
   isDue(limit: number): boolean {
     return this.#appended > Math.max(limit, this.#whole);
   }
