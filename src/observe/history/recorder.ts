@@ -134,8 +134,7 @@ export class HistoryRecorder implements Pick<LoopObserver, "arrived" | "taken" |
 
   /** Resolves when everything that arrived is recorded. */
   async idle(): Promise<void> {
-    this.#run();
-    await this.#work;
+    for (this.#run(); this.#work !== null; this.#run()) await this.#work;
   }
 
   /** Records what is left, and closes the store. */
