@@ -10,6 +10,7 @@ import { explain } from "../src/cli/commands/explain.ts";
 import { history } from "../src/cli/commands/history.ts";
 import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { parseMoment, printMoment } from "../src/cli/moment.ts";
+import { fromEnvironment, ownOptions } from "../src/cli/own-flags.ts";
 import type { HistoryEntry } from "../src/history/entry.ts";
 import { printEntry } from "../src/history/print.ts";
 import { serveStatus } from "../src/observe/status/socket.ts";
@@ -338,4 +339,31 @@ describe("moments", () => {
       expect(() => parseMoment(text, now, "--at")).toThrow(/--at: /);
     },
   );
+});
+
+describe("flags of turnout run", () => {
+  it.each([
+    [{}, { bytes: 8_388_608, ageMs: 86_400_000, directory: null }],
+    [
+      { "history-size": "1M", "history-age": "90m", "history-dir": "/var/lib/turnout" },
+      { bytes: 1_000_000, ageMs: 5_400_000, directory: "/var/lib/turnout" },
+    ],
+    [
+      { "history-size": "0", "history-dir": "" },
+      { bytes: 0, ageMs: 86_400_000, directory: null },
+    ],
+  ])("%j", (flags, history) => {
+    expect(ownOptions(flags, "0.0.0").history).toEqual(history);
+  });
+
+  it.each([
+    ["history-size", "lots", '--history-size: "lots" is not a quantity'],
+    ["history-size", "-1", "--history-size must not be negative"],
+    ["history-age", "1 day", "--history-age: "],
+    ["history-age", "0", "--history-age must be positive"],
+  ])("--%s=%s is refused, and so is its variable", (name, value, message) => {
+    expect(() => ownOptions({ [name]: value }, "0.0.0")).toThrow(message);
+    const variable = `TURNOUT_${name.toUpperCase().replace("-", "_")}`;
+    expect(() => fromEnvironment({ [variable]: value }, "0.0.0")).toThrow(variable);
+  });
 });
