@@ -5,7 +5,7 @@ import type { Playground } from "./playground.ts";
 
 it.each([
   ["snd web-1 svc/shop/web", 'unknown command "snd"; did you mean send?'],
-  ["frobnicate", 'unknown command "frobnicate"; commands: send, explain, scale'],
+  ["frobnicate", 'unknown command "frobnicate"; commands: send, explain, flows, scale'],
   ["constructor", 'unknown command "constructor"; commands:'],
   ["send web-1", "FROM and TO are required, for example: send web-1 svc/shop/cart:80"],
   ["send a b 101", "expected a number from 1 to 100"],

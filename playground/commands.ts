@@ -1,6 +1,7 @@
 // The commands of the playground prompt and of scripts. Each prints lines of text.
 import { setTimeout as sleep } from "node:timers/promises";
 import { closest } from "../src/config/closest.ts";
+import { flowLines } from "./flows.ts";
 import type { SendResult } from "./net/send.ts";
 import { CommandError, type Playground, type Sent } from "./playground.ts";
 
@@ -47,6 +48,12 @@ export const commands: Readonly<Record<string, Command>> = {
         throw new CommandError("FROM and TO are required, for example: explain outside nodeport:30080");
       return (await playground.explain(from, to)).trimEnd().split("\n");
     },
+  },
+  flows: {
+    usage: "flows [SELECTOR]",
+    summary: "list tracked connections of Services, on every node",
+    details: ["SELECTOR: svc/shop/web, pod/web-1, 10.0.1.1:8080, :30080", "for example: flows svc/shop/cart"],
+    run: (_, [selector]) => flowLines(selector),
   },
   scale: {
     usage: "scale DEPLOYMENT N",

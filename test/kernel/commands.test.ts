@@ -34,6 +34,8 @@ it.for([
   ["turnout", "explain", "node", "svc/shop/web", "--live", "--node=node-a"],
   ["turnout", "diff", "--live", "--node=node-a"],
   ["turnout", "doctor", "migrate", "--from=ipvs", "--to=nftables", "--live", "--node=node-a"],
+  ["turnout", "flows", "--node=node-a"],
+  ["turnout", "doctor", "flows", "--node=node-a"],
   ["turnout", "run", "--mode=nftables"],
 ])("user/5: %j of a user who is not root fails with one line, before anything else", (line, { skip }) => {
   expectRefusal([...line, `--source=files:${join(root, "test/support/shop")}`], skip);

@@ -50,6 +50,18 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
     expect(differences).toEqual([]);
   });
 
+  it("lists the tracked connections of each node", async () => {
+    await runLine(place.playground, "send web-1 svc/shop/cart:80");
+    const lines = await runLine(place.playground, "flows svc/shop/cart");
+    expect(lines.filter((line) => line.startsWith("node-"))).toEqual(["node-a:", "node-b:"]);
+    const today = mode === "userspace" ? /relay$/ : /(eligible|excluded)/;
+    expect(lines.some((line) => / shop\/cart/.test(line) && today.test(line))).toBe(true);
+    expect(await runLine(place.playground, "flows svc/shop/crat")).toEqual([
+      expect.stringContaining("did you mean svc/shop/cart?"),
+    ]);
+    expect((await runLine(place.playground, "flows pod/web-1"))[0]).toBe("node-a:");
+  });
+
   it("follows scaling, readiness, draining and a flushed ruleset", async () => {
     await runLine(place.playground, "scale cart 4");
     expect(await answersOf("web-1", "svc/shop/cart:80")).toMatch(/^cart-\d$/);
@@ -132,7 +144,9 @@ describe.each(["nftables", "iptables", "userspace"] as const)("playground in %s 
   });
 
   it("explains invalid commands", async () => {
-    expect(await runLine(place.playground, "fly")).toEqual([expect.stringContaining("send, explain, scale")]);
+    expect(await runLine(place.playground, "fly")).toEqual([
+      expect.stringContaining("send, explain, flows, scale"),
+    ]);
     expect(await runLine(place.playground, "scale web many")).toEqual([
       expect.stringContaining("scale web 5"),
     ]);

@@ -20,7 +20,7 @@ export type FlowsReading = {
   readonly view: NodeView;
   readonly matches: Matches;
   readonly output: "text" | "wide" | "json";
-  readonly world: CommandWorld;
+  readonly world: Pick<CommandWorld, "stdout" | "stderr" | "clock" | "isTerminal">;
   readonly signal: AbortSignal;
 };
 
