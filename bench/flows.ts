@@ -1,14 +1,12 @@
 // Passes over tracked UDP flows: CPU and time of one, with 10 and 200,000 flows in the kernel and a million replayed, and what a Sync bears of it.
 import { FlowCleaner, type FlowQuery, flowsIn } from "../src/host/netlink/conntrack.ts";
-import { type Datagram, dump } from "../src/host/netlink/dump.ts";
-import { endMessage, flag } from "../src/host/netlink/message.ts";
-import { beginNetfilter, subsystem } from "../src/host/netlink/netfilter.ts";
-import { Writer } from "../src/host/netlink/writer.ts";
+import type { Datagram } from "../src/host/netlink/dump.ts";
 import { isStale } from "../src/routing/staleflows.ts";
 import { insertFlows } from "../test/kernel/insert-flows.ts";
 import type { Namespace } from "../test/kernel/netns.ts";
 import { endpoint, routed, servicePort } from "../test/support/routed.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { recordFlows, replay } from "./lib/recorded-flows.ts";
 import { inNamespace, startAsRoot } from "./lib/run.ts";
 
 const rounds = 5;
@@ -36,7 +34,7 @@ startAsRoot(async () => {
       const title = `${count.toLocaleString("en")} flows, one endpoint gone`;
       rows.push(...(await passes(netns, { ...query, among: gone }, title, 0)));
     }
-    rows.push(await replayed(await record(netns), 5));
+    rows.push(await replayed(await recordFlows(netns), 5));
   }, "bench-flows");
   publish(rows);
 });
@@ -84,26 +82,11 @@ function holdOfLoop(): () => number {
   };
 }
 
-async function record(netns: Namespace): Promise<Datagram[]> {
-  const out = new Writer(128);
-  const at = beginNetfilter(out, (subsystem.conntrack << 8) | 1, flag.request | flag.dump, 1, "ip");
-  endMessage(out, at);
-  const datagrams: Datagram[] = [];
-  for await (const { buffer, length } of dump("netfilter", "record flows", out.bytes(), {
-    netns: netns.path,
-  }))
-    datagrams.push({ buffer: Buffer.from(buffer.subarray(0, length)), length });
-  return datagrams;
-}
-
 async function replayed(datagrams: readonly Datagram[], times: number): Promise<Row> {
   let examined = 0;
   const counting: FlowQuery = { ...query, select: (flow) => ++examined > 0 && query.select(flow) };
-  async function* stream(): AsyncGenerator<Datagram> {
-    for (let i = 0; i < times; i++) yield* datagrams;
-  }
   const start = process.cpuUsage();
-  for await (const _ of flowsIn(stream(), counting));
+  for await (const _ of flowsIn(replay(datagrams, times), counting));
   const { user, system } = process.cpuUsage(start);
   return {
     what: `${examined.toLocaleString("en")} flows, replayed: CPU`,
