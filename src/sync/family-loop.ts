@@ -2,6 +2,7 @@
 import type { Family } from "../model/address.ts";
 import { Notifier } from "../model/notifier.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { nextTurn } from "../model/steps.ts";
 import type { Driver } from "../modes/driver.ts";
 import { FamilySync } from "./family-sync.ts";
 import type { LoopObserver, LoopOptions, SharedBudget } from "./loop.ts";
@@ -11,6 +12,9 @@ import type { Inbox } from "./snapshot-fanout.ts";
 
 /** Shortest time between two repairs. */
 const driftGapMs = 100;
+
+/** What observers do with so many ServicePorts takes milliseconds: other work goes in between. */
+const largeSync = 1000;
 
 type Reason = "drift" | "change" | "retry" | "resync";
 
@@ -170,7 +174,10 @@ export class FamilyLoop {
       this.#inbox.putBack(begun(snapshot, this.#family));
       return;
     }
+    const isLarge = record.changedPorts >= largeSync;
+    if (isLarge) await nextTurn();
     observer.synced(record, snapshot);
+    if (isLarge) await nextTurn();
     observer.afterSync({ record, changed: this.#sync.changed, routes: () => this.#sync.routes! });
   }
 

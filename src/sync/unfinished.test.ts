@@ -1,4 +1,4 @@
-// A huge change in several transactions: a newer change goes in between, and the record covers all of it.
+// A huge change in several transactions: a newer change and other work go in between, and the record covers all of it.
 import { expect, it } from "vitest";
 import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { MemoryTableHost } from "../host/nftables/memoryhost.ts";
@@ -35,6 +35,36 @@ it("security/3: a change of another Service does not wait for a large one", asyn
   expect(records[1]).toMatchObject({ operations: written, changedPorts: 2, outcome: { kind: "ok" } });
   // What runs after a Sync receives the changes of all its turns.
   expect([...finished.at(-1)!.changed]).toEqual(["shop/large/tcp/", "shop/web/tcp/"]);
+});
+
+it("other work is done between the observers of a large Sync, and not after a small one", async () => {
+  const many = Array.from({ length: 1000 }, (_, i) =>
+    servicePort(`shop/s${i}`, { clusterIP: `172.30.${i >> 8}.${i & 255}` }),
+  );
+  const turns: number[] = [];
+  let others = 0;
+  const loop = openLoop({
+    snapshots: (async function* () {
+      yield snapshotOf(many, many);
+      yield snapshotOf([...many, web(1)], [web(1)]);
+    })(),
+    drivers: new Map([["ipv4", new NftablesDriver(new MemoryTableHost("ip"))]]),
+    settings: () => ipv4Settings,
+    pace: () => ({ gap: { kind: "period", ms: 0 }, retryMs: 1000, resyncMs: 1_000_000 }),
+    clock: { wall: () => 0, steady: () => 0, after: () => () => {} },
+    cpuMs: () => 0,
+    observers: [
+      {
+        synced: () => {
+          others = 0;
+          setImmediate(() => others++);
+        },
+        afterSync: () => turns.push(others),
+      },
+    ],
+  });
+  await loop.run(new AbortController().signal);
+  expect(turns).toEqual([1, 0]);
 });
 
 async function* snapshots(): AsyncGenerator<Snapshot> {

@@ -135,7 +135,7 @@ function settledFragment(fragment: Fragment, table: NftTable): Fragment {
 
 function settledSlots(slots: Fragment["spreads"][number], have: NftTable): Fragment["spreads"][number] {
   const old = have.spreads.get(slots.map)?.get(slots.key);
-  if (old === undefined) return slots;
+  if (old === undefined || old.backends === slots.backends) return slots;
   const backends = arrange(old.backends, slots.backends);
   return backends.every((backend, slot) => backend === slots.backends[slot]) ? slots : { ...slots, backends };
 }
