@@ -1,6 +1,6 @@
 // Gives the commands access to the real machine.
 import { writeFile } from "node:fs/promises";
-import { openConfigFile } from "../daemon/config-file.ts";
+import { openConfigFile } from "../daemon/config/config-file.ts";
 import { runDaemon } from "../daemon/daemon.ts";
 import { printable } from "../model/printable.ts";
 import { systemClock } from "../observe/clock.ts";

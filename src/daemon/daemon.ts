@@ -17,8 +17,8 @@ import type { Telemetry } from "../observe/telemetry.ts";
 import { openSource, type SourceSpec, userAgentOf } from "../sources/index.ts";
 import { type Source, SourceError } from "../sources/source.ts";
 import { type RequestFacts, realWorld, type World } from "../sources/world.ts";
-import { watchConfig } from "./config-changes.ts";
-import type { WatchedFile } from "./config-file.ts";
+import { watchConfig } from "./config/config-changes.ts";
+import type { WatchedFile } from "./config/config-file.ts";
 import { collectAfterLargeSyncs } from "./heap.ts";
 import { type HistorySettings, openHistory } from "./history.ts";
 import { cleanUpAll, removeDeadRelays, removeOtherRules } from "./leftovers.ts";
@@ -184,7 +184,7 @@ async function run(
     page,
     traffic,
     watchLocalAddresses(node, loop.wake),
-    watchConfig(options, node, loop.wake, log.in("daemon/config-changes.ts")),
+    watchConfig(options, node, loop.wake, log.in("daemon/config/config-changes.ts")),
     watchNode({ ...node, config, onNode: telemetry.health.setNode }, log.in("daemon/node-watch.ts")),
   ];
   return runParts(parts, signal);

@@ -8,7 +8,7 @@ import type { Given } from "../../config/flags/table.ts";
 import { milliseconds } from "../../config/units/duration.ts";
 import { quantityValue } from "../../config/units/quantity.ts";
 import { gitVersion, rawVersion } from "../../config/version.ts";
-import type { WatchedFile } from "../../daemon/config-file.ts";
+import type { WatchedFile } from "../../daemon/config/config-file.ts";
 import type { DaemonOptions } from "../../daemon/daemon.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import type { Variables } from "../../model/environment.ts";

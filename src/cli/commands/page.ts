@@ -33,6 +33,6 @@ export const pageSpec = {
 } as const satisfies CommandSpec;
 
 export const page = command(pageSpec, async ({ flags }, world, signal) => {
-  const { servePage } = await import("../serve-page.ts");
+  const { servePage } = await import("../page/serve-page.ts");
   return servePage(flags, world, signal);
 });

@@ -17,7 +17,7 @@ import type { Log } from "../../observe/log/log.ts";
 import type { SourceSpec } from "../../sources/index.ts";
 import type { Source } from "../../sources/source.ts";
 import { kubeProxyTimeouts, noTimeouts, waitForNode } from "../../sources/wait-for-node.ts";
-import { reportWarnings, warningsOf } from "../config-warnings.ts";
+import { reportWarnings, warningsOf } from "../config/config-warnings.ts";
 import type { DaemonOptions } from "../daemon.ts";
 import { NodeSettings } from "../node-settings.ts";
 import { logSysctl, startAccounting, tuneConntrack } from "./kernel-settings.ts";

@@ -1,9 +1,9 @@
 // Warnings about a valid configuration that does not fit this node.
-import { type ConfigWarning, familyWarnings, nodePortWarning } from "../config/resolve/warnings.ts";
-import type { ClusterNode } from "../model/snapshot.ts";
-import type { Log } from "../observe/log/log.ts";
-import type { NodeSettings } from "./node-settings.ts";
-import { StartError } from "./start/start-error.ts";
+import { type ConfigWarning, familyWarnings, nodePortWarning } from "../../config/resolve/warnings.ts";
+import type { ClusterNode } from "../../model/snapshot.ts";
+import type { Log } from "../../observe/log/log.ts";
+import type { NodeSettings } from "../node-settings.ts";
+import { StartError } from "../start/start-error.ts";
 
 export function warningsOf(
   { config, resolved }: Pick<NodeSettings, "config" | "resolved">,

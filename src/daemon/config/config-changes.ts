@@ -1,20 +1,20 @@
 // What the daemon does when its configuration file changes: exits, or applies the change in place.
-import type { ValidConfig } from "../config/config.ts";
-import { systemClock } from "../observe/clock.ts";
-import type { Log } from "../observe/log/log.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import { systemClock } from "../../observe/clock.ts";
+import type { Log } from "../../observe/log/log.ts";
+import type { DaemonOptions } from "../daemon.ts";
+import type { Part } from "../part.ts";
+import type { StartedNode } from "../start/start.ts";
 import type { WatchedFile } from "./config-file.ts";
 import { reasonNotToRestart } from "./config-restart.ts";
 import { reportWarnings, warningsOf } from "./config-warnings.ts";
 import { followConfig, type Restart, readText } from "./config-watch.ts";
-import type { DaemonOptions } from "./daemon.ts";
-import type { Part } from "./part.ts";
-import type { StartedNode } from "./start/start.ts";
 
 export function watchConfig(options: DaemonOptions, node: StartedNode, wake: () => void, log: Log): Part {
   const { configFile, configChanges = "restart" } = options;
   if (configFile === null) return { run: async () => null };
   if (configChanges === "restart") return { run: () => exitOnChange(configFile, log) };
-  const watchLog = log.in("daemon/config-watch.ts");
+  const watchLog = log.in("daemon/config/config-watch.ts");
   return {
     run: (signal) =>
       new Promise((resolve) => {

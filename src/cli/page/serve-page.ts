@@ -1,6 +1,6 @@
 // Serves the page of a node on loopback until it is interrupted, or prints the URL at which its daemon does.
 
-import { gitVersion } from "../config/version.ts";
+import { gitVersion } from "../../config/version.ts";
 import {
   daemonStatus,
   isPlayground,
@@ -8,20 +8,20 @@ import {
   playgroundSocket,
   resolveTarget,
   statusSocketOf,
-} from "../inspect/target.ts";
-import { UsageError } from "../inspect/usage-error.ts";
-import { modes } from "../modes/index.ts";
-import { systemClock } from "../observe/clock.ts";
-import type { PageViews } from "../observe/status/page-views.ts";
-import { type PageAddress, parsePageAddress } from "../page/address.ts";
-import { pageFiles } from "../page/embedded.ts";
-import { remoteViews } from "../page/remote-views.ts";
-import { openPage, type Page } from "../page/server.ts";
-import { sourceNode } from "../page/source-node.ts";
-import { NodeViews } from "../page/views.ts";
-import type { CommandWorld } from "./commands/kube-proxy.ts";
-import type { pageSpec } from "./commands/page.ts";
-import type { Values } from "./flags.ts";
+} from "../../inspect/target.ts";
+import { UsageError } from "../../inspect/usage-error.ts";
+import { modes } from "../../modes/index.ts";
+import { systemClock } from "../../observe/clock.ts";
+import type { PageViews } from "../../observe/status/page-views.ts";
+import { type PageAddress, parsePageAddress } from "../../page/address.ts";
+import { pageFiles } from "../../page/embedded.ts";
+import { remoteViews } from "../../page/remote-views.ts";
+import { openPage, type Page } from "../../page/server.ts";
+import { sourceNode } from "../../page/source-node.ts";
+import { NodeViews } from "../../page/views.ts";
+import type { CommandWorld } from "../commands/kube-proxy.ts";
+import type { pageSpec } from "../commands/page.ts";
+import type { Values } from "../flags.ts";
 
 type Flags = Values<typeof pageSpec.flags>;
 

@@ -1,10 +1,10 @@
 // Watches the configuration file of `turnout run --config-changes=apply`: checks, logs and applies changes.
 import { readFile } from "node:fs/promises";
-import type { Completed } from "../config/complete.ts";
-import type { ValidConfig } from "../config/config.ts";
-import { type ConfigChange, compareConfigs } from "../config/live.ts";
-import type { Clock } from "../model/clock.ts";
-import type { Log } from "../observe/log/log.ts";
+import type { Completed } from "../../config/complete.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import { type ConfigChange, compareConfigs } from "../../config/live.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { Log } from "../../observe/log/log.ts";
 
 export type ChangeWorld = {
   readonly clock: Clock;

@@ -1,16 +1,16 @@
 // Whether this node could start with a changed configuration: checked before the daemon exits to be restarted with it.
 
-import type { ValidConfig } from "../config/config.ts";
-import type { Resolved } from "../config/resolve/resolve.ts";
-import { HostError } from "../host/error.ts";
-import { unwritableSysctls } from "../host/sysctl.ts";
-import type { Family } from "../model/address.ts";
-import type { ClusterNode } from "../model/snapshot.ts";
-import type { SysctlTarget } from "../model/sysctl.ts";
-import { modes } from "../modes/index.ts";
+import type { ValidConfig } from "../../config/config.ts";
+import type { Resolved } from "../../config/resolve/resolve.ts";
+import { HostError } from "../../host/error.ts";
+import { unwritableSysctls } from "../../host/sysctl.ts";
+import type { Family } from "../../model/address.ts";
+import type { ClusterNode } from "../../model/snapshot.ts";
+import type { SysctlTarget } from "../../model/sysctl.ts";
+import { modes } from "../../modes/index.ts";
+import type { NodeSettings } from "../node-settings.ts";
+import { conntrackTargetsOf } from "../start/kernel-settings.ts";
 import { warningsOf } from "./config-warnings.ts";
-import type { NodeSettings } from "./node-settings.ts";
-import { conntrackTargetsOf } from "./start/kernel-settings.ts";
 
 export type CurrentNode = {
   readonly settings: NodeSettings;

@@ -1,9 +1,9 @@
 // A configuration file that changes under a running daemon which applies changes.
 import { expect, it } from "vitest";
-import { logLines } from "../../test/support/log-lines.ts";
-import { manualClock } from "../../test/support/manual-clock.ts";
-import { completeConfig } from "../config/complete.ts";
-import type { ValidConfig } from "../config/config.ts";
+import { logLines } from "../../../test/support/log-lines.ts";
+import { manualClock } from "../../../test/support/manual-clock.ts";
+import { completeConfig } from "../../config/complete.ts";
+import type { ValidConfig } from "../../config/config.ts";
 import { followConfig } from "./config-watch.ts";
 
 const header = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n";
