@@ -35,6 +35,8 @@ export const cannotRun: Readonly<Record<string, string>> = {
   "turnout doctor -o json": "needs a daemon; test/kernel/containers.test.ts runs it",
   "turnout explain web-1 svc/stock -n shop --source=playground":
     "test/kernel/kubectl-plugin.test.ts asks the same",
+  "turnout page": "serves until it is interrupted; test/kernel/page.test.ts runs it",
+  "bin/turnout page": "serves until it is interrupted; test/kernel/page.test.ts runs it",
   "turnout playground": "test/kernel/playground-end.test.ts runs it, on a port of its own",
   "turnout status": "needs a daemon or a playground; test/kernel/inspect.test.ts runs it",
   "turnout diff --live --source=playground": "test/kernel/tutorial.test.ts runs it",
