@@ -107,7 +107,10 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
     const installed = install(way, options);
     cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
     if (parts.has("tools") && way !== "kube-proxy")
-      problems.push(...tools(cluster, installed, programs.kubectl).map((problem) => `${label}: ${problem}`));
+      for (const problem of tools(cluster, installed, programs.kubectl)) {
+        say(`${label}: ${problem}`);
+        problems.push(`${label}: ${problem}`);
+      }
     if (parts.has("e2e") && way !== "image swap") {
       const [results, took] = await timed(() => e2e(cluster, programs, label));
       add({ runs: [{ label, baseline, took, results }] });

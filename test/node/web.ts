@@ -39,8 +39,8 @@ export function fromOutside({ lan }: NodeCluster): Sender {
  * would swallow a new connection from the same port.
  */
 export function forgetConnections({ machines }: NodeCluster): void {
+  // It fails where there are none.
   for (const name of nodeNames)
-    // It fails where there are none.
     for (const filter of [`--orig-dst ${clusterIP}`, `--proto tcp --orig-port-dst ${nodePort}`])
       machines[name].run("sh", "-c", `conntrack --delete ${filter} >/dev/null 2>&1 || true`);
 }
