@@ -1,13 +1,14 @@
 // Sums of packets and bytes: each byte once, whatever ends during a dump, and never less than before.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FlowFacts } from "../model/flow.ts";
+import type { FlowFacts, FlowView } from "../model/flow.ts";
 import { FlowTotals } from "./flow-totals.ts";
 
-type Counted = Pick<FlowFacts, "id" | "counters" | "state" | "status">;
+type Counted = Pick<FlowView, "id" | "sourcePort" | "counters" | "state" | "status">;
 
 const flow = (id: number, bytes: number, state: FlowFacts["state"] = "ESTABLISHED"): Counted => ({
   id,
+  sourcePort: 40_000,
   state,
   status: 0,
   counters: { original: { packets: 1, bytes }, reply: { packets: 2, bytes: 10 * bytes } },
@@ -62,6 +63,13 @@ describe("sums", () => {
     dump(totals, []);
     dump(totals, [flow(1, 100), flow(1, 100)]);
     expect(totals.of(web[0]!)).toMatchObject({ active: 1, bytesIn: 100 });
+  });
+
+  it("count two flows whose ids are equal by chance", () => {
+    const totals = new FlowTotals();
+    dump(totals, []);
+    dump(totals, [flow(1, 100), { ...flow(1, 100), sourcePort: 40_001 }]);
+    expect(totals.of(web[0]!)).toMatchObject({ active: 2, bytesIn: 200 });
   });
 
   it("leave out closed flows from the active ones, and flows that the kernel does not count", () => {

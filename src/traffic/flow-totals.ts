@@ -1,5 +1,5 @@
 // Packets and bytes of Services: what ended flows had counted, and what current ones have; memory grows with the cluster.
-import type { FlowFacts } from "../model/flow.ts";
+import type { FlowFacts, FlowView } from "../model/flow.ts";
 import { activityOf } from "./activity.ts";
 
 /** In: from the client to the Service; out: back. */
@@ -31,9 +31,9 @@ export class FlowTotals {
   #dump: Dump | null = null;
 
   /** A flow has ended. `names`: what it counts for. */
-  end(flow: Pick<FlowFacts, "id" | "counters">, names: readonly string[]): void {
+  end(flow: Pick<FlowView, "id" | "sourcePort" | "counters">, names: readonly string[]): void {
     // It is in this dump already, or will not be any more.
-    if (this.#dump?.ids.has(flow.id)) this.#dump.ended.push({ counters: flow.counters, names });
+    if (this.#dump?.ids.has(identityOf(flow))) this.#dump.ended.push({ counters: flow.counters, names });
     else for (const name of names) addTo(sumsOf(this.#ended, name), flow.counters);
   }
 
@@ -43,11 +43,15 @@ export class FlowTotals {
   }
 
   /** A current flow. */
-  add(flow: Pick<FlowFacts, "id" | "counters" | "state" | "status">, names: readonly string[]): void {
+  add(
+    flow: Pick<FlowView, "id" | "sourcePort" | "counters" | "state" | "status">,
+    names: readonly string[],
+  ): void {
     const { ids, sums } = this.#dump!;
     // A table that is resized during a dump yields some flows twice.
-    if (ids.has(flow.id)) return;
-    ids.add(flow.id);
+    const identity = identityOf(flow);
+    if (ids.has(identity)) return;
+    ids.add(identity);
     for (const name of names) {
       const to = sumsOf(sums, name);
       addTo(to, flow.counters);
@@ -92,12 +96,17 @@ export class FlowTotals {
 }
 
 type Dump = {
-  /** Ids of all flows that were added. */
+  /** Of all flows that were added. */
   readonly ids: Set<number>;
   readonly sums: Map<string, Sums>;
   /** Flows that ended after they were added. */
   readonly ended: { readonly counters: FlowFacts["counters"]; readonly names: readonly string[] }[];
 };
+
+/** Ids are hashes of 32 bits: among 60,000 flows two have the same one more often than not. */
+function identityOf({ id, sourcePort }: Pick<FlowView, "id" | "sourcePort">): number {
+  return id * 65_536 + sourcePort;
+}
 
 /** Adds the difference to the dump before; true: a sum has shrunk, which an ended flow that was counted cannot cause. */
 function grow(total: Sums, before: Sums = noSums(), now: Sums): boolean {

@@ -39,6 +39,8 @@ export const cannotRun: Readonly<Record<string, string>> = {
   "bin/turnout page": "serves until it is interrupted; test/kernel/page.test.ts runs it",
   "turnout playground": "test/kernel/playground-end.test.ts runs it, on a port of its own",
   "turnout status": "needs a daemon or a playground; test/kernel/inspect.test.ts runs it",
+  "turnout top":
+    "needs a daemon, and runs until it is interrupted; test/kernel/traffic-counts.test.ts runs it",
   "turnout diff --live --source=playground": "test/kernel/tutorial.test.ts runs it",
   "turnout doctor migrate --config=": "needs a cluster; test/kernel/doctor.test.ts runs it with a file",
   "turnout completion": "writes to the home directory of the reader; test/commands.test.ts runs it",

@@ -31,8 +31,8 @@ export class FlowAccounts {
   readonly #families = new Map<Family, FamilyAccounts>();
   #gaps: readonly CountGap[] = [];
   #lastDump: number | null = null;
-  /** Since the last dump. */
-  #hasLost = false;
+  /** Since when events may be missing: the dump before they were lost; null: none was lost, or nothing was read before. */
+  #lostSince: number | null = null;
 
   constructor(options: FlowAccountOptions) {
     this.#options = options;
@@ -68,24 +68,20 @@ export class FlowAccounts {
 
   /** Events were lost: what happened since the last dump is not known. */
   lost(): void {
-    this.#hasLost = true;
+    this.#lostSince ??= this.#lastDump;
   }
 
   /** Reads all flows. Throws HostError. */
   async dump(signal: AbortSignal): Promise<void> {
-    let isIncomplete = this.#hasLost;
-    const hasLost = this.#hasLost;
-    this.#hasLost = false;
-    try {
-      for (const accounts of this.#families.values())
-        isIncomplete = (await accounts.dump(hasLost, signal)) || isIncomplete;
-    } catch (error) {
-      // Nothing is added for what was lost, whenever the next dump succeeds.
-      this.#hasLost ||= hasLost;
-      throw error;
-    }
+    const lostSince = this.#lostSince;
+    let isIncomplete = false;
+    for (const accounts of this.#families.values())
+      isIncomplete = (await accounts.dump(lostSince !== null, signal)) || isIncomplete;
     const now = this.#options.now();
-    if (isIncomplete && this.#lastDump !== null) this.#addGap({ from: this.#lastDump, to: now });
+    const from = lostSince ?? (isIncomplete ? this.#lastDump : null);
+    if (from !== null) this.#addGap({ from, to: now });
+    // What was lost during this dump began before it.
+    if (lostSince !== null) this.#lostSince = null;
     this.#lastDump = now;
   }
 
