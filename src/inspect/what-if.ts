@@ -88,19 +88,14 @@ class Gone {
 
   async add(text: string, target: Target, signal: AbortSignal): Promise<void> {
     const [, kind, name = ""] = /^(node|zone|pod)s?\/(.+)$/.exec(text) ?? [];
-    switch (kind) {
-      case "node":
-        return this.#addNode(name);
-      case "zone":
-        return this.#addZone(name);
-      case "pod":
-        for (const address of await addressesOfPod(name, target, signal)) this.#addresses.add(address);
-        return;
-      default:
-        throw new UsageError(
-          `invalid --without ${JSON.stringify(text)}: must be node/NAME, zone/NAME, pod/NAME or pod/ADDRESS`,
-        );
-    }
+    if (kind === "node") this.#addNode(name);
+    else if (kind === "zone") this.#addZone(name);
+    else if (kind === "pod")
+      for (const address of await addressesOfPod(name, target, signal)) this.#addresses.add(address);
+    else
+      throw new UsageError(
+        `invalid --without ${JSON.stringify(text)}: must be node/NAME, zone/NAME, pod/NAME or pod/ADDRESS`,
+      );
   }
 
   #addNode(name: string): void {

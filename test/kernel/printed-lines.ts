@@ -42,6 +42,11 @@ export const cannotRun: Readonly<Record<string, string>> = {
   "turnout top":
     "needs a daemon, and runs until it is interrupted; test/kernel/traffic-counts.test.ts runs it",
   "turnout diff --live --source=playground": "test/kernel/tutorial.test.ts runs it",
+  "turnout explain outside nodeport:30080 --at=": "needs a daemon; test/history-commands.test.ts runs it",
+  "turnout diff --at=": "needs a daemon; test/history-commands.test.ts runs it",
+  "turnout history": "needs a daemon; test/kernel/tutorial.test.ts and test/history-commands.test.ts run it",
+  "turnout blame": "needs a daemon; test/kernel/tutorial.test.ts and test/history-commands.test.ts run it",
+  "turnout whatif --without=zone/b --without=": "needs a playground; test/kernel/tutorial.test.ts runs one",
   "turnout doctor migrate --config=": "needs a cluster; test/kernel/doctor.test.ts runs it with a file",
   "turnout completion": "writes to the home directory of the reader; test/commands.test.ts runs it",
   "source <(": "changes the shell of the reader; test/commands.test.ts runs it",
