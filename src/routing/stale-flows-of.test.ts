@@ -17,7 +17,7 @@ function rig() {
   const stale = deadTcp();
   let routes: Routes = routed([]);
   return {
-    isDue(...ports: ServicePort[]): boolean {
+    isDue: (...ports: ServicePort[]): boolean => {
       routes = routed(ports, ipv4Settings, routes);
       return stale.note(routes, routes.changed);
     },

@@ -119,6 +119,16 @@ describe("the tools in a container", () => {
       code: 0,
       out: expect.stringContaining("172.30.0.10"),
     });
+    expect(await exec("turnout", "flows", "--by=service")).toEqual({
+      code: 0,
+      err: "",
+      out: "No flows of Services.\n",
+    });
+    expect(await exec("turnout", "doctor", "flows", "--wait=0")).toMatchObject({
+      code: 0,
+      err: "",
+      out: expect.stringContaining("ok        endpoint-gone   none\n"),
+    });
     const doctor = await exec("turnout", "doctor", "-o", "json");
     expect(doctor.err).toBe("");
     const { checks } = JSON.parse(doctor.out) as {
