@@ -140,14 +140,14 @@ it.each<[string, Changes, 3 | 4, string, string]>([
     { files: { [countFile]: "750" } },
     3,
     "conntrack",
-    "750 of 1000 entries (75 %): raise conntrack.maxPerCore, or find out what fills it",
+    "750 of 1000 entries (75 %): raise conntrack.maxPerCore; turnout doctor flows shows what fills it",
   ],
   [
     "a full table",
     { files: { [countFile]: "950" } },
     4,
     "conntrack",
-    "950 of 1000 entries (95 %): new connections are dropped",
+    "950 of 1000 entries (95 %): new connections are dropped; turnout doctor flows shows what fills it",
   ],
   [
     "a failed Sync",

@@ -151,9 +151,18 @@ function conntrackCheck({ read }: NodeFacts): Check {
   if (count == null || max == null) return check("conntrack", "warning", "connection tracking is not in use");
   const percent = max === 0 ? 0 : Math.floor((100 * count) / max);
   const text = `${count} of ${max} entries (${percent} %)`;
-  if (percent >= fullPercent) return check("conntrack", "failed", `${text}: new connections are dropped`);
+  if (percent >= fullPercent)
+    return check(
+      "conntrack",
+      "failed",
+      `${text}: new connections are dropped; turnout doctor flows shows what fills it`,
+    );
   return percent >= fillingPercent
-    ? check("conntrack", "warning", `${text}: raise conntrack.maxPerCore, or find out what fills it`)
+    ? check(
+        "conntrack",
+        "warning",
+        `${text}: raise conntrack.maxPerCore; turnout doctor flows shows what fills it`,
+      )
     : check("conntrack", "ok", text);
 }
 

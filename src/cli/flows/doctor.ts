@@ -9,6 +9,7 @@ import { alternatives, UsageError } from "../../inspect/usage-error.ts";
 import { families, joinHostPort, parseAddress } from "../../model/address.ts";
 import type { FlowView } from "../../model/flow.ts";
 import { endpointKey, portLabel } from "../../model/snapshot.ts";
+import { modes } from "../../modes/index.ts";
 import { activityOf, protocolOf } from "../../traffic/activity.ts";
 import type { Attribution } from "../../traffic/attribute.ts";
 import {
@@ -57,6 +58,8 @@ export async function doctorFlows(
   const task = { target, world, signal };
   const view = await loadNode(target, signal, true);
   world.stderr(await unknownNode(view));
+  if (modes[target.config.mode].conntrack === "own")
+    world.stderr("! in this mode connections end at sockets of Turnout: conntrack does not show endpoints\n");
   if (order !== null) refuseLivingEndpoint(order, view);
   const { report, keptAlive, candidates } = await examine(task, view, seconds, order);
   const deletion = order === null ? null : await remove(task, order, candidates, keptAlive);
