@@ -27,7 +27,7 @@ const mostChosen = 10;
 const mostLeftOut = 5;
 
 export function layoutOf(port: PortJson, path: Path, senders: number, width: number): Layout {
-  const isCompact = width < 620;
+  const isCompact = width < 520;
   const shown = endpointsOf(port, path);
   const rows = Math.max(isCompact ? 0 : senders, port.frontends.length, shown.length, 1);
   const height = rows * (boxHeight + gap) + gap;
