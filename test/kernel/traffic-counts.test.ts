@@ -227,6 +227,19 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     }
   }, 60_000);
 
+  it("counts bytes in iptables mode, and reports that connections are not counted", async () => {
+    await rig.stop();
+    await rig.start("services", "iptables");
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 3 })).toBe(3);
+    await expect
+      .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
+      .toBeGreaterThan(3 * 1000);
+    expect((await rig.traffic()).counters).toEqual({
+      counted: false,
+      because: "iptables mode does not count connections and refused packets; nftables mode does",
+    });
+  }, 60_000);
+
   /** Sums of `conntrack -L` for flows to an address. */
   function conntrackSums(destination: string, family = "ipv4") {
     const out = rig.node.run("conntrack", "-L", "-f", family, "--orig-dst", destination);
