@@ -113,6 +113,11 @@ export function addressBytes(text: string): Uint8Array | null {
   return bytes !== null && isMapped(bytes) ? bytes.slice(12) : bytes;
 }
 
+/** The same, but 16 bytes of every IPv6 text: the last address of a network can look IPv4-mapped, as that of `::/80`. */
+export function bytesAsWritten(text: string): Uint8Array | null {
+  return text.includes(":") ? ipv6Bytes(text) : ipv4Bytes(text);
+}
+
 export function formatAddress(bytes: Uint8Array): Address {
   if (bytes.length === 4) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`;
   const groups = Array.from({ length: 8 }, (_, i) => (bytes[2 * i]! << 8) | bytes[2 * i + 1]!);

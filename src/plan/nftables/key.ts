@@ -2,6 +2,7 @@
 import {
   type Address,
   addressBytes,
+  bytesAsWritten,
   type Cidr,
   contains,
   familyOf,
@@ -61,7 +62,7 @@ export function networkKey(network: Cidr): ElementKey {
 /** The key of a range in an interval set: that of a network where the range is one, else `first-last`. */
 export function rangeKey(first: Address, last: Address): ElementKey {
   if (first === last) return first;
-  const [a, b] = [addressBytes(first)!, addressBytes(last)!];
+  const [a, b] = [bytesAsWritten(first)!, bytesAsWritten(last)!];
   let bits = 0;
   while (bits < a.length * 8 && bit(a, bits) === bit(b, bits)) bits++;
   for (let i = bits; i < a.length * 8; i++) if (bit(a, i) !== 0 || bit(b, i) !== 1) return `${first}-${last}`;
@@ -80,7 +81,7 @@ export function isInRange(key: ElementKey, address: Address): boolean {
   if (key.includes("/")) return contains(key, address);
   const { first, last } = rangeOf(key);
   if (first === last) return first === address;
-  const [a, b, at] = [first, last, address].map(addressBytes);
+  const [a, b, at] = [bytesAsWritten(first), bytesAsWritten(last), addressBytes(address)];
   return a!.length === at!.length && Buffer.compare(a!, at!) <= 0 && Buffer.compare(at!, b!) <= 0;
 }
 
