@@ -78,20 +78,21 @@ export async function serveStatus(path: string, answering: () => Answering): Pro
       void sendHeap(response);
       return;
     }
+    // A defect in one answer must not stop the daemon.
+    const broken = () => response.destroy();
     const answers = answering();
     const parameters = new URLSearchParams(query);
     if (route === "/cluster" || route === "/history") {
-      void stream(response, answers[route](parameters));
+      stream(response, answers[route](parameters)).catch(broken);
       return;
     }
     if (route.startsWith(pagePrefix)) {
       const view = route.slice(pagePrefix.length);
-      // A defect in one view must not stop the daemon.
-      sendView(response, answers.page, view, parameters).catch(() => response.destroy());
+      sendView(response, answers.page, view, parameters).catch(broken);
       return;
     }
     const answer = Object.hasOwn(answers, route) ? answers[route as keyof Answers] : answers["/"];
-    void send(response, answer(parameters));
+    send(response, answer(parameters)).catch(broken);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
