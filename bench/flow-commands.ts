@@ -14,27 +14,18 @@ import { rowOf } from "../src/traffic/flow-row.ts";
 import { keptAliveByEntry } from "../src/traffic/kept-alive.ts";
 import { FlowFindings } from "../src/traffic/report.ts";
 import { insertFlows } from "../test/kernel/insert-flows.ts";
-import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/netns.ts";
+import { createNamespace, type Namespace } from "../test/kernel/netns.ts";
 import { endpoint, routed, servicePort } from "../test/support/routed.ts";
 import { publish, type Row } from "./lib/measure.ts";
 import { recordFlows, replay } from "./lib/recorded-flows.ts";
+import { startAsRoot } from "./lib/run.ts";
 
 const flows = 200_000;
 const services = 10_000;
 /** A process of Node.js that does nothing has about 45 MB. */
 const mostMemoryMB = 160;
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
+startAsRoot(async () => {
   const netns = createNamespace("bench-flow-commands");
   const folder = mkdtempSync(join(tmpdir(), "turnout-bench-flows-"));
   const rows: Row[] = [];
@@ -49,7 +40,7 @@ async function main(): Promise<void> {
     rmSync(folder, { recursive: true });
   }
   publish(rows);
-}
+});
 
 async function measured(netns: Namespace, folder: string, argv: readonly string[]): Promise<Row[]> {
   const start = performance.now();

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { trafficSettings } from "../src/config/resolve/settings.ts";
 import { queryDaemon } from "../src/observe/status/client.ts";
-import { createNamespace, type Namespace, reasonToSkip } from "../test/kernel/netns.ts";
+import { createNamespace, type Namespace } from "../test/kernel/netns.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { startAsRoot } from "./lib/run.ts";
 import { cpuSeconds, residentMiB } from "./lib/usage.ts";
 
 const services = Number(process.env.TURNOUT_SERVICES ?? 5000);
@@ -17,17 +18,7 @@ const seconds = 4;
 
 type Figures = { conns: number[]; packets: number[]; cpu: number[]; rss: number; kernel: number };
 
-main().catch((error: unknown) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-
-async function main(): Promise<void> {
-  const reason = reasonToSkip();
-  if (reason !== null) {
-    console.log(`  skipped: ${reason}`);
-    return;
-  }
+startAsRoot(async () => {
   const [node, pod] = [createNamespace("bench-traffic"), createNamespace("bench-pod")];
   const folder = mkdtempSync(join(tmpdir(), "turnout-bench-"));
   const server = connectServer(node, pod);
@@ -44,7 +35,7 @@ async function main(): Promise<void> {
     rmSync(folder, { recursive: true });
   }
   publish(rows);
-}
+});
 
 function rowsOf(setting: string, { conns, packets, cpu, rss, kernel }: Figures): Row[] {
   return [
