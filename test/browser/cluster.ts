@@ -51,7 +51,7 @@ export async function openTestPage(
     ...opened,
     views,
     write,
-    setDown: breakable.setDown,
+    setDown: (down: boolean) => breakable.setDown(down),
     async close() {
       life.abort();
       views.close();

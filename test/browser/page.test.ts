@@ -34,7 +34,7 @@ describe.skipIf(missingBrowser !== null)(
       const complaints = tab?.complaints ?? [];
       await tab?.context().close();
       await page.close();
-      expect(complaints).toEqual([]);
+      if (complaints.length > 0) throw new Error(complaints.join("\n"));
     });
 
     const open = async (hash = "", options = {}) => {
@@ -45,7 +45,10 @@ describe.skipIf(missingBrowser !== null)(
     const json = async <T>(view: string, query = "") =>
       JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
     const names = () => tab.locator(".list tbody a").allTextContents();
-    const poll = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: 10_000, interval: 50 });
+    const poll = <T>(read: () => Promise<T>) => {
+      // oxlint-disable-next-line vitest/require-awaited-expect-poll -- awaited by the callers
+      return expect.poll(read, { timeout: 10_000, interval: 50 });
+    };
 
     it("exchanges the token for a session, and removes it from the address and the history", async () => {
       await open();

@@ -30,7 +30,7 @@ describe("the page of a playground", () => {
     const complaints = tab?.complaints ?? [];
     await tab?.context().close();
     await page?.close();
-    expect(complaints).toEqual([]);
+    if (complaints.length > 0) throw new Error(complaints.join("\n"));
   });
 
   const run = async (line: string) => {
@@ -38,7 +38,10 @@ describe("the page of a playground", () => {
     await tab.click(".playground button:has-text('Run')");
   };
   const text = (selector: string) => tab.locator(selector).first().textContent();
-  const poll = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: 20_000, interval: 20 });
+  const poll = <T>(read: () => Promise<T>) => {
+    // oxlint-disable-next-line vitest/require-awaited-expect-poll -- awaited by the callers
+    return expect.poll(read, { timeout: 20_000, interval: 20 });
+  };
 
   it("scaling a Deployment is visible within a second", async () => {
     await goTo(tab, "#/services?service=shop/web");

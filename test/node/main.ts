@@ -108,7 +108,7 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
     cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
     if (parts.has("tools") && way !== "kube-proxy")
       for (const problem of tools(cluster, installed, programs.kubectl)) {
-        say(`${label}: ${problem}`);
+        logStep(`${label}: ${problem}`);
         problems.push(`${label}: ${problem}`);
       }
     if (parts.has("e2e") && way !== "image swap") {
