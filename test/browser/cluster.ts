@@ -76,7 +76,7 @@ function withBreaks(views: NodeViews) {
   };
   return {
     views: wrapped,
-    setDown(down: boolean) {
+    setDown: (down: boolean) => {
       isDown = down;
       if (down) for (const stream of streams) stream.finish();
       streams.clear();

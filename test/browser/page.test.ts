@@ -46,7 +46,6 @@ describe.skipIf(missingBrowser !== null)(
       JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
     const names = () => tab.locator(".list tbody a").allTextContents();
     const poll = <T>(read: () => Promise<T>) => {
-      // oxlint-disable-next-line vitest/require-awaited-expect-poll -- awaited by the callers
       return expect.poll(read, { timeout: 10_000, interval: 50 });
     };
 

@@ -39,7 +39,6 @@ describe("the page of a playground", () => {
   };
   const text = (selector: string) => tab.locator(selector).first().textContent();
   const poll = <T>(read: () => Promise<T>) => {
-    // oxlint-disable-next-line vitest/require-awaited-expect-poll -- awaited by the callers
     return expect.poll(read, { timeout: 20_000, interval: 20 });
   };
 
