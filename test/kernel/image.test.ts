@@ -82,7 +82,11 @@ describe("the image", () => {
     expect(inside("/go-runner", ...log, "/usr/local/bin/kube-proxy", "--version").stdout).toMatch(kubernetes);
     for (const name of ["iptables-nft", "iptables-legacy", "ip6tables-nft", "ipset", "nft", "modprobe"])
       expect([name, inside(name, "--version").status]).toEqual([name, 0]);
-    expect(readdirSync(join(rootfs, "opt/turnout/dist")).sort()).toEqual(["kube-proxy.cjs", "turnout.cjs"]);
+    expect(readdirSync(join(rootfs, "opt/turnout/dist")).sort()).toEqual([
+      "kube-proxy.cjs",
+      "page.json",
+      "turnout.cjs",
+    ]);
   });
 
   it("has unmodified packages of Debian, with their licenses but without documentation and translations", () => {
