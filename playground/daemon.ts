@@ -34,6 +34,9 @@ export type DaemonOptions = {
   readonly onExit: (lastError: string) => void;
 };
 
+/** What the daemons count. */
+export const traffic = "endpoints";
+
 /** Shorter than in a cluster. */
 const restartMs = 1_000;
 
@@ -87,7 +90,7 @@ export class NodeDaemon {
       `--hostname-override=${node}`,
       `--mode=${mode}`,
       `--status-socket=${statusSocket}`,
-      "--traffic=endpoints",
+      `--traffic=${traffic}`,
       "--detect-local-mode=NodeCIDR",
       // Conntrack limits are settings of the whole machine.
       "--conntrack-max-per-core=0",

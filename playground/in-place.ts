@@ -9,6 +9,7 @@ import type { Family } from "../src/model/address.ts";
 import type { Snapshot } from "../src/model/snapshot.ts";
 import { modes } from "../src/modes/index.ts";
 import { queryDaemon } from "../src/observe/status/client.ts";
+import { traffic } from "./daemon.ts";
 
 export async function isSynced(
   node: string,
@@ -27,7 +28,7 @@ export async function isSynced(
   // A daemon that is not running has no relays.
   const relays = () => queryDaemon(statusSocket, "/relays").catch(() => ({}));
   const config = defaultConfig(mode);
-  const routes = nodeRoutes(snapshot, node, config, { localAddresses });
+  const routes = nodeRoutes(snapshot, node, config, { localAddresses, traffic });
   const routesOf = (family: Family) => Promise.resolve(routes[family]);
   const { signal } = new AbortController();
   return (await differences(modes[mode], { at, routes: routesOf, config, relays, signal })).length === 0;
