@@ -35,6 +35,10 @@ export const cannotRun: Readonly<Record<string, string>> = {
   "turnout doctor -o json": "needs a daemon; test/kernel/containers.test.ts runs it",
   "turnout explain web-1 svc/stock -n shop --source=playground":
     "test/kernel/kubectl-plugin.test.ts asks the same",
+  "turnout flows :30080 --follow":
+    "runs until it is interrupted; test/kernel/follow-flows.test.ts follows flows",
+  "turnout flows pod/shop/web-1 --source=playground":
+    "needs a playground; test/kernel/flow-classes.test.ts selects flows",
   "turnout page": "serves until it is interrupted; test/kernel/page.test.ts runs it",
   "bin/turnout page": "serves until it is interrupted; test/kernel/page.test.ts runs it",
   "turnout playground": "test/kernel/playground-end.test.ts runs it, on a port of its own",
