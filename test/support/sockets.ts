@@ -1,4 +1,5 @@
 // Servers and clients on loopback for tests of relays; whatever is opened is closed after the test.
+import { randomInt } from "node:crypto";
 import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { connect, createServer, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -36,13 +37,28 @@ export async function serveUdp(
 
 export const udpEcho = () => serveUdp((data, reply) => reply(data));
 
-/** A port without a listener. */
+/** A port without a listener, and not one that the kernel chooses: another process would get it meanwhile. */
 export async function unusedPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    if ((await isFreeForTcp(port)) && (await isFreeForUdp(port))) return port;
+  }
+}
+
+function isFreeForTcp(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, host, () => resolve()));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, host, () => server.close(() => resolve(true)));
+  });
+}
+
+function isFreeForUdp(port: number): Promise<boolean> {
+  const socket = createSocket("udp4");
+  return new Promise((resolve) => {
+    socket.once("error", () => socket.close(() => resolve(false)));
+    socket.bind(port, host, () => socket.close(() => resolve(true)));
+  });
 }
 
 /** The port of a server that accepts no more connections: the kernel silently drops new ones. */

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:net";
 import { describe, expect, it } from "vitest";
-import { closeAfterTest, connected, host, serveTcp, unusedPort } from "../../../test/support/sockets.ts";
+import { closeAfterTest, connected, host, unusedPort } from "../../../test/support/sockets.ts";
 import { reservePort } from "./port-reservation.ts";
 
 describe("a reserved TCP port", () => {
@@ -31,7 +31,9 @@ describe("a reserved TCP port", () => {
 
 describe("a reserved UDP port", () => {
   it("is reserved until it is released, independent of TCP", async () => {
-    const port = await serveTcp(() => {});
+    const port = await unusedPort();
+    const tcp = await reservePort("tcp", host, port);
+    closeAfterTest(() => tcp.release());
     const place = await reservePort("udp", host, port);
     expect(place.isLost(new Set())).toBe(false);
     await expect(reservePort("udp", host, port)).rejects.toThrow(`Cannot listen on UDP ${host} port ${port}`);
