@@ -1,4 +1,4 @@
-// Long work in steps: done at once, or with a turn of the event loop after each step, so that no other work waits for all of it.
+// Long work in steps: done without a pause, or with a turn of the event loop after each step, so that no other work waits for all of it.
 
 /** Each `yield` ends a step. */
 export type Steps<T = void> = Generator<void, T>;

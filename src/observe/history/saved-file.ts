@@ -6,7 +6,7 @@ import { changeLine, formatVersion, lineOf } from "./saved-lines.ts";
 
 /** ServicePorts in one View: about a millisecond of work. */
 const portsPerView = 200;
-/** Written at once. */
+/** Written in one call. */
 const chunkBytes = 1 << 16;
 
 export class SavedFile {
