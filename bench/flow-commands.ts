@@ -15,6 +15,7 @@ import { keptAliveByEntry } from "../src/traffic/kept-alive.ts";
 import { FlowFindings } from "../src/traffic/report.ts";
 import { insertFlows } from "../test/kernel/insert-flows.ts";
 import { createNamespace, type Namespace } from "../test/kernel/netns.ts";
+import { dnsObjects } from "../test/support/dns-objects.ts";
 import { endpoint, routed, servicePort } from "../test/support/routed.ts";
 import { publish, type Row } from "./lib/measure.ts";
 import { recordFlows, replay } from "./lib/recorded-flows.ts";
@@ -118,18 +119,5 @@ async function replayed(datagrams: readonly Datagram[], times: number): Promise<
 const cluster = {
   kind: "List",
   apiVersion: "v1",
-  items: [
-    { kind: "Node", apiVersion: "v1", metadata: { name: "node-a" } },
-    {
-      kind: "Service",
-      apiVersion: "v1",
-      metadata: { namespace: "kube-system", name: "dns" },
-      spec: {
-        clusterIP: "172.30.0.10",
-        clusterIPs: ["172.30.0.10"],
-        ipFamilies: ["IPv4"],
-        ports: [{ port: 53, protocol: "UDP", targetPort: 53 }],
-      },
-    },
-  ],
+  items: [...dnsObjects],
 };

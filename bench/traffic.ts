@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { trafficSettings } from "../src/config/resolve/settings.ts";
 import { queryDaemon } from "../src/observe/status/client.ts";
 import { createNamespace, type Namespace } from "../test/kernel/netns.ts";
-import { publish, type Row } from "./lib/measure.ts";
+import { median, publish, type Row } from "./lib/measure.ts";
 import { startAsRoot } from "./lib/run.ts";
 import { cpuSeconds, residentMiB } from "./lib/usage.ts";
 
@@ -101,10 +101,6 @@ function kernelMiB(): number {
   const objects = [...slabs].reduce((sum, [, count, size]) => sum + Number(count) * Number(size), 0);
   const perCpu = Number(/^Percpu: +(\d+)/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1] ?? 0);
   return objects / 1024 / 1024 + perCpu / 1024;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
 const client = `

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dnsObjects } from "../support/dns-objects.ts";
 import { insertFlows } from "./insert-flows.ts";
 import { createNamespace, type Namespace, reasonToSkip } from "./netns.ts";
 
@@ -74,18 +75,7 @@ const cluster = {
   kind: "List",
   apiVersion: "v1",
   items: [
-    { kind: "Node", apiVersion: "v1", metadata: { name: "node-a" } },
-    {
-      kind: "Service",
-      apiVersion: "v1",
-      metadata: { namespace: "kube-system", name: "dns" },
-      spec: {
-        clusterIP: "172.30.0.10",
-        clusterIPs: ["172.30.0.10"],
-        ipFamilies: ["IPv4"],
-        ports: [{ port: 53, protocol: "UDP", targetPort: 53 }],
-      },
-    },
+    ...dnsObjects,
     {
       kind: "EndpointSlice",
       apiVersion: "discovery.k8s.io/v1",
