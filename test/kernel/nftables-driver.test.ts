@@ -164,6 +164,24 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     }
   });
 
+  it("deletes a foreign element that catches everything, from a set, a map and a map of endpoints", async () => {
+    await sync([numberedService(1, 2)]);
+    const before = here.run("nft", "list", "table", "ip", "kube-proxy");
+    here.feed(
+      [
+        "add element ip kube-proxy cluster-ips { * }",
+        "add element ip kube-proxy service-ips { * : drop }",
+        "add element ip kube-proxy endpoints { * : 10.0.0.1 . 80 }",
+      ].join("\n"),
+      "nft",
+      "-f",
+      "-",
+    );
+    expect((await driver.verify(signal)).differences).toBe(3);
+    expect(here.run("nft", "list", "table", "ip", "kube-proxy")).toBe(before);
+    expect(await driver.verify(signal)).toEqual({ differences: 0 });
+  });
+
   it("11/50 heals by itself when the host is not what it was", async () => {
     await sync([numberedService(1, 2), numberedService(2, 2)]);
     here.run("nft", "delete", "table", "ip", "kube-proxy");

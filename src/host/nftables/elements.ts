@@ -2,7 +2,15 @@
 import { type Address, addressBytes, formatAddress, ipv4Number } from "../../model/address.ts";
 import type { Steps } from "../../model/steps.ts";
 import type { Item } from "../../plan/nftables/diff.ts";
-import { type ElementKey, elementId, joinKey, rangeKey, rangeOf, splitKey } from "../../plan/nftables/key.ts";
+import {
+  catchAllKey,
+  type ElementKey,
+  elementId,
+  joinKey,
+  rangeKey,
+  rangeOf,
+  splitKey,
+} from "../../plan/nftables/key.ts";
 import type {
   Backend,
   BackendSlots,
@@ -38,11 +46,18 @@ export function* encodeItems(set: NftSet, items: readonly Item[]): Generator<Ker
   }
 }
 
+/** As it is deleted: without data. */
+const catchAll: KernelElement = { key: "", flags: elementFlag.catchAll };
+
 /** There may be a million: all slots of one key are adjacent, and the yielded object is always the same one. */
 function* encodeSlots(set: NftSet, items: readonly Item[]): Generator<KernelElement> {
   const element = { key: "", slot: 0, data: "" };
   let text = "";
   for (const { key, slot, data } of items) {
+    if (key === catchAllKey) {
+      yield catchAll;
+      continue;
+    }
     if (key !== text) {
       text = key;
       element.key = encodeKey(set, key);
@@ -107,6 +122,7 @@ export function decodeClients(elements: readonly KernelElement[]): Client[] {
 }
 
 function encodeItem(set: NftSet, item: Item): KernelElement {
+  if (item.key === catchAllKey) return catchAll;
   const key = encodeKey(set, item.key);
   return {
     key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key,
@@ -150,7 +166,7 @@ export function backendBytes({ address, port }: Backend): Bytes {
 
 function decodeElement(set: NftSet, { key, data, userdata }: KernelElement): Element {
   return {
-    key: decodeKey(set.key, key),
+    key: key === "" ? catchAllKey : decodeKey(set.key, key),
     data: typeof data === "object" ? data : null,
     comment: commentOf(userdata),
   };
@@ -205,14 +221,15 @@ export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Ma
   const parts = set.key.slice(0, -1);
   for (const { key, data } of elements) {
     if (typeof data !== "string") continue;
-    const bytes = key.slice(0, -4);
+    // The key of a single pool's slots is empty too.
+    const bytes = key === "" ? catchAllKey : key.slice(0, -4);
     let slots = byBytes.get(bytes);
     if (slots === undefined) {
-      slots = { key: decodeKey(parts, bytes), backends: [] };
+      slots = { key: key === "" ? catchAllKey : decodeKey(parts, bytes), backends: [] };
       byBytes.set(bytes, slots);
     }
     const address = addressOf(data.slice(0, -4));
-    slots.backends[hostU32Of(key.slice(-4))] = {
+    slots.backends[key === "" ? 0 : hostU32Of(key.slice(-4))] = {
       address,
       port: (data.charCodeAt(data.length - 4) << 8) | data.charCodeAt(data.length - 3),
     };
@@ -222,6 +239,10 @@ export function decodeSlots(set: NftSet, elements: readonly KernelElement[]): Ma
 
 /** Sets of plain networks contain the first address, and the address after the last one marked as an end. */
 function* encodeRange({ key }: Item): Generator<KernelElement> {
+  if (key === catchAllKey) {
+    yield catchAll;
+    return;
+  }
   const { first, last } = rangeOf(key);
   yield { key: addressText(first) };
   const next = addressAfter(last);
@@ -236,6 +257,10 @@ function decodeRanges(elements: readonly KernelElement[]): Element[] {
   const found: Element[] = [];
   for (const [i, element] of sorted.entries()) {
     if (isEnd(element)) continue;
+    if (element.key === "") {
+      found.push({ key: catchAllKey, data: null, comment: null });
+      continue;
+    }
     const next = sorted[i + 1];
     const last = next === undefined ? "\xff".repeat(element.key.length) : bytesBefore(next.key);
     found.push({ key: rangeKey(addressOf(element.key), addressOf(last)), data: null, comment: null });

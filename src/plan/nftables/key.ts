@@ -20,6 +20,9 @@ export type ElementKey = string;
 
 const separator = " . ";
 
+/** The element that matches every key no other one does. Turnout writes none, but another program may. */
+export const catchAllKey: ElementKey = "*";
+
 /** A key of no parts is empty: the slot map of a single pool has it. */
 export function joinKey(parts: readonly string[]): ElementKey {
   return parts.join(separator);
