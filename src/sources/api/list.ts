@@ -41,7 +41,7 @@ class LatePage extends ApiFailure {}
 
 type Options = Readonly<Record<string, string>>;
 
-type ListAsk = {
+type ListRequest = {
   readonly client: ApiClient;
   readonly resource: WatchedResource;
   readonly figures: ListFigures;
@@ -49,7 +49,7 @@ type ListAsk = {
   readonly protobuf: boolean;
 };
 
-async function readPages(from: ListAsk, options: Options, signal: AbortSignal): Promise<Listing> {
+async function readPages(from: ListRequest, options: Options, signal: AbortSignal): Promise<Listing> {
   const { resource, figures } = from;
   const items: Item[] = [];
   let version = "";
@@ -83,7 +83,7 @@ type Page = {
 };
 
 async function readPage(
-  { client, resource, protobuf }: ListAsk,
+  { client, resource, protobuf }: ListRequest,
   options: Options,
   first: boolean,
   budget: { bytes: number },
