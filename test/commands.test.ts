@@ -558,6 +558,7 @@ describe("status", () => {
         failures: 0,
         relists: 0,
         watchSince: 900_000,
+        encoding: "protobuf",
         heardAt: 1000,
       },
     },
@@ -593,6 +594,7 @@ describe("status", () => {
       synced: false,
       lastEventAt: null,
       watchSince: null,
+      encoding: null,
       lastError,
     };
     const starting = { ...state, families: [], syncs: [], lastSuccess: {}, watches: { Node: silent } };
@@ -654,8 +656,8 @@ describe("status", () => {
     const lines = printStatus({ ...state, watches }, 1_000_000).split("\n");
     const first = lines.findIndex((line) => line.startsWith("watches"));
     expect(lines.slice(first, first + 3)).toEqual([
-      "watches   Service, Node: synced, open for 100 s, last event 15 s ago",
-      "          EndpointSlice: not synced yet, open for 100 s, last event 15 s ago",
+      "watches   Service, Node: synced, open for 100 s, protobuf, last event 15 s ago",
+      "          EndpointSlice: not synced yet, open for 100 s, protobuf, last event 15 s ago",
       expect.stringMatching(/^drift/),
     ]);
   });

@@ -57,6 +57,8 @@ export type ResourceStatus = {
   readonly relists: number;
   /** Since when the stream that is open now has been open. */
   readonly watchSince: number | null;
+  /** In which encoding the last stream arrived; null for files, and before the first. */
+  readonly encoding: "json" | "protobuf" | null;
   /** When data was last received, on the monotonic clock: ages are measured with it. */
   readonly heardAt: number | null;
 };
@@ -73,5 +75,6 @@ export const initialStatus: ResourceStatus = {
   failures: 0,
   relists: 0,
   watchSince: null,
+  encoding: null,
   heardAt: null,
 };

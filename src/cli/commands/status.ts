@@ -223,6 +223,8 @@ function watchLines(watches: Status["watches"], now: number): string[] {
   return [...kinds].map(([text, names]) => `${names.join(", ")}: ${text}`);
 }
 
+const encodings = { json: "JSON", protobuf: "protobuf" } as const;
+
 function watchText(watch: NonNullable<Status["watches"][keyof Status["watches"]]>, now: number): string {
   const age = watch.watchSince === null ? "not open" : `open for ${span(now - watch.watchSince)}`;
   const last = watch.lastEventAt === null ? "" : `, last event ${span(now - watch.lastEventAt)} ago`;
@@ -230,5 +232,6 @@ function watchText(watch: NonNullable<Status["watches"][keyof Status["watches"]]
     watch.lastError === null
       ? ""
       : `, last error ${span(now - watch.lastError.at)} ago: ${watch.lastError.message}`;
-  return `${watch.synced ? "synced" : "not synced yet"}, ${age}${last}${error}`;
+  const encoding = watch.encoding === null ? "" : `, ${encodings[watch.encoding]}`;
+  return `${watch.synced ? "synced" : "not synced yet"}, ${age}${encoding}${last}${error}`;
 }

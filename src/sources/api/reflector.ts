@@ -137,10 +137,10 @@ export class Reflector {
           resource,
           query: { ...query, allowWatchBookmarks: "true", timeoutSeconds: `${seconds}` },
           protobuf,
-          onOpen: () => {
+          onOpen: (encoding) => {
             openedAt = world.clock.steady();
             this.#parts.outage.over();
-            this.#note({ watchSince: world.clock.wall(), heardAt: openedAt, failing: false });
+            this.#note({ watchSince: world.clock.wall(), heardAt: openedAt, failing: false, encoding });
           },
           quietMs: () => this.#quietMs(follower, requestedAt, seconds * 1000),
         },

@@ -8,6 +8,7 @@ import {
   agrees,
   catchesUp,
   clock,
+  encoding,
   failed,
   inBothEncodings,
   patiently,
@@ -296,6 +297,11 @@ inBothEncodings(() => {
       await watching();
     }
     expect(status()).toMatchObject({ lastError: null, failing: false });
+  });
+
+  it("reports in which encoding its watch arrives", async () => {
+    await synced();
+    await vi.waitFor(() => expect(status().encoding).toBe(encoding), patiently);
   });
 
   it("behaviour/2: watches that are lost one after another do not make the pauses grow", async () => {

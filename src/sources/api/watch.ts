@@ -17,7 +17,7 @@ export type WatchRequest = {
   readonly query: Readonly<Record<string, string>>;
   /** Whether the response may be in protobuf. */
   readonly protobuf: boolean;
-  readonly onOpen: () => void;
+  readonly onOpen: (encoding: Encoding["name"]) => void;
   /** Idle timeout; read again after every chunk. */
   readonly quietMs: () => number;
 };
@@ -44,7 +44,7 @@ export async function watchEvents(
   const guard = guardOf(clock, signal);
   try {
     const { body, encoding } = await client.stream(request, guard.signal);
-    onOpen();
+    onOpen(encoding.name);
     const split = encoding.splitter(longestEvent);
     guard.expectBytes(quietMs());
     for await (const chunk of body) {
