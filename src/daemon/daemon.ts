@@ -160,7 +160,8 @@ async function run(
   await recordStart(config, node, telemetry.events, world, log.in("daemon/start/start-events.ts"), signal);
   telemetry.countEvents(source);
   telemetry.serve();
-  const page = openDaemonPage(options, node, answers.status, log.in("daemon/page.ts"));
+  const records = { history: history.lines };
+  const page = openDaemonPage(options, node, answers.status, records, log.in("daemon/page.ts"));
   await socket.handTo({ ...answers.answering, page: page.views });
   const observers = [
     { synced: openSyncLog(log.in("observe/sync-log.ts")) },

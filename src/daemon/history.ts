@@ -104,6 +104,11 @@ function queryIn(parameters: URLSearchParams): HistoryQuery {
     after: number("after", 0),
     limit: number("limit", Number.POSITIVE_INFINITY),
     to: to.ok ? to.value : null,
-    packets: parameters.get("packets") === "true",
+    packets: packetsIn(parameters.get("packets")),
   };
+}
+
+function packetsIn(text: string | null): HistoryQuery["packets"] {
+  if (text === "also") return text;
+  return text === "true" ? "only" : "no";
 }

@@ -10,6 +10,7 @@ import { type PageViews, viewAnswer } from "../observe/status/page-views.ts";
 import type { Status } from "../observe/status/status.ts";
 import { parsePageAddress } from "../page/address.ts";
 import type { NodeObserver, PageNode } from "../page/node.ts";
+import type { NodeRecords } from "../page/records.ts";
 import type { OpenPage } from "../page/server.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import { sourceText } from "../sources/index.ts";
@@ -30,13 +31,14 @@ export function openDaemonPage(
   options: Pick<DaemonOptions, "pageAddress" | "version">,
   node: OpenNode,
   status: () => Status,
+  records: NodeRecords,
   log: Log,
 ): DaemonPage {
   const state = keepState(node);
   let loaded: Promise<PageViews & { close(): void }> | null = null;
   let served: OpenPage | null = null;
   const views = () => {
-    loaded ??= load(pageNode(options, node, status, state));
+    loaded ??= load(pageNode(options, node, status, state), records);
     return loaded;
   };
   return {
@@ -85,9 +87,9 @@ export function openDaemonPage(
   };
 }
 
-async function load(node: PageNode) {
+async function load(node: PageNode, records: NodeRecords) {
   const { NodeViews } = await import("../page/views.ts");
-  return new NodeViews(node, systemClock);
+  return new NodeViews(node, systemClock, records);
 }
 
 type State = {

@@ -155,8 +155,13 @@ export function* stateAt(log: HistoryLog, at: number): Generator<void, Snapshot 
 
 /** `history begins at 2026-01-02T03:04:05.000Z; older changes were dropped because of the size limit` */
 export function beginning(beginsAt: number, dropped: Dropped | null, time = isoTime): string {
-  const why = dropped === null ? "" : `; ${reasons[dropped.reason]}`;
+  const why = dropped === null ? "" : `; ${lossText(dropped)}`;
   return `history begins at ${time(beginsAt)}${why}`;
+}
+
+/** `older changes were dropped because of the size limit` */
+export function lossText({ reason }: Dropped): string {
+  return reasons[reason];
 }
 
 const reasons: Readonly<Record<Dropped["reason"], string>> = {

@@ -66,7 +66,7 @@ function familyWords(family: string, { operations, latencyMs, together, refused,
   return `${name} ${operations} operation${operations === 1 ? "" : "s"}${shared}, ${duration(latencyMs)} after the event${left}`;
 }
 
-function clockWords(ms: number): string {
+export function clockWords(ms: number): string {
   return `the clock was set ${ms < 0 ? "back" : "forward"} by ${duration(Math.abs(ms))} before this change`;
 }
 

@@ -20,8 +20,11 @@ export type HistoryQuery = {
   readonly to: To | null;
   /** Most entries. */
   readonly limit: number;
-  /** Only changes after which packets are handled differently, with those packets; at an address, only those sent there. */
-  readonly packets: boolean;
+  /**
+   * Packets that are handled differently after a change. also: with every change. only: changes without any are left out; at an address,
+   * only packets sent there.
+   */
+  readonly packets: "no" | "also" | "only";
 };
 
 /** The node whose routes are described, as it is now. */
@@ -117,15 +120,16 @@ function entryOf(
     const places = placesIn(step, port.family, here);
     const words = portWords(port, names, places);
     if (words.length === 0 && port.before === port.after) return [];
-    if (!packets) return [{ ...labelsOf(port), words }];
+    if (packets === "no") return [{ ...labelsOf(port), words }];
     // Several ServicePorts may claim an address, and one of them holds it.
     const together = to === null || to.kind === "service" ? [port] : ports;
     const frontends = frontendsOf(together, others(), port.family, places).filter(({ frontend }) =>
       isAt(frontend, to, nodeIPs),
     );
-    return frontends.length === 0 ? [] : [{ ...labelsOf(port), words, frontends }];
+    if (packets === "only" && frontends.length === 0) return [];
+    return [{ ...labelsOf(port), words, frontends }];
   });
-  if ((to !== null || packets) && changes.length === 0) return null;
+  if ((to !== null || packets === "only") && changes.length === 0) return null;
   const other = to === null ? otherWords(step) : [];
   return { kind: "change", seq, at, origin, clockStepMs, causes, moreCauses, changes, other, written };
 }

@@ -1,6 +1,7 @@
 // The JSON of each view, which the client in page/ reads: types only.
 
 import type { Trace } from "../explain/trace.ts";
+import type { HistoryEntry, HistoryHead } from "../history/entry.ts";
 import type { KernelView } from "../inspect/kernel-view.ts";
 import type { Family } from "../model/address.ts";
 import type { EndpointState, Protocol, TrafficPolicy } from "../model/snapshot.ts";
@@ -107,6 +108,30 @@ export type ServiceView = {
   readonly row: ServiceRow;
   readonly ports: readonly PortJson[];
   readonly problems: readonly string[];
+};
+
+/** `/api/history?name=…[&after=SEQ][&limit=N]` */
+export type HistoryView = {
+  /** null: there is no daemon. */
+  readonly history: HistoryHead | null;
+  /** Why there is no history; null: there is one. */
+  readonly note: string | null;
+  /** Why it does not begin earlier; null: nothing was dropped. */
+  readonly loss: string | null;
+  /** Of this Service, newest first. */
+  readonly changes: readonly ChangeJson[];
+  /** Whether there are older ones. */
+  readonly more: boolean;
+};
+
+/** A change as `turnout history -o json` has it, with packets that are handled differently, and as `turnout history` prints it. */
+export type ChangeJson = HistoryEntry & {
+  readonly text: {
+    readonly cause: string;
+    readonly clock: string | null;
+    readonly lines: readonly string[];
+    readonly written: string;
+  };
 };
 
 /** `/api/explain?from=…&to=…[&live=1]`: as `turnout explain -o json`. */

@@ -6,11 +6,13 @@ import type { Clock } from "../model/clock.ts";
 import { type Problem, printProblem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { type PageViews, type ViewAnswer, viewAnswer, viewError } from "../observe/status/page-views.ts";
+import { changesView } from "./changes.ts";
 import { headOf } from "./head.ts";
 import type { Head, NodeView, ServiceView, Update } from "./json.ts";
 import { LatestEvents } from "./latest-events.ts";
 import type { PageNode } from "./node.ts";
 import { pictureOf } from "./picture.ts";
+import type { NodeRecords } from "./records.ts";
 import { compare } from "./row.ts";
 import { filterOf, windowOf } from "./service-filter.ts";
 import { SyncHistory } from "./sync-history.ts";
@@ -31,14 +33,17 @@ const mostProblems = 200;
 export class NodeViews implements PageViews {
   readonly #node: PageNode;
   readonly #clock: Clock;
+  readonly #records: NodeRecords | null;
   readonly #streams = new Set<LatestEvents>();
   /** null: nobody uses the page. */
   #live: Live | null = null;
   #cancelIdle = () => {};
 
-  constructor(node: PageNode, clock: Clock) {
+  /** `records`: null without a daemon. */
+  constructor(node: PageNode, clock: Clock, records: NodeRecords | null = null) {
     this.#node = node;
     this.#clock = clock;
+    this.#records = records;
   }
 
   readonly answer = async (view: string, query: URLSearchParams): Promise<ViewAnswer> => {
@@ -53,6 +58,8 @@ export class NodeViews implements PageViews {
       }
       case "service":
         return this.#service(live.table, query.get("name") ?? "");
+      case "history":
+        return changesView(this.#records, query);
       case "explain":
         return tryPacket(this.#node, query);
       case "node":

@@ -61,7 +61,7 @@ describe("500 generated changes", () => {
       const log = logOf(states.slice(0, end));
       const here = { settings: (family: Family) => routes[end - 1]![family].settings };
       for (const [text, all] of results) {
-        const query = { since: 0, after: 0, limit: 1, to: toOf(text), packets: true };
+        const query = { since: 0, after: 0, limit: 1, to: toOf(text), packets: "only" as const };
         const [entry] = [...entriesOf(log, query, here)].filter((each) => each !== undefined);
         const now = all[end - 1];
         const last = all.slice(0, end).findLastIndex((each) => !isDeepStrictEqual(each, now));

@@ -1,0 +1,7 @@
+// What only a daemon has of its node, besides the cluster: the history of changes.
+import type { HistoryEntry, HistoryHead } from "../history/entry.ts";
+
+export type NodeRecords = {
+  /** As `/history` of the status socket: the history as a whole, then changes, newest first; undefined: other work may go in between. */
+  readonly history: (query: URLSearchParams) => Iterable<HistoryHead | HistoryEntry | undefined>;
+};
