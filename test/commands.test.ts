@@ -765,6 +765,7 @@ describe("status", () => {
     [["today"], 'unexpected argument "today"; example: turnout status'],
     [["--soruce=daemon"], "did you mean --source?"],
     [["--source=files:x"], "--source must be daemon, daemon:SOCKET or playground"],
+    [["--source=daemons"], '--source must be daemon, daemon:SOCKET or playground, not "daemons"'],
     [["--source=daemon:/nonexistent/sock", "-o", "yaml"], "-o must be text, json or row"],
   ])("reports the usage error in %j", async (argv, answer) => {
     const { code, err } = await outputOf(status, ...argv);

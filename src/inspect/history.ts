@@ -2,14 +2,8 @@
 import type { HistoryEntry, HistoryHead } from "../history/entry.ts";
 import type { Variables } from "../model/environment.ts";
 import { streamFromDaemon } from "../observe/status/client.ts";
-import {
-  daemonStatus,
-  isPlayground,
-  playgroundPid,
-  playgroundSocket,
-  statusSocketOf,
-  type Target,
-} from "./target.ts";
+import { requiredSocket } from "./status-socket.ts";
+import { daemonStatus, isPlayground, type Target } from "./target.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Oldest first. */
@@ -34,7 +28,7 @@ export async function readHistory(
 
 /** The status socket of the daemon that `--source` names. */
 export async function historySocket(source: string, node: string, environment: Variables): Promise<string> {
-  const socket = socketOf(source, node, environment);
+  const socket = requiredSocket(source, node, { environment }, "; other sources have no history");
   await daemonStatus(
     socket,
     "start one with turnout run, or select another, for example --source=playground",
@@ -50,13 +44,4 @@ export function targetAt(target: Target, source: string | undefined, at: number)
       ? "--at requires the daemon of this node, of the same version, and no --fresh or --node of another node"
       : "--at requires a daemon, which has the history: use --source=daemon or --source=playground",
   );
-}
-
-function socketOf(source: string, node: string, environment: Variables): string {
-  if (isPlayground(source)) return playgroundSocket(playgroundPid(source), node);
-  if (!/^daemon(:|$)/.test(source))
-    throw new UsageError(
-      `invalid source ${JSON.stringify(source)}: must be daemon, daemon:SOCKET or playground; other sources have no history`,
-    );
-  return source.slice("daemon:".length) || statusSocketOf(environment);
 }

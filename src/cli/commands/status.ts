@@ -1,5 +1,6 @@
 // `turnout status`: prints the state that the daemon on this machine reports.
 
+import { requiredSocket } from "../../inspect/status-socket.ts";
 import { daemonStatus } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
@@ -11,7 +12,6 @@ import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { span } from "../span.ts";
 import { rowOf } from "../status-row.ts";
-import { socketOf } from "../status-socket.ts";
 import { daemonNodeFlag, daemonSourceFlag, outputFlag } from "../target-flags.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
@@ -42,7 +42,7 @@ export const statusSpec = {
 
 export const status = command(statusSpec, async ({ flags }, world) => {
   const { source = "daemon", node = "node-a", output = "text", heap } = flags;
-  const socket = socketOf(source, node, world);
+  const socket = requiredSocket(source, node, world);
   const reported = await daemonStatus(
     socket,
     "start one with turnout run, or select another, for example --source=daemon:SOCKET or --source=playground",

@@ -1,4 +1,5 @@
 // `turnout top`: a live table of the traffic of Services, from the daemon on this machine.
+import { requiredSocket } from "../../inspect/status-socket.ts";
 import { daemonStatus } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { queryDaemon } from "../../observe/status/client.ts";
@@ -6,7 +7,6 @@ import { defaultStatusSocket } from "../../observe/status/status.ts";
 import type { TrafficReport } from "../../observe/traffic/report.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
-import { socketOf } from "../status-socket.ts";
 import { nodeFlag, outputFlag } from "../target-flags.ts";
 import { printTop } from "../top/print.ts";
 import { sortOrders, topRows } from "../top/rows.ts";
@@ -56,7 +56,7 @@ export const topSpec = {
 export const top = command(topSpec, async ({ flags, args: [filter = null] }, world, signal) => {
   const { source = "daemon", node = "node-a", sort = null, once = false, output = "text" } = flags;
   const intervalMs = intervalOf(flags.interval) * 1000;
-  const socket = socketOf(source, node, world);
+  const socket = requiredSocket(source, node, world);
   await daemonStatus(
     socket,
     "start one with turnout run, or select another, for example --source=daemon:SOCKET or --source=playground",

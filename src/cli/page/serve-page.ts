@@ -1,14 +1,8 @@
 // Serves the page of a node on loopback until it is interrupted, or prints the URL at which its daemon does.
 
 import { gitVersion } from "../../config/version.ts";
-import {
-  daemonStatus,
-  isPlayground,
-  playgroundPid,
-  playgroundSocket,
-  resolveTarget,
-  statusSocketOf,
-} from "../../inspect/target.ts";
+import { daemonSocket } from "../../inspect/status-socket.ts";
+import { daemonStatus, isPlayground, resolveTarget } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { modes } from "../../modes/index.ts";
 import { systemClock } from "../../observe/clock.ts";
@@ -69,14 +63,12 @@ async function open(content: Page, address: PageAddress) {
 type DaemonSocket = { readonly path: string; readonly node: string };
 
 /** null: the Source has no daemon. */
-async function socketOf(flags: Flags, { environment }: CommandWorld): Promise<DaemonSocket | null> {
-  const { source = "daemon" } = flags;
-  if (isPlayground(source)) {
-    const node = flags.node ?? "node-a";
-    return { path: playgroundSocket(playgroundPid(source), node), node };
-  }
-  if (!/^daemon(:|$)/.test(source)) return null;
-  const path = source.slice("daemon:".length) || statusSocketOf(environment);
+async function socketOf(flags: Flags, world: CommandWorld): Promise<DaemonSocket | null> {
+  const { source = "daemon", node: named = "node-a" } = flags;
+  const path = daemonSocket(source, named, world);
+  if (path === null) return null;
+  // The daemon of a node of the playground may be restarting.
+  if (isPlayground(source)) return { path, node: named };
   const { node } = await daemonStatus(
     path,
     "start one with turnout run, or specify the cluster, for example --source=files:examples/shop --node=node-a",
