@@ -1,5 +1,6 @@
 // Why the packets of one sender go where they go, with the rules and elements of the kernel on request.
 import { useEffect, useState } from "preact/hooks";
+import { outcomePhrase } from "../src/explain/outcome.ts";
 import type { EndpointJson, ExplainView, KernelView, Path } from "../src/page/json.ts";
 import { getJson, type RequestError } from "./api.ts";
 import type { ViewProps } from "./app.tsx";
@@ -50,29 +51,17 @@ export function outcomeText({
   candidates,
   masqueraded,
 }: Pick<Path, "outcome" | "candidates" | "masqueraded">): string {
-  switch (outcome) {
-    case "forward": {
-      const share =
-        candidates === 1
-          ? "the only endpoint"
-          : `one of ${candidates} endpoints, ${percent(1 / candidates)} each`;
-      const source =
-        masqueraded === 0
-          ? "which sees the client's address"
-          : masqueraded === candidates
-            ? "which sees this node's address (masquerade)"
-            : "some of which see this node's address (masquerade)";
-      return `forward to ${share}, ${source}`;
-    }
-    case "reject":
-      return "reject";
-    case "drop":
-      return "drop";
-    case "close":
-      return "close: a relay accepts it and has no endpoint for it";
-    case "pass":
-      return "pass, untouched";
-  }
+  const share =
+    candidates === 1
+      ? "the only endpoint"
+      : `one of ${candidates} endpoints, ${percent(1 / candidates)} each`;
+  const source =
+    masqueraded === 0
+      ? "which sees the client's address"
+      : masqueraded === candidates
+        ? "which sees this node's address (masquerade)"
+        : "some of which see this node's address (masquerade)";
+  return outcomePhrase(outcome, `forward to ${share}, ${source}`);
 }
 
 type KernelState =

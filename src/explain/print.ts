@@ -1,5 +1,6 @@
 // A Trace as text: one column of labels, one of facts; same Trace, same bytes.
 import { joinHostPort } from "../model/address.ts";
+import { outcomePhrase } from "./outcome.ts";
 import type { Candidate, Trace } from "./trace.ts";
 
 export function printTrace(trace: Trace): string {
@@ -22,20 +23,9 @@ export function printTrace(trace: Trace): string {
 }
 
 function outcomeText({ outcome, candidates, stickySeconds }: Trace): string {
-  switch (outcome) {
-    case "forward": {
-      const whom = candidates.length === 1 ? "the only one" : `one of ${candidates.length}`;
-      return `forward to ${whom}${stickySeconds === null ? "" : `, and always the same for ${stickySeconds} s`}`;
-    }
-    case "reject":
-      return "reject";
-    case "drop":
-      return "drop";
-    case "close":
-      return "close: a relay accepts it and has no endpoint for it";
-    case "pass":
-      return "pass, untouched";
-  }
+  const whom = candidates.length === 1 ? "the only one" : `one of ${candidates.length}`;
+  const sticky = stickySeconds === null ? "" : `, and always the same for ${stickySeconds} s`;
+  return outcomePhrase(outcome, `forward to ${whom}${sticky}`);
 }
 
 function candidateLines(candidates: readonly Candidate[]): string[] {
