@@ -1,5 +1,6 @@
 // All Nodes of a cluster: their names, for the error when a requested Node does not exist, and their zones.
 import { labels } from "../manifests/objects.ts";
+import type { ApiClient } from "./api/client.ts";
 import { syncDisk } from "./files/disk.ts";
 import { parseManifests } from "./files/parse.ts";
 import { scan } from "./files/scan.ts";
@@ -11,6 +12,8 @@ export type NodePlace = { readonly nodeName: string; readonly zone: string };
 
 /** Short, since the names are only a hint. */
 const timeoutMs = 4_000;
+/** A Node has some 10 kB. */
+const pageSize = 250;
 
 /** Sorted; empty when they cannot be read. */
 export async function nodeNames(spec: SourceSpec, world: World): Promise<string[]> {
@@ -46,14 +49,37 @@ async function inFiles(paths: readonly string[]): Promise<NodePlace[]> {
 
 async function inApi(spec: Extract<SourceSpec, { kind: "api" }>, world: World): Promise<NodePlace[]> {
   const client = await openApi(spec, world);
-  const list = await client.json({ method: "GET", path: "/api/v1/nodes" }, AbortSignal.timeout(timeoutMs));
-  const { items = [] } = list as { items?: NodeItem[] };
-  return items.flatMap(({ metadata }) =>
-    metadata?.name === undefined
-      ? []
-      : [{ nodeName: metadata.name, zone: metadata.labels?.[labels.zone] ?? "" }],
-  );
+  try {
+    return await listed(client, AbortSignal.timeout(timeoutMs));
+  } finally {
+    client.close();
+  }
 }
+
+/** In pages: a daemon may ask, and parsing thousands of Nodes at a time would delay its Syncs. */
+async function listed(client: ApiClient, signal: AbortSignal): Promise<NodePlace[]> {
+  const places: NodePlace[] = [];
+  let next: Readonly<Record<string, string>> | null = {};
+  while (next !== null) {
+    const query: Readonly<Record<string, string>> = { limit: String(pageSize), ...next };
+    const list = await client.json({ path: "/api/v1/nodes", query }, signal);
+    const { items = [], metadata } = list as NodeList;
+    places.push(...items.flatMap(placeOf));
+    next = metadata?.continue ? { continue: metadata.continue } : null;
+  }
+  return places;
+}
+
+function placeOf({ metadata }: NodeItem): NodePlace[] {
+  return metadata?.name === undefined
+    ? []
+    : [{ nodeName: metadata.name, zone: metadata.labels?.[labels.zone] ?? "" }];
+}
+
+type NodeList = {
+  readonly items?: readonly NodeItem[];
+  readonly metadata?: { readonly continue?: string };
+};
 
 type NodeItem = {
   readonly metadata?: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
