@@ -1,8 +1,9 @@
 // What would change for traffic if endpoints were gone or objects were different: who loses which endpoints, from where. Pure.
 import { type Family, families } from "../model/address.ts";
-import type { Keyed } from "../model/keyed.ts";
+import { type Keyed, keyed } from "../model/keyed.ts";
 import { same } from "../model/same.ts";
 import { type Endpoint, endpointKey, portLabel, type ServicePort, type Snapshot } from "../model/snapshot.ts";
+import { atOnce, type Steps } from "../model/steps.ts";
 import {
   choosePools,
   isExternallyReachable,
@@ -54,12 +55,23 @@ export type Share = {
   readonly after: number;
 };
 
+/** ServicePorts compared in one step: about a millisecond of work. */
+const portsPerStep = 50;
+
 /** `nodes`: those that would exist, and send traffic. */
 export function whatIf(before: Snapshot, after: Snapshot, nodes: readonly Place[]): WhatIf {
-  const changes = families.flatMap((family) => {
+  return atOnce(whatIfInSteps(before, after, nodes));
+}
+
+export function* whatIfInSteps(before: Snapshot, after: Snapshot, nodes: readonly Place[]): Steps<WhatIf> {
+  const changes: PortOutlook[] = [];
+  for (const family of families) {
     const [old, now] = [before[family].ports, after[family].ports];
-    return differing(old, now).map((key) => outlook(family, old.get(key), now.get(key), nodes));
-  });
+    for (const [i, key] of differing(old, now).entries()) {
+      changes.push(outlook(family, old.get(key), now.get(key), nodes));
+      if (i % portsPerStep === 0) yield;
+    }
+  }
   return {
     withoutEndpoint: changes
       .filter(isWithoutEndpoint)
@@ -68,6 +80,29 @@ export function whatIf(before: Snapshot, after: Snapshot, nodes: readonly Place[
       ({ kind, usable, from }) => kind !== "changed" || usable.before !== usable.after || from.length > 0,
     ),
   };
+}
+
+/**
+ * The ServicePorts that have some of these endpoints, before and after: enough for `whatIf`. The Snapshot may be that of a
+ * daemon: its maps are read without a pause, and get no newer version.
+ */
+export function* partsWithout(
+  snapshot: Snapshot,
+  isGone: (endpoint: Endpoint) => boolean,
+): Steps<{ readonly before: Snapshot; readonly after: Snapshot }> {
+  const affected = { ipv4: new Map<string, ServicePort>(), ipv6: new Map<string, ServicePort>() };
+  const all = families.flatMap((family) => [...snapshot[family].ports.values()]);
+  for (const [i, port] of all.entries()) {
+    if (port.endpoints.some(isGone)) affected[port.family].set(port.key, port);
+    if (i % portsPerStep === 0) yield;
+  }
+  const part = (family: Family) => ({
+    ...snapshot[family],
+    ports: keyed(affected[family]),
+    changed: new Set<string>(),
+  });
+  const before = { ...snapshot, ipv4: part("ipv4"), ipv6: part("ipv6") };
+  return { before, after: withoutEndpoints(before, isGone) };
 }
 
 /** The same Snapshot without some endpoints. */

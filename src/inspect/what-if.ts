@@ -24,25 +24,46 @@ export type Question = {
 };
 
 export async function answerWhatIf(
-  target: Target,
+  target: Cluster,
   now: Snapshot,
   question: Question,
   signal: AbortSignal,
 ): Promise<WhatIf> {
   const places = await knownPlaces(target, now);
   const added = question.with === undefined ? [] : readingsIn(question.with);
-  const gone = new Gone(places, endpointsIn(now));
-  for (const text of question.without) await gone.add(text, target, signal);
-  const after = withoutEndpoints(overlaid(now, added), (endpoint) => gone.has(endpoint));
-  return whatIf(
-    now,
-    after,
-    places.filter(({ nodeName }) => !gone.nodes.has(nodeName)),
-  );
+  const gone = await goneOf(target, now, places, question.without, signal);
+  return whatIf(now, withoutEndpoints(overlaid(now, added), gone.has), gone.remaining);
+}
+
+type Cluster = Pick<Target, "spec" | "node">;
+
+/** What is taken away from a cluster. */
+export type Gone = {
+  readonly has: (endpoint: Endpoint) => boolean;
+  readonly hasNode: (name: string) => boolean;
+  /** Nodes that would still exist. */
+  readonly remaining: readonly Place[];
+};
+
+/** `without`: as in a Question. Throws UsageError for what does not exist. */
+export async function goneOf(
+  target: Cluster,
+  now: Snapshot,
+  places: readonly Place[],
+  without: readonly string[],
+  signal: AbortSignal,
+): Promise<Gone> {
+  const taken = new Taken(places, endpointsIn(now));
+  for (const text of without) await taken.add(text, target, signal);
+  return {
+    has: (endpoint) => taken.has(endpoint),
+    hasNode: (name) => taken.nodes.has(name),
+    remaining: places.filter(({ nodeName }) => !taken.nodes.has(nodeName)),
+  };
 }
 
 /** All Nodes of the cluster, in the order of their names; only that of the target where they cannot be read. */
-async function knownPlaces({ spec, node }: Target, snapshot: Snapshot): Promise<readonly Place[]> {
+export async function knownPlaces({ spec, node }: Cluster, snapshot: Snapshot): Promise<readonly Place[]> {
   const places = await placesOf(spec, realWorld(systemClock));
   if (places.some(({ nodeName }) => nodeName === node)) return places;
   return [{ nodeName: node, zone: snapshot.node?.zone ?? "" }, ...places];
@@ -70,8 +91,8 @@ function endpointsIn(snapshot: Snapshot): readonly Endpoint[] {
   );
 }
 
-/** What is taken away. */
-class Gone {
+/** Nodes and addresses that are taken away. */
+class Taken {
   readonly nodes = new Set<string>();
   readonly #addresses = new Set<Address>();
   readonly #places: readonly Place[];
@@ -86,7 +107,7 @@ class Gone {
     return this.nodes.has(nodeName) || this.#addresses.has(address);
   }
 
-  async add(text: string, target: Target, signal: AbortSignal): Promise<void> {
+  async add(text: string, target: Cluster, signal: AbortSignal): Promise<void> {
     const [, kind, name = ""] = /^(node|zone|pod)s?\/(.+)$/.exec(text) ?? [];
     if (kind === "node") this.#addNode(name);
     else if (kind === "zone") this.#addZone(name);
@@ -117,7 +138,7 @@ class Gone {
 
 async function addressesOfPod(
   name: string,
-  target: Target,
+  target: Cluster,
   signal: AbortSignal,
 ): Promise<readonly Address[]> {
   const address = parseAddress(name);
@@ -148,7 +169,7 @@ type Pod = {
   readonly status?: { readonly podIPs?: readonly { readonly ip: string }[] };
 };
 
-async function podsOf(target: Target, name: string, signal: AbortSignal): Promise<readonly Pod[]> {
+async function podsOf(target: Cluster, name: string, signal: AbortSignal): Promise<readonly Pod[]> {
   const byAddress = "use its address, for example --without=pod/10.0.1.5";
   try {
     const list = await getFromApi(target, "/api/v1/pods", signal);
