@@ -11,13 +11,13 @@ import { headOf } from "./head.ts";
 import type { Head, NodeView, ServiceView, Update } from "./json.ts";
 import { LatestEvents } from "./latest-events.ts";
 import type { PageNode } from "./node.ts";
+import { tryPacket } from "./packet/try-packet.ts";
 import { pictureOf } from "./picture.ts";
 import type { NodeRecords } from "./records.ts";
 import { compare } from "./row.ts";
 import { filterOf, windowOf } from "./service-filter.ts";
 import { SyncHistory } from "./sync-history.ts";
 import { ServiceTable } from "./table.ts";
-import { tryPacket } from "./try-packet.ts";
 
 /** Shortest time between two updates of the table. */
 const gapMs = 200;

@@ -1,15 +1,15 @@
 // The view "Try a packet": the Trace that `turnout explain` prints, on request compared with the kernel.
-import { type From, parseFrom, parseTo, type To } from "../explain/question.ts";
-import { type BothRoutes, questionOf, type Sender } from "../explain/resolve.ts";
-import { trace } from "../explain/trace.ts";
-import { snapshotOf, viewFor } from "../explain/view.ts";
-import { HostError } from "../host/error.ts";
-import { families } from "../model/address.ts";
-import type { Snapshot } from "../model/snapshot.ts";
-import { type ViewAnswer, viewAnswer, viewError } from "../observe/status/page-views.ts";
-import { route } from "../routing/routes.ts";
-import type { ExplainView } from "./json.ts";
-import type { PageNode } from "./node.ts";
+import { type From, parseFrom, parseTo, type To } from "../../explain/question.ts";
+import { type BothRoutes, questionOf, type Sender } from "../../explain/resolve.ts";
+import { trace } from "../../explain/trace.ts";
+import { snapshotOf, viewFor } from "../../explain/view.ts";
+import { HostError } from "../../host/error.ts";
+import { families } from "../../model/address.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { type ViewAnswer, viewAnswer, viewError } from "../../observe/status/page-views.ts";
+import { route } from "../../routing/routes.ts";
+import type { ExplainView } from "../json.ts";
+import type { PageNode } from "../node.ts";
 
 export async function tryPacket(node: PageNode, query: URLSearchParams): Promise<ViewAnswer> {
   const [from, to] = [parseFrom(query.get("from") ?? ""), parseTo(query.get("to") ?? "")];
