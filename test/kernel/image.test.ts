@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Built, buildImage, readLayout, reasonNotToBuild, unpack } from "./image.ts";
+import { type Built, buildImage, type Layout, readLayout, reasonNotToBuild, unpack } from "./image.ts";
 import { shop } from "./shop.ts";
 import { nodeObject, openSite, reasonNotToRun, type Site } from "./site.ts";
 
@@ -21,13 +21,15 @@ describe("the image", () => {
   let folder = "";
   let rootfs = "";
   let built: Built;
+  let layout: Layout;
 
   beforeAll(() => {
     if (reason !== null) return;
     folder = mkdtempSync(join(tmpdir(), "turnout-image-"));
     rootfs = join(folder, "rootfs");
     built = buildImage(folder);
-    for (const layer of readLayout(built.layout).layers) unpack(layer, rootfs);
+    layout = readLayout(built.layout);
+    for (const layer of layout.layers) unpack(layer, rootfs);
   }, 900_000);
   afterAll(() => {
     if (folder !== "") rmSync(folder, { recursive: true, force: true });
@@ -43,12 +45,10 @@ describe("the image", () => {
   };
   const imagePath = () => environment().find(([name]) => name === "PATH")![1];
   const environment = () =>
-    (readLayout(built.layout).config.config.Env as string[]).map(
-      (each) => each.split("=") as [string, string],
-    );
+    (layout.config.config.Env as string[]).map((each) => each.split("=") as [string, string]);
 
   it("is an OCI layout that docker reads too, with labels", () => {
-    const { manifest, config, layers } = readLayout(built.layout);
+    const { manifest, config, layers } = layout;
     expect(JSON.parse(readFileSync(join(built.layout, "oci-layout"), "utf8"))).toEqual({
       imageLayoutVersion: "1.0.0",
     });

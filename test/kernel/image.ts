@@ -28,6 +28,8 @@ export type Built = {
   readonly layout: string;
 };
 
+export type Layout = { readonly manifest: Tree; readonly config: Tree; readonly layers: readonly string[] };
+
 /** null when the image can be built here. */
 export async function reasonNotToBuild(): Promise<string | null> {
   const hasTool = (process.env.PATH ?? "").split(":").some((path) => existsSync(join(path, "mmdebstrap")));
@@ -51,7 +53,7 @@ export function buildImage(folder: string): Built {
 }
 
 /** What the standard requires one to follow: index, manifest, configuration, layers; every digest is checked. */
-export function readLayout(layout: string): { manifest: Tree; config: Tree; layers: readonly string[] } {
+export function readLayout(layout: string): Layout {
   const follow = ({ digest, size }: Tree) => {
     const path = join(layout, "blobs", digest.replace(":", "/"));
     const content = readFileSync(path);
