@@ -1,4 +1,7 @@
 // Multicast events: which process changed nf_tables, changes of addresses, and a process that still ends.
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/host/netlink/batch.ts";
 import { u32Bytes } from "../../src/host/netlink/bytes.ts";
@@ -49,6 +52,16 @@ describe.runIf(isRoot)("netlink events", () => {
       "-",
     );
     await waitFor(() => seen.lost > 0);
+  });
+
+  // Callbacks of koffi do not run what waits for promises: an idle daemon noticed changes with its next timer, seconds later.
+  it("wakes code that waits for an event, in a process that has nothing else to do", async () => {
+    const program = join(import.meta.dirname, "idle-watch.ts");
+    const child = spawn(process.execPath, [program, here.path], { stdio: ["ignore", "pipe", "inherit"] });
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe("watching");
+    here.run("nft", "add table ip t");
+    expect((await lines.next()).value).toBe("event");
   });
 
   it("is silent after its end", async () => {

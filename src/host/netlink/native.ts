@@ -144,9 +144,19 @@ async function load(): Promise<Native> {
       });
     },
     watch(fd, readable) {
-      const handle = koffi.node.poll(fd, { readable: true }, readable);
+      let isOpen = true;
+      const read = () => {
+        if (isOpen) readable();
+      };
+      // Node.js does not run promises after a callback of koffi, but after one of its own: without it they wait for a timer.
+      const handle = koffi.node.poll(fd, { readable: true }, () => setImmediate(read));
       handle.unref();
-      return handle;
+      return {
+        close() {
+          isOpen = false;
+          handle.close();
+        },
+      };
     },
     listenOnLoopback(port) {
       const fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
