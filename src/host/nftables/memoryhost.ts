@@ -12,6 +12,8 @@ export class MemoryTableHost implements TableHost {
   readonly #beforeLinux62: boolean;
   #table: NftTable | null = null;
   #broken: string | null = null;
+  /** Patches that are taken before they fail. */
+  #untilBroken = 0;
   /** Every Patch that was taken. */
   readonly applied: (readonly Operation[])[] = [];
 
@@ -23,6 +25,13 @@ export class MemoryTableHost implements TableHost {
   /** From now on every Patch fails with this message; null: Patches work again. */
   breakDown(message: string | null): void {
     this.#broken = message;
+    this.#untilBroken = 0;
+  }
+
+  /** The same after so many more Patches. */
+  failAfter(patches: number, message: string): void {
+    this.#broken = message;
+    this.#untilBroken = patches;
   }
 
   get table(): NftTable | null {
@@ -88,7 +97,7 @@ export class MemoryTableHost implements TableHost {
 
   async apply(patch: readonly Operation[]): Promise<Written> {
     if (patch.length === 0) return { operations: 0, bytes: 0 };
-    if (this.#broken !== null) throw new HostError("lost", this.#broken);
+    if (this.#broken !== null && this.#untilBroken-- <= 0) throw new HostError("lost", this.#broken);
     try {
       if (this.#beforeLinux62) this.#refuseFreshlyUnused(patch);
       this.#table = applyInMemory(this.#table, patch, this.#family);

@@ -163,7 +163,7 @@ function byClusterIP(
   return groups.values();
 }
 
-function clusterIPOf(fragment: Fragment | undefined): string | undefined {
+export function clusterIPOf(fragment: Fragment | undefined): string | undefined {
   return fragment?.elements.find(({ set }) => set === "cluster-ips")?.key;
 }
 

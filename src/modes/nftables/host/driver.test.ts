@@ -4,7 +4,7 @@ import { manualClock } from "../../../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../../test/support/routed.ts";
 import { MemoryTableHost } from "../../../host/nftables/memoryhost.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
-import { countOperations, diff } from "../../../plan/nftables/diff.ts";
+import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
 import { unfold } from "../../../plan/nftables/plan.ts";
 import { goto } from "../../../plan/nftables/verdict.ts";
 import type { Routes } from "../../../routing/routes.ts";
@@ -121,36 +121,109 @@ describe("a big load", () => {
 });
 
 describe("a table that another program deleted", () => {
-  it("is restored with the hooks and the ServicePorts in use first, then with all others", async () => {
-    const { sync, host, driver } = setUp();
-    const others = Array.from({ length: 50 }, (_, i) =>
-      servicePort(`shop/other-${i}`, {
-        clusterIP: `172.30.1.${i}`,
-        endpoints: [endpoint(`10.180.1.${i}:80`)],
-      }),
-    );
-    const routes = await sync([...others, web(3)]);
-    const loaded = countOperations(host.applied.at(-1)!);
-    await host.apply([{ kind: "delete table" }]);
-    host.inUse = new Set(["172.30.0.10 . tcp . 80", "9.9.9.9 . tcp . 80"]);
-    const transactions = host.applied.length;
+  const others = Array.from({ length: 300 }, (_, i) =>
+    servicePort(`shop/other-${i}`, {
+      clusterIP: `172.30.${1 + (i >> 8)}.${i & 255}`,
+      endpoints: [endpoint(`10.180.1.${i & 255}:80`)],
+    }),
+  );
+  const dns = servicePort("kube-system/dns", {
+    clusterIP: "172.30.0.53",
+    endpoints: [endpoint("10.1.0.53:80")],
+  });
+  const metrics = servicePort("shop/web:metrics", {
+    clusterIP: "172.30.0.10",
+    port: 9090,
+    endpoints: [endpoint("10.180.0.1:9090")],
+  });
+  const inUse = new Set(["172.30.0.10 . tcp . 80", "9.9.9.9 . tcp . 80"]);
+
+  /** Keys of `service-ips` that a Patch adds. */
+  const frontends = (patch: readonly Operation[]) =>
+    patch
+      .filter((each) => each.kind === "add elements")
+      .filter(({ set }) => set.name === "service-ips")
+      .flatMap(({ items }) => items.map(({ key }) => key));
+
+  async function flushed(ports: readonly ServicePort[]) {
+    const made = setUp();
+    const routes = await made.sync(ports);
+    const loaded = countOperations(made.host.applied.at(-1)!);
+    made.host.flush();
+    made.host.inUse = inUse;
+    const transactions = made.host.applied.length;
+    return { ...made, routes, loaded, restored: () => made.host.applied.slice(transactions) };
+  }
+
+  it("is restored with the hooks, the ServicePorts in use and urgent ones first, then with all others", async () => {
+    const ports = [...others, dns, web(3), metrics];
+    const { sync, host, driver, routes, loaded, restored } = await flushed(ports);
     expect(await driver.verify(signal)).toEqual({
       differences: loaded,
       repair: { operations: loaded, bytes: 0 },
     });
-    const [first, ...rest] = host.applied.slice(transactions);
+    const [first, ...rest] = restored();
     expect(rest).toHaveLength(1);
-    expect(
-      first!.find((each) => each.kind === "add elements" && each.set.name === "service-ips"),
-    ).toMatchObject({ items: [{ key: "172.30.0.10 . tcp . 80" }] });
+    // The other port of a Service in use as well: its active cluster IP would reject it.
+    expect(frontends(first!).sort()).toEqual([
+      "172.30.0.10 . tcp . 80",
+      "172.30.0.10 . tcp . 9090",
+      "172.30.0.53 . tcp . 80",
+    ]);
     expect(first!.filter((each) => each.kind === "add chain").map(({ chain }) => chain.name)).toContain(
       "nat-prerouting",
     );
     expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
     expect(await driver.verify(signal)).toEqual({ differences: 0 });
-    await sync([...others, web(2)]);
+    await sync([...others, dns, web(2), metrics]);
     expect(countOperations(host.applied.at(-1)!)).toBeLessThan(10);
   });
+
+  it("is restored with urgent ServicePorts first where connections cannot be read", async () => {
+    const { host, driver, restored } = await flushed([...others, dns, web(3)]);
+    host.inUse = new Set();
+    await driver.verify(signal);
+    expect(frontends(restored()[0]!)).toEqual(["172.30.0.53 . tcp . 80"]);
+  });
+
+  it("is restored in one transaction, without reading connections, if it is small", async () => {
+    const { host, driver, routes, restored } = await flushed([...others.slice(0, 20), web(3)]);
+    let reads = 0;
+    host.destinationsInUse = () => {
+      reads++;
+      return Promise.resolve(inUse);
+    };
+    await driver.verify(signal);
+    expect({ reads, transactions: restored().length }).toEqual({ reads: 0, transactions: 1 });
+    expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+  });
+
+  it.each([0, 1])(
+    "after %i of 2 transactions and a failure is completed by the next Sync",
+    async (written) => {
+      const { host, driver, routes, restored } = await flushed([...others, dns, web(3)]);
+      host.failAfter(written, "Cannot write: EIO");
+      await expect(driver.verify(signal)).rejects.toThrow("EIO");
+      expect(restored()).toHaveLength(written);
+      host.breakDown(null);
+      expect(await driver.sync(routes, signal)).toMatchObject({ readBack: true, refused: [] });
+      expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+      expect(await driver.verify(signal)).toEqual({ differences: 0 });
+    },
+  );
+
+  it.each([0, 1])(
+    "after %i of 2 transactions and a crash is completed by the next start",
+    async (written) => {
+      const { host, driver, routes } = await flushed([...others, dns, web(3)]);
+      host.failAfter(written, "Cannot write: EIO");
+      await expect(driver.verify(signal)).rejects.toThrow("EIO");
+      host.breakDown(null);
+      const next = new NftablesDriver(host);
+      await next.sync(routes, signal);
+      expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+    },
+  );
 });
 
 describe("a large ServicePort", () => {

@@ -31,8 +31,8 @@ import { compile } from "../compile.ts";
 import { longSourceLists, sourceCheck } from "../sources.ts";
 import { Counting } from "./counting.ts";
 import { DeferredDeletes } from "./deferred-deletes.ts";
-import { keysInUse } from "./in-use.ts";
 import { refusedKeysOf } from "./refusals.ts";
+import { isSmall, restoredFirst } from "./restore-order.ts";
 import { TableWatch } from "./table-watch.ts";
 
 /** `counts`: the rules count traffic, and `clock` is used for the times of what is lost. */
@@ -141,14 +141,20 @@ export class NftablesDriver implements Driver {
   /** The table is gone, as after `nft flush ruleset`: the hooks and the ServicePorts in use are written first. */
   async #restore(plan: NftPlan, signal: AbortSignal): Promise<Verified> {
     this.#applied = null;
-    const inUse = keysInUse(plan, await this.#host.destinationsInUse(signal));
-    const first = await this.#advance(plan, inUse, signal);
-    const rest = [...plan.fragments.keys()].filter((key) => !inUse.has(key));
-    const second = await this.#advance(plan, rest, signal);
-    this.#hold(plan, plan.fragments.keys());
+    const keys = [...plan.fragments.keys()];
+    const first = isSmall(plan)
+      ? new Set(keys)
+      : restoredFirst(plan, await this.#host.destinationsInUse(signal));
+    let { operations, bytes } = await this.#advance(plan, first, signal);
+    if (first.size < keys.length) {
+      const rest = keys.filter((key) => !first.has(key));
+      const written = await this.#advance(plan, rest, signal);
+      operations += written.operations;
+      bytes += written.bytes;
+    }
+    this.#hold(plan, keys);
     await this.#watch.resume();
-    const operations = first.operations + second.operations;
-    return { differences: operations, repair: { operations, bytes: first.bytes + second.bytes } };
+    return { differences: operations, repair: { operations, bytes } };
   }
 
   /** Starts after the first Sync. */
