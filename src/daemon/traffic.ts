@@ -1,6 +1,6 @@
 // The part of the daemon that reads the traffic of Services, with its metrics.
 import { readSysctl } from "../host/sysctl.ts";
-import { systemClock } from "../observe/clock.ts";
+import { momentOf, systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import type { Metrics } from "../observe/metrics/metrics.ts";
 import { FlowAccounts } from "../observe/traffic/flow-accounts.ts";
@@ -34,7 +34,7 @@ export function openTraffic(
     conntrack: mode.conntrack,
     endpoints: setting === "endpoints",
     place: {},
-    now: () => systemClock.wall(),
+    now: () => momentOf(systemClock),
   });
   const keeper = new TrafficKeeper({
     setting,

@@ -8,3 +8,10 @@ export type Clock = {
   /** Runs `run` once after `ms`, unless the returned function is called before. */
   after(ms: number, run: () => void): () => void;
 };
+
+/** One moment on both clocks: `wall` to show, `steady` to measure with. */
+export type Moment = { readonly wall: number; readonly steady: number };
+
+export function momentOf(clock: Pick<Clock, "wall" | "steady">): Moment {
+  return { wall: clock.wall(), steady: clock.steady() };
+}

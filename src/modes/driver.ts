@@ -1,4 +1,5 @@
 // What the sync loop needs of a running mode: apply Routes to the host and report what that took.
+import type { CountGap } from "../model/count-gaps.ts";
 import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import type { PortRoutes, Routes } from "../routing/routes.ts";
@@ -53,9 +54,6 @@ export type PortCounts = {
   /** Connections by endpoint, `address:port`; null: not counted. */
   readonly endpoints: ReadonlyMap<string, number> | null;
 };
-
-/** Milliseconds since 1970. */
-export type CountGap = { readonly from: number; readonly to: number };
 
 export type DriverReport = {
   /** Whether the kernel rejects changes to our table by other processes; only nftables mode can own its table. */

@@ -1,10 +1,8 @@
 // The machine's own clock, moments on both of its faces, and times as Go prints them.
 import type { Clock } from "../model/clock.ts";
 
+export { type Moment, momentOf } from "../model/clock.ts";
 export type { Clock };
-
-/** One moment on both clocks: `wall` to show, `steady` to measure with. */
-export type Moment = { readonly wall: number; readonly steady: number };
 
 export const systemClock: Clock = {
   wall: () => Date.now(),
@@ -14,10 +12,6 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
-
-export function momentOf(clock: Clock): Moment {
-  return { wall: clock.wall(), steady: clock.steady() };
-}
 
 /** RFC 3339 in UTC as Go prints a time: no fraction when it is zero, no trailing zeros. */
 export function timeText(wallMs: number): string {

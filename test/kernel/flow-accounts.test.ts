@@ -30,7 +30,7 @@ describe.skipIf(reasonToSkip() !== null)("accounts of flows", () => {
       conntrack: "shared",
       endpoints: true,
       place: { netns: netns.path },
-      now: () => now,
+      now: () => ({ wall: now, steady: now }),
     });
     accounts.setRoutes(routed([dns]));
     await accounts.watch(stop.signal);

@@ -1,5 +1,9 @@
 // Known numbers of connections and bytes through a daemon that counts: its totals match them, and the real conntrack tool.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { CountGap } from "../../src/model/count-gaps.ts";
+import type { Coverage, TrafficReport } from "../../src/observe/traffic/report.ts";
+import type { FlowNumbers } from "../../src/traffic/flow-totals.ts";
+import { insertFlows } from "./insert-flows.ts";
 import { reasonNotToRun } from "./site.ts";
 import { openTrafficRig, type TrafficRig } from "./traffic-rig.ts";
 
@@ -188,23 +192,64 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     expect(rig.node.run("nft", "list", "ruleset")).not.toContain("counted-endpoints");
   }, 60_000);
 
-  it("reports a foreign flush as unknown from the last read to the repair, and counts on", async () => {
-    await expectConnections("web", 35);
-    const before = Date.now();
+  it("loses by a foreign flush exactly what was counted since the last read, which is unknown from … to …", async () => {
+    // The next read is ten seconds after the start, unless a client asks.
+    await rig.stop();
+    await rig.start("services");
+    const { at } = await rig.traffic();
+    expect((await countsOf("web"))!.connections).toBe(35);
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 3 })).toBe(3);
+    const flushed = Date.now();
     rig.node.run("nft", "flush", "ruleset");
     await expect
-      .poll(() => rig.node.run("nft", "list", "ruleset").includes("traffic-ips"), { timeout: 10_000 })
-      .toBe(true);
+      .poll(() => rig.node.run("nft", "list", "ruleset").match(/set traffic-ips/g)?.length, {
+        timeout: 10_000,
+      })
+      .toBe(2);
     const repaired = Date.now();
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 4 })).toBe(4);
-    await expectConnections("web", 39);
-    const { counters } = await rig.traffic();
-    expect(counters.counted && counters.gaps.length).toBe(2);
-    for (const { from, to } of counters.counted ? counters.gaps : []) {
-      expect(to).toBeGreaterThanOrEqual(before);
-      expect(to).toBeLessThanOrEqual(repaired + 10_000);
-      expect(to - from).toBeLessThanOrEqual(20_000);
+    await expectConnections("web", 35 + 4);
+    const gap = expectOneGap((await rig.traffic()).counters);
+    expect(gap.from).toBeLessThanOrEqual(at!);
+    expect(gap.from).toBeGreaterThan(at! - 2000);
+    expect(gap.to).toBeGreaterThanOrEqual(flushed);
+    expect(gap.to).toBeLessThanOrEqual(repaired);
+    expect(rig.metrics()).toContain(
+      `turnout_traffic_unknown_seconds{source="counters"} ${(gap.to - gap.from) / 1000}\n`,
+    );
+    const [from, to] = [gap.from, gap.to].map((time) => new Date(time).toISOString().slice(11, 19));
+    expect(rig.top("--once")).toContain(`! connections are unknown from ${from} to ${to} UTC, `);
+  }, 60_000);
+
+  it("reports lost conntrack events as unknown, and counts as the conntrack tool lists after that", async () => {
+    rig.node.run("conntrack", "-F");
+    const { at } = await untilRead();
+    const before = (await rig.portNamed("web"))!.flows!;
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 2 })).toBe(2);
+    const two = conntrackSums("172.31.0.10");
+    rig.signal("SIGSTOP");
+    try {
+      await insertFlows(rig.node, moreThanBuffered);
+      rig.node.run("conntrack", "-F");
+    } finally {
+      rig.signal("SIGCONT");
     }
+    const continued = Date.now();
+    await expect.poll(async () => gapsOf((await rig.traffic()).flows).length, { timeout: 20_000 }).toBe(1);
+    const after = (await rig.portNamed("web"))!.flows!;
+    expect(after.bytesOut).toBeGreaterThanOrEqual(before.bytesOut);
+    expect(after.bytesOut).toBeLessThanOrEqual(before.bytesOut + two.bytesOut);
+    const gap = expectOneGap((await rig.traffic()).flows);
+    expect(gap.from).toBeGreaterThan(at! - 2000);
+    expect(gap.from).toBeLessThanOrEqual(continued);
+    expect(gap.to).toBeGreaterThanOrEqual(continued);
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 3 })).toBe(3);
+    const listed = conntrackSums("172.31.0.10");
+    expect(listed.flows).toBe(3);
+    await expect
+      .poll(async () => grownBy(after, (await rig.portNamed("web"))!.flows!), { timeout: 20_000 })
+      .toEqual({ ...listed, flows: 0 });
+    expect(expectOneGap((await rig.traffic()).flows)).toEqual(gap);
   }, 60_000);
 
   it("leaves no trace when it is off", async () => {
@@ -240,6 +285,22 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     });
   }, 60_000);
 
+  /** The answer after another read of everything. */
+  async function untilRead(): Promise<TrafficReport> {
+    const { at } = await rig.traffic();
+    let report = await rig.traffic();
+    await expect
+      .poll(
+        async () => {
+          report = await rig.traffic();
+          return report.at;
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThan(at! + 500);
+    return report;
+  }
+
   /** Sums of `conntrack -L` for flows to an address. */
   function conntrackSums(destination: string, family = "ipv4") {
     const out = rig.node.run("conntrack", "-L", "-f", family, "--orig-dst", destination);
@@ -268,6 +329,30 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     return sum;
   }
 });
+
+/** More events than the socket of the daemon holds. */
+const moreThanBuffered = 60_000;
+
+function gapsOf(coverage: Coverage): readonly CountGap[] {
+  return coverage.counted ? coverage.gaps : [];
+}
+
+function expectOneGap(coverage: Coverage): CountGap {
+  const gaps = gapsOf(coverage);
+  expect(gaps).toHaveLength(1);
+  return gaps[0]!;
+}
+
+/** By the names of `conntrackSums`. */
+function grownBy(before: FlowNumbers, after: FlowNumbers) {
+  return {
+    flows: 0,
+    packetsIn: after.packetsIn - before.packetsIn,
+    bytesIn: after.bytesIn - before.bytesIn,
+    packetsOut: after.packetsOut - before.packetsOut,
+    bytesOut: after.bytesOut - before.bytesOut,
+  };
+}
 
 /** How many slots the cluster IP of web has. */
 function slotsOf(rig: TrafficRig): number {

@@ -19,6 +19,8 @@ export type TrafficRig = {
   write(yaml: string): void;
   start(traffic: string, mode?: string): Promise<void>;
   stop(): Promise<void>;
+  /** Sends a signal to the daemon. */
+  signal(name: NodeJS.Signals): void;
   /** Sends connections one after the other from outside, or from the node; returns how many were answered. */
   send(how: Sending): number;
   traffic(): Promise<TrafficReport>;
@@ -108,6 +110,7 @@ export async function openTrafficRig(): Promise<TrafficRig> {
       await daemon?.stop();
       daemon = null;
     },
+    signal: (name) => void process.kill(daemon!.pid(), name),
     send({ from = "client", ...how }) {
       const at = from === "client" ? outside! : node!;
       return Number(at.run(process.execPath, "-e", client, JSON.stringify(how)));

@@ -1,9 +1,11 @@
 // Sums what the kernel has counted for each ServicePort: no sum decreases, and lost counts are reported as unknown.
+import type { Moment } from "../../model/clock.ts";
+import { type CountGap, GapLog } from "../../model/count-gaps.ts";
 import type { PortKey } from "../../model/snapshot.ts";
 import type { Operation } from "../../plan/nftables/diff.ts";
 import { type ElementKey, slotKey } from "../../plan/nftables/key.ts";
 import type { Fragment, NftPlan, NftSet } from "../../plan/nftables/types.ts";
-import type { CountGap, PortCounts } from "../driver.ts";
+import type { PortCounts } from "../driver.ts";
 import { type CountedGroup, type CountedPlace, placesOf } from "./counted-places.ts";
 
 /** A place, whom it counts for, and what it had counted when it was last read. */
@@ -18,16 +20,13 @@ type Sums = {
   readonly endpoints: Map<string, number>;
 };
 
-/** More than these are not remembered. */
-const mostGaps = 20;
-
 export class PortCountKeeper {
   /** By the name of the set, empty for named counters, and by the key within it. */
   readonly #entries = new Map<string, Map<ElementKey, Entry>>();
   readonly #ports = new Map<PortKey, Sums>();
-  #gaps: readonly CountGap[] = [];
-  /** Milliseconds since 1970; null: nothing was read yet, so nothing can be lost. */
-  #lastRead: number | null = null;
+  readonly #gaps = new GapLog();
+  /** null: nothing was read yet, so nothing can be lost. */
+  #lastRead: Moment | null = null;
   #sets: { readonly of: unknown; readonly byName: ReadonlyMap<string, NftSet> } = {
     of: null,
     byName: new Map(),
@@ -60,7 +59,7 @@ export class PortCountKeeper {
   }
 
   /** A Patch was applied: what it added and was there before had been lost. */
-  added(patch: readonly Operation[], now: number): void {
+  added(patch: readonly Operation[], now: Moment): void {
     for (const operation of patch) {
       if (!("set" in operation) || !operation.set.counted) continue;
       const entries = this.#entries.get(operation.set.name);
@@ -83,7 +82,7 @@ export class PortCountKeeper {
   }
 
   /** What these places have counted; null: there is no such element. */
-  read(places: readonly CountedPlace[], values: readonly (number | null)[], now: number): void {
+  read(places: readonly CountedPlace[], values: readonly (number | null)[], now: Moment): void {
     for (const [i, place] of places.entries()) {
       const entry = this.#entryOf(place);
       // Changed while it was read: the next read counts it.
@@ -96,7 +95,7 @@ export class PortCountKeeper {
   }
 
   /** All places were read. A refused packet was seen before, so it is no connection. */
-  finishRead(now: number): void {
+  finishRead(now: Moment): void {
     for (const sums of this.#ports.values())
       sums.connections = Math.max(sums.connections, sums.seen - sums.refused);
     this.#lastRead = now;
@@ -112,7 +111,7 @@ export class PortCountKeeper {
   }
 
   get gaps(): readonly CountGap[] {
-    return this.#gaps;
+    return this.#gaps.all;
   }
 
   #take({ place, port, value }: Entry, packets: number): void {
@@ -137,15 +136,10 @@ export class PortCountKeeper {
   }
 
   /** Its value is gone, and it may count again from 0. */
-  #lost({ place, port }: Entry, now: number): Entry {
+  #lost({ place, port }: Entry, now: Moment): Entry {
     const entry: Entry = { place: { ...place }, port, value: 0 };
     this.#put(entry);
-    if (this.#lastRead === null) return entry;
-    const last = this.#gaps.at(-1);
-    const from = this.#lastRead;
-    if (last !== undefined && last.to >= from)
-      this.#gaps = [...this.#gaps.slice(0, -1), { from: last.from, to: now }];
-    else this.#gaps = [...this.#gaps, { from, to: now }].slice(-mostGaps);
+    if (this.#lastRead !== null) this.#gaps.add(this.#lastRead, now);
     return entry;
   }
 

@@ -4,9 +4,10 @@ import { type FlowQuery, readFlows } from "../../host/netlink/conntrack.ts";
 import { watchFlows } from "../../host/netlink/flow-events.ts";
 import type { Place } from "../../host/netlink/socket.ts";
 import type { Family } from "../../model/address.ts";
+import type { Moment } from "../../model/clock.ts";
+import { type CountGap, GapLog } from "../../model/count-gaps.ts";
 import type { FlowView } from "../../model/flow.ts";
 import { endpointKey } from "../../model/snapshot.ts";
-import type { CountGap } from "../../modes/driver.ts";
 import type { Behavior } from "../../routing/behavior.ts";
 import type { Routes } from "../../routing/routes.ts";
 import { type Attribute, type AttributionOptions, attributor } from "../../traffic/attribute.ts";
@@ -18,28 +19,26 @@ export type FlowAccountOptions = Pick<AttributionOptions, "conntrack"> & {
   /** Whether sums are also kept for each endpoint. */
   readonly endpoints: boolean;
   readonly place: Place;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
+  readonly now: () => Moment;
 };
 
 /** A dump of a table that changes much is repeated; then what it missed is left to the next one. */
 const attempts = 3;
-const mostGaps = 20;
 
 export class FlowAccounts {
   readonly #options: FlowAccountOptions;
   readonly #families = new Map<Family, FamilyAccounts>();
-  #gaps: readonly CountGap[] = [];
-  #lastDump: number | null = null;
+  readonly #gaps = new GapLog();
+  #lastDump: Moment | null = null;
   /** Since when events may be missing: the dump before they were lost; null: none was lost, or nothing was read before. */
-  #lostSince: number | null = null;
+  #lostSince: Moment | null = null;
 
   constructor(options: FlowAccountOptions) {
     this.#options = options;
   }
 
   get gaps(): readonly CountGap[] {
-    return this.#gaps;
+    return this.#gaps.all;
   }
 
   /** Throws HostError when the kernel does not send events. */
@@ -79,7 +78,7 @@ export class FlowAccounts {
       isIncomplete = (await accounts.dump(lostSince !== null, signal)) || isIncomplete;
     const now = this.#options.now();
     const from = lostSince ?? (isIncomplete ? this.#lastDump : null);
-    if (from !== null) this.#addGap({ from, to: now });
+    if (from !== null) this.#gaps.add(from, now);
     // What was lost during this dump began before it.
     if (lostSince !== null) this.#lostSince = null;
     this.#lastDump = now;
@@ -87,13 +86,6 @@ export class FlowAccounts {
 
   of(family: Family, name: string): FlowNumbers | null {
     return this.#families.get(family)?.totals.of(name) ?? null;
-  }
-
-  #addGap(gap: CountGap): void {
-    const last = this.#gaps.at(-1);
-    const isContinued = last !== undefined && last.to >= gap.from;
-    const before = isContinued ? this.#gaps.slice(0, -1) : this.#gaps;
-    this.#gaps = [...before, { from: isContinued ? last.from : gap.from, to: gap.to }].slice(-mostGaps);
   }
 }
 

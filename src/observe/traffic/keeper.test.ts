@@ -4,6 +4,8 @@ import { manualClock } from "../../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import { HostError } from "../../host/error.ts";
+import type { Family } from "../../model/address.ts";
+import type { CountGap } from "../../model/count-gaps.ts";
 import type { Counted, Driver } from "../../modes/driver.ts";
 import type { FinishedSync } from "../../sync/flows.ts";
 import { systemClock } from "../clock.ts";
@@ -85,6 +87,16 @@ describe("the report", () => {
     });
   });
 
+  it("has a loss in both IP families once", async () => {
+    const { keeper, start, synced } = setUp({
+      gaps: { ipv4: { from: 10, to: 20 }, ipv6: { from: 12, to: 25 } },
+    });
+    await start();
+    await synced("ipv4");
+    await synced("ipv6");
+    expect(keeper.report().counters).toEqual({ counted: true, gaps: [{ from: 10, to: 25 }] });
+  });
+
   it("says why nothing is counted: off, or a mode that cannot", async () => {
     expect(setUp({ setting: "off" }).keeper.report()).toMatchObject({
       counters: { counted: false, because: "--traffic is off" },
@@ -139,6 +151,7 @@ type Options = {
   costMs?: number;
   log?: Log;
   ports?: typeof ports;
+  gaps?: Readonly<Partial<Record<Family, CountGap | undefined>>>;
 };
 
 function setUp({
@@ -147,16 +160,17 @@ function setUp({
   costMs = 0,
   log = silentLog,
   ports: all = ports,
+  gaps = { ipv4: undefined },
 }: Options = {}) {
   const clock = manualClock();
   const counted = new Map<string, number>([["shop/s1/tcp/", 5]]);
   let [reads, failure] = [0, null as string | null];
-  const readCounts = async (): Promise<Counted> => {
+  const readCounts = async (gap: CountGap | undefined): Promise<Counted> => {
     reads++;
     clock.advance(costMs);
     if (failure !== null) throw new HostError("refused", failure);
     return {
-      gaps: [],
+      gaps: gap === undefined ? [] : [gap],
       ports: new Map(
         [...counted].map(([key, connections]) => [
           key,
@@ -165,11 +179,12 @@ function setUp({
       ),
     };
   };
-  const driver: Pick<Driver, "readCounts"> = counts ? { readCounts } : {};
+  const driverOf = (gap: CountGap | undefined): Pick<Driver, "readCounts"> =>
+    counts ? { readCounts: () => readCounts(gap) } : {};
   const keeper = new TrafficKeeper({
     setting,
     mode: counts ? "nftables" : "iptables",
-    drivers: new Map([["ipv4", driver]]),
+    drivers: new Map(Object.entries(gaps).map(([family, gap]) => [family as Family, driverOf(gap)])),
     flows: noFlows,
     noFlows: "no accounting here",
     clock,
@@ -188,9 +203,9 @@ function setUp({
       void keeper.run(new AbortController().signal);
       await settle();
     },
-    synced: async () => {
+    synced: async (family: Family = "ipv4") => {
       const record = {
-        family: "ipv4",
+        family,
         outcome: { kind: "ok", refused: [] },
       } as unknown as FinishedSync["record"];
       keeper.observer.afterSync!({ record, changed: new Set(), routes: () => routes });

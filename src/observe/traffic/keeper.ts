@@ -3,7 +3,8 @@ import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import { HostError } from "../../host/error.ts";
 import type { Family } from "../../model/address.ts";
 import type { Clock } from "../../model/clock.ts";
-import type { Counted, CountGap, Driver } from "../../modes/driver.ts";
+import { mergedGaps } from "../../model/count-gaps.ts";
+import type { Counted, Driver } from "../../modes/driver.ts";
 import type { Routes } from "../../routing/routes.ts";
 import type { LoopObserver } from "../../sync/loop.ts";
 import type { Log } from "../log/log.ts";
@@ -145,8 +146,7 @@ export class TrafficKeeper {
         counted: false,
         because: `${mode} mode does not count connections and refused packets; nftables mode does`,
       };
-    const gaps = [...this.#counted.values()].flatMap((counted) => counted.gaps);
-    return { counted: true, gaps: gaps.toSorted((a: CountGap, b: CountGap) => a.from - b.from) };
+    return { counted: true, gaps: mergedGaps([...this.#counted.values()].map(({ gaps }) => gaps)) };
   }
 
   async #startFlows(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,8 @@
 // What is known of the traffic of each Service port: the answer of the socket at /traffic, and what metrics and `turnout top` show.
 import type { TrafficSetting } from "../../config/resolve/settings.ts";
+import type { CountGap } from "../../model/count-gaps.ts";
 import type { PortKey, Protocol, ServicePort } from "../../model/snapshot.ts";
-import type { CountGap, PortCounts } from "../../modes/driver.ts";
+import type { PortCounts } from "../../modes/driver.ts";
 import type { FlowNumbers } from "../../traffic/flow-totals.ts";
 
 export type TrafficReport = {

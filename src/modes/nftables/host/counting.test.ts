@@ -4,6 +4,7 @@ import { manualClock } from "../../../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../../test/support/routed.ts";
 import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import { MemoryTableHost } from "../../../host/nftables/memoryhost.ts";
+import { momentOf } from "../../../model/clock.ts";
 import type { ServicePort } from "../../../model/snapshot.ts";
 import { elementId } from "../../../plan/nftables/key.ts";
 import type { Routes } from "../../../routing/routes.ts";
@@ -121,6 +122,22 @@ describe("a loss", () => {
     expect((await driver.readCounts!(signal)).gaps).toEqual([{ from, to: clock.wall() }]);
   });
 
+  it.each([-3_600_000, 3_600_000])(
+    "is as long as it was when the clock is set by %d ms meanwhile",
+    async (step) => {
+      const { sync, host, driver, hit, counts, clock } = setUp("services");
+      await sync([web(1)]);
+      hit("traffic-ips", clusterIP, 10);
+      await counts();
+      clock.advance(4_000);
+      clock.jump(step);
+      host.flush();
+      await driver.verify(signal);
+      const to = clock.wall();
+      expect((await driver.readCounts!(signal)).gaps).toEqual([{ from: to - 4_000, to }]);
+    },
+  );
+
   it("is none when elements are only written by the driver itself", async () => {
     const { sync, hit, counts, driver } = setUp("endpoints");
     for (const endpoints of [1, 3, 2, 0, 2]) {
@@ -182,7 +199,7 @@ function setUp(traffic: FamilySettings["traffic"]) {
     new NftablesDriver(
       on,
       (ms, run) => clock.after(ms, run),
-      () => clock.wall(),
+      () => momentOf(clock),
     );
   const driver = open(host);
   let routes: Routes | null = null;

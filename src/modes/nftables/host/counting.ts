@@ -1,5 +1,6 @@
 // Reads what the table has counted, and follows the driver's changes so that no count is lost with an element.
 import type { TableHost, Written } from "../../../host/nftables/host.ts";
+import type { Moment } from "../../../model/clock.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import type { Operation } from "../../../plan/nftables/diff.ts";
 import type { NftPlan } from "../../../plan/nftables/types.ts";
@@ -12,12 +13,11 @@ const perStep = 1024;
 
 export class Counting {
   readonly #host: Pick<TableHost, "readPackets" | "readCounters">;
-  /** Milliseconds since 1970. */
-  readonly #now: () => number;
+  readonly #now: () => Moment;
   readonly #keeper = new PortCountKeeper();
   #reading: Promise<Counted> | null = null;
 
-  constructor(host: Pick<TableHost, "readPackets" | "readCounters">, now: () => number) {
+  constructor(host: Pick<TableHost, "readPackets" | "readCounters">, now: () => Moment) {
     this.#host = host;
     this.#now = now;
   }

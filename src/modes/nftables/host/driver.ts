@@ -7,7 +7,7 @@ import {
   type TableHost,
   type Written,
 } from "../../../host/nftables/host.ts";
-import type { Clock } from "../../../model/clock.ts";
+import { type Clock, type Moment, momentOf } from "../../../model/clock.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { nextTurn } from "../../../model/steps.ts";
@@ -40,7 +40,7 @@ export type NftablesOptions = NftablesHostOptions & { readonly counts?: boolean;
 
 export async function openNftables({ counts, clock, ...options }: NftablesOptions): Promise<NftablesDriver> {
   const host = await NftablesHost.open(options);
-  return new NftablesDriver(host, systemAfter, counts && clock !== undefined ? () => clock.wall() : null);
+  return new NftablesDriver(host, systemAfter, counts && clock !== undefined ? () => momentOf(clock) : null);
 }
 
 export class NftablesDriver implements Driver {
@@ -65,11 +65,11 @@ export class NftablesDriver implements Driver {
   /** null: the rules do not count. */
   readonly #counting: Counting | null;
 
-  /** `wall`: traffic is counted, and this is the time. */
-  constructor(host: TableHost, after: Clock["after"] = systemAfter, wall: Clock["wall"] | null = null) {
+  /** `now`: traffic is counted, and this is the time. */
+  constructor(host: TableHost, after: Clock["after"] = systemAfter, now: (() => Moment) | null = null) {
     this.#owned = host.owned;
     this.#host = host;
-    const counting = wall === null ? null : new Counting(host, wall);
+    const counting = now === null ? null : new Counting(host, now);
     this.#counting = counting;
     if (counting !== null) this.readCounts = (signal) => counting.read(this.#applied, signal);
     this.#watch = new TableWatch(host);
