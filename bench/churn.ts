@@ -1,4 +1,5 @@
 // Slow: steady changes, 20 and 100 a second, beside the real kube-proxy: latency from event to packet, CPU, and new Services.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { enter } from "../test/reference/foothold.ts";
 import { type Mode, startProxy } from "../test/reference/proxy.ts";
@@ -6,6 +7,7 @@ import { type Churn, churn, churnCluster } from "./lib/churn.ts";
 import { nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { addMany, configurationOf, untilReached } from "./lib/figures.ts";
 import { median, publish, type Row } from "./lib/measure.ts";
+import { cachedProtobuf } from "./lib/protobuf.ts";
 import { onStage, programs, startAsRoot } from "./lib/run.ts";
 import type { Stage } from "./lib/stage.ts";
 
@@ -37,7 +39,14 @@ startAsRoot(async () => {
 
 async function measure(stage: Stage, name: string, program: string): Promise<Row[]> {
   const foothold = enter(stage.node);
-  const proxy = await startProxy(foothold, program, configurationOf(mode), nodeName, churnCluster(size));
+  const proxy = await startProxy(
+    foothold,
+    program,
+    configurationOf(mode),
+    nodeName,
+    churnCluster(size),
+    cachedProtobuf(),
+  );
   const title = `${name}, ${mode}, ${sizeText(size)}`;
   try {
     const ready = await untilReached(stage, size.services - 1, size, 0, patience);

@@ -1,4 +1,5 @@
 // Slow: connections, round trips and throughput through a Service beside a direct connection, with each program, at 10 and 10,000 Services.
+
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { connectInside, enter } from "../test/reference/foothold.ts";
@@ -16,6 +17,7 @@ import {
 } from "./lib/cluster.ts";
 import { configurationOf, untilReached } from "./lib/figures.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { cachedProtobuf } from "./lib/protobuf.ts";
 import { onStage, programs, start, startAsRoot } from "./lib/run.ts";
 import type { Stage } from "./lib/stage.ts";
 import { type StreamPorts, serveStreams, streamRows } from "./lib/streams.ts";
@@ -61,7 +63,14 @@ async function measure(stage: Stage, name: string, program: string, size: Size):
   const foothold = enter(stage.node);
   const { services, endpoints } = size;
   const objects = [...clusterOf(size), ...streamService(services, endpoints)];
-  const proxy = await startProxy(foothold, program, configurationOf(mode), nodeName, objects);
+  const proxy = await startProxy(
+    foothold,
+    program,
+    configurationOf(mode),
+    nodeName,
+    objects,
+    cachedProtobuf(),
+  );
   const title = `${name}, ${mode}, ${sizeText(size)}`;
   try {
     if ((await untilReached(stage, services - 1, size, 0, patience)) === null)

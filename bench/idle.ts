@@ -1,9 +1,11 @@
 // The idle daemon beside the real kube-proxy: memory, and CPU while nothing happens but probes.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { enter } from "../test/reference/foothold.ts";
 import { type Mode, startProxy } from "../test/reference/proxy.ts";
 import { clusterOf, nodeName, type Size, sizeText } from "./lib/cluster.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { cachedProtobuf } from "./lib/protobuf.ts";
 import { onStage, programs, startAsRoot } from "./lib/run.ts";
 import type { Stage } from "./lib/stage.ts";
 import { cpuSeconds, residentMiB } from "./lib/usage.ts";
@@ -39,7 +41,14 @@ async function idle(
 ): Promise<{ rss: number; cpu: number }> {
   const foothold = enter(stage.node);
   const configuration = { mode, detectLocalMode: "ClusterCIDR", clusterCIDR: "10.0.0.0/8" };
-  const proxy = await startProxy(foothold, program, configuration, nodeName, clusterOf(size));
+  const proxy = await startProxy(
+    foothold,
+    program,
+    configuration,
+    nodeName,
+    clusterOf(size),
+    cachedProtobuf(),
+  );
   try {
     await proxy.ready();
     await sleep(5000);

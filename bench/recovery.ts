@@ -1,4 +1,5 @@
 // Slow: a restart with nothing changed, and `nft flush ruleset`, beside the real kube-proxy: CPU, kernel writes, and how long connections fail.
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,6 +8,7 @@ import { startProxy } from "../test/reference/proxy.ts";
 import { clusterOf, nodeName, type Size, serviceAddress, sizeText } from "./lib/cluster.ts";
 import { configurationOf, untilReached } from "./lib/figures.ts";
 import { publish, type Row } from "./lib/measure.ts";
+import { cachedProtobuf } from "./lib/protobuf.ts";
 import { onStage, programs, startAsRoot } from "./lib/run.ts";
 import type { Stage } from "./lib/stage.ts";
 import { cpuSeconds } from "./lib/usage.ts";
@@ -30,7 +32,8 @@ startAsRoot(async () => {
 async function measure(stage: Stage, name: string, program: string): Promise<readonly Row[]> {
   const foothold = enter(stage.node);
   const title = `${name}, nftables, ${sizeText(size)}`;
-  const start = () => startProxy(foothold, program, configurationOf("nftables"), nodeName, clusterOf(size));
+  const start = () =>
+    startProxy(foothold, program, configurationOf("nftables"), nodeName, clusterOf(size), cachedProtobuf());
   try {
     const first = await start();
     const ready = await untilReached(stage, size.services - 1, size, 0, patience);

@@ -1,4 +1,5 @@
 // The figures of one kube-proxy at one size: how fast it gets ready and follows changes, and what it costs.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { enter } from "../../test/reference/foothold.ts";
 import { type Configuration, type Mode, type RunningProxy, startProxy } from "../../test/reference/proxy.ts";
@@ -12,6 +13,7 @@ import {
   sliceObject,
 } from "./cluster.ts";
 import { median } from "./measure.ts";
+import { cachedProtobuf } from "./protobuf.ts";
 import type { Stage } from "./stage.ts";
 import { cpuSeconds, peakMiB, residentMiB } from "./usage.ts";
 
@@ -39,7 +41,14 @@ export async function measure(
   { patience, changes }: { readonly patience: number; readonly changes: number },
 ): Promise<Figures | null> {
   const foothold = enter(stage.node);
-  const proxy = await startProxy(foothold, program, configurationOf(mode), nodeName, clusterOf(size));
+  const proxy = await startProxy(
+    foothold,
+    program,
+    configurationOf(mode),
+    nodeName,
+    clusterOf(size),
+    cachedProtobuf(),
+  );
   try {
     const ready = await untilReached(stage, size.services - 1, size, 0, patience);
     if (ready === null) return null;

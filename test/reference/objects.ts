@@ -12,7 +12,7 @@ export type KubeObject = {
   readonly [field: string]: unknown;
 };
 
-const allKinds = ["Node", "ServiceCIDR", "Service", "EndpointSlice"];
+export const allKinds = ["Node", "ServiceCIDR", "Service", "EndpointSlice"];
 
 /** Makes these the only objects, or the only ones of some kinds; watches receive the difference. */
 export function replaceObjects(api: ApiServer, objects: readonly KubeObject[], kinds = allKinds): void {

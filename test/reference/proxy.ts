@@ -5,9 +5,10 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Encoder, jsonEncoder } from "../../playground/api/http/encoder.ts";
 import { ApiServer } from "../../playground/api/server.ts";
 import { type Foothold, isAlive } from "./foothold.ts";
-import { type KubeObject, replaceObjects } from "./objects.ts";
+import { allKinds, type KubeObject, replaceObjects } from "./objects.ts";
 
 export type Mode = "nftables" | "iptables" | "userspace";
 
@@ -32,6 +33,7 @@ export async function startProxy(
   configuration: Configuration<Mode | "ipvs">,
   nodeName: string,
   objects: readonly KubeObject[],
+  encoder: Encoder = jsonEncoder,
 ): Promise<RunningProxy> {
   const folder = mkdtempSync(join(tmpdir(), "turnout-reference-"));
   const file = (name: string, content: unknown): string => {
@@ -39,8 +41,11 @@ export async function startProxy(
     return join(folder, name);
   };
   const kubeconfig = file("kubeconfig.json", kubeconfigFor(`http://${apiAddress.host}:${apiAddress.port}`));
-  const config = file("config.json", completed(configuration, kubeconfig, nodeName));
-  const api = new ApiServer();
+  const config = file(
+    "config.json",
+    completed(configuration, { kubeconfig, contentType: encoder.contentType }, nodeName),
+  );
+  const api = new ApiServer({ encoder });
   const clear = async (): Promise<void> => {
     await api.close();
     rmSync(folder, { recursive: true, force: true });
@@ -48,6 +53,8 @@ export async function startProxy(
   try {
     await api.listen(await foothold.listen(apiAddress.host, apiAddress.port));
     replaceObjects(api, objects);
+    // An encoder that keeps what it encoded is then fast when the program lists.
+    for (const object of allKinds.flatMap((kind) => api.list(kind))) encoder.event("ADDED", object);
     const output = openSync(join(folder, "log"), "a");
     const child = foothold.start(program, [`--config=${config}`, "-v=2"], output);
     closeSync(output);
@@ -85,7 +92,7 @@ async function ended(child: ChildProcess): Promise<void> {
   clearTimeout(deaf);
 }
 
-function completed(configuration: Configuration<string>, kubeconfig: string, nodeName: string): object {
+function completed(configuration: Configuration<string>, clientConnection: object, nodeName: string): object {
   const periods = { syncPeriod: "1h", minSyncPeriod: "10ms" };
   const { mode, iptables, nftables, ipvs, conntrack, ...others } = configuration;
   return {
@@ -93,7 +100,7 @@ function completed(configuration: Configuration<string>, kubeconfig: string, nod
     kind: "KubeProxyConfiguration",
     mode,
     hostnameOverride: nodeName,
-    clientConnection: { kubeconfig, contentType: "application/json", qps: -1 },
+    clientConnection: { ...clientConnection, qps: -1 },
     healthzBindAddress: "127.0.0.1:10256",
     metricsBindAddress: metricsAddress,
     // Zeros leave nf_conntrack_max, the hash size and the time-outs of this machine alone.
