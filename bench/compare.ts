@@ -9,10 +9,10 @@ const effort: Effort = {
   patience: Number(process.env.TURNOUT_PATIENCE ?? 300),
 };
 
-/** `MODE:SERVICESxENDPOINTS`; with `!` only ours, where the real one would need too long. */
+/** `MODE:SERVICESxENDPOINTS`; with `?` the real kube-proxy runs only in the first round, with `!` in none. */
 const runs = (
   process.env.TURNOUT_SIZES ??
-  "nftables:1000x10 nftables:5000x10 nftables:10000x10 nftables:5000x50! nftables:30000x10! nftables:44000x1! nftables:100000x1! iptables:1000x10 iptables:5000x2"
+  "nftables:1000x10 nftables:5000x10 nftables:10000x10 nftables:5000x50? nftables:30000x10? nftables:44000x1? nftables:100000x1! iptables:1000x10 iptables:5000x2 iptables:10000x10?"
 )
   .split(" ")
   .map(parseRun);
@@ -24,12 +24,12 @@ startAsRoot(async () => {
 });
 
 function parseRun(text: string): Run {
-  const match = /^(nftables|iptables):(\d+)x(\d+)(!?)$/.exec(text);
+  const match = /^(nftables|iptables):(\d+)x(\d+)([!?]?)$/.exec(text);
   if (match === null) throw new Error(`Cannot read TURNOUT_SIZES: "${text}" is not like nftables:1000x10`);
-  const [, mode, services, endpoints, alone] = match;
+  const [, mode, services, endpoints, mark] = match;
   return {
     mode: mode as Mode,
     size: { services: Number(services), endpoints: Number(endpoints) },
-    oursOnly: alone === "!",
+    reference: mark === "!" ? "none" : mark === "?" ? "first" : "all",
   };
 }

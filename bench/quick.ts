@@ -6,7 +6,7 @@ const effort: Effort = { rounds: 1, changes: 5, patience: 60 };
 const runs: readonly Run[] = [1_000, 10_000].map((services) => ({
   mode: "nftables",
   size: { services, endpoints: 10 },
-  oursOnly: false,
+  reference: "all",
 }));
 
 startAsRoot(async () => {

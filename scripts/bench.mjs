@@ -1,10 +1,10 @@
 // Runs benchmarks: the named ones, or without a name all but the slow ones. Each prints a table and writes bench/results/NAME.json.
-// `compare` also runs those that belong to the comparison, and writes the table of targets into docs/benchmarks.md.
+// `compare` also runs those that belong to the comparison, and writes the tables of targets and sizes into docs/benchmarks.md.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { targetsTable } from "../bench/lib/targets.ts";
+import { sizesTable, targetsTable } from "../bench/lib/targets.ts";
 import { bundled, root } from "./bundle.mjs";
 
 const results = join(root, "bench", "results");
@@ -25,7 +25,6 @@ if (wanted.length === 0) listBenches(console.log);
 /** Those whose rows are targets come first. */
 const comparison = ["compare", "churn", "recovery", "idle", "datapath", "api"];
 const page = join(root, "docs", "benchmarks.md");
-const marks = ["<!-- targets -->\n", "<!-- end of targets -->"];
 
 mkdirSync(results, { recursive: true });
 const isComparison = wanted.includes("compare") && process.env.TURNOUT_SIZES === undefined;
@@ -33,7 +32,7 @@ if (isComparison) wanted.push(...comparison);
 const chosen = benches.filter(({ name, slow }) => (wanted.length === 0 ? !slow : wanted.includes(name)));
 const failed = [];
 for (const { name } of chosen) if (!(await run(name))) failed.push(name);
-if (isComparison) writeTargets();
+if (isComparison) writeTables();
 if (failed.length > 0) {
   console.error(`bench: failed: ${failed.join(", ")}`);
   process.exit(1);
@@ -60,16 +59,26 @@ async function run(name) {
   return status === 0;
 }
 
-function writeTargets() {
+/** The tables and what they were measured on. */
+function writeTables() {
   const files = comparison.filter((name) => existsSync(join(results, `${name}.json`)));
   const read = (name) => JSON.parse(readFileSync(join(results, `${name}.json`), "utf8"));
   const found = Object.fromEntries(files.map((name) => [name, read(name)]));
   const { at, cpu, cores, linux, node, load } = found.compare;
   const machine = `Measured on ${at.slice(0, 10)}: ${cores} cores (${cpu}), Linux ${linux}, Node.js ${node}, load ${load.toFixed(1)} at the end; median, lowest and highest of the rounds.`;
-  const [before, rest] = readFileSync(page, "utf8").split(marks[0]);
-  const after = rest.slice(rest.indexOf(marks[1]));
-  writeFileSync(page, `${before}${marks[0]}\n${targetsTable(found)}\n\n${machine}\n\n${after}`);
+  let text = readFileSync(page, "utf8");
+  text = between(text, "targets", `${targetsTable(found)}\n\n${machine}`);
+  text = between(text, "sizes", sizesTable(found));
+  writeFileSync(page, text);
   console.log(`\n${targetsTable(found)}`);
+}
+
+/** The text with other content between two comments. */
+function between(text, name, content) {
+  const [first, last] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
+  const [from, to] = [text.indexOf(first), text.indexOf(last)];
+  if (from < 0 || to < from) throw new Error(`docs/benchmarks.md has no ${first} … ${last}`);
+  return `${text.slice(0, from)}${first}\n\n${content}\n\n${text.slice(to)}`;
 }
 
 function listBenches(print) {

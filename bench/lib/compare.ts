@@ -10,8 +10,12 @@ import { type Chart, drawCharts } from "./plot.ts";
 import { onStage, programs } from "./run.ts";
 import type { Stage } from "./stage.ts";
 
-/** `oursOnly`: where the real one would need too long. */
-export type Run = { readonly mode: Mode; readonly size: Size; readonly oursOnly: boolean };
+/** `reference`: in which rounds the real kube-proxy runs too; where it needs minutes only in the first, or in none. */
+export type Run = {
+  readonly mode: Mode;
+  readonly size: Size;
+  readonly reference: "all" | "first" | "none";
+};
 export type Who = "kube-proxy" | "turnout";
 export type Result = Run & { readonly figures: Readonly<Record<Who, readonly Figures[]>> };
 
@@ -48,14 +52,15 @@ export async function compareSizes(runs: readonly Run[], effort: Effort): Promis
 async function alternate(
   stage: Stage,
   found: ReadonlyMap<string, string>,
-  { mode, size, oursOnly }: Run,
+  { mode, size, reference }: Run,
   { rounds, changes, patience }: Effort,
 ): Promise<Result["figures"]> {
   const figures: Record<Who, Figures[]> = { "kube-proxy": [], turnout: [] };
   for (let round = 0; round < rounds; round++)
     for (const who of ["kube-proxy", "turnout"] as const) {
       const program = found.get(who);
-      if (program === undefined || (oursOnly && who === "kube-proxy")) continue;
+      const isLeftOut = reference === "none" || (reference === "first" && round > 0);
+      if (program === undefined || (isLeftOut && who === "kube-proxy")) continue;
       const measured = await measure(stage, program, mode, size, { patience, changes });
       if (measured !== null) figures[who].push(measured);
       else console.log(`  ${who}, ${mode}, ${sizeText(size)}: not ready after ${patience} s`);

@@ -1,4 +1,4 @@
-// The table of targets in docs/benchmarks.md: wanted, reached and kube-proxy, from the results of the benchmarks that ran.
+// The tables at the top of docs/benchmarks.md, from the results of the benchmarks that ran: targets (wanted, reached, kube-proxy), and all sizes.
 import type { Result, Who } from "./compare.ts";
 import type { Figures } from "./figures.ts";
 import { median, shown } from "./measure.ts";
@@ -18,6 +18,8 @@ type Target = {
   readonly unit: string;
   readonly values: (results: BenchResults, who: Who) => readonly number[];
 };
+
+const fiveTimes = "≥ 5×";
 
 const targets: readonly Target[] = [
   ...[20, 100].flatMap((rate): Target[] => [
@@ -57,6 +59,14 @@ const targets: readonly Target[] = [
     "150",
   ),
   row("idle", "idle, 500 × 2", "nftables, 500 × 2, WHO: CPU", "ms/s", ""),
+  ...(["5000x2", "10000x10"] as const).flatMap((of) => [
+    size(`iptables mode, ${sizeName(of)}, ready`, of, "ready", "s", fiveTimes, "iptables"),
+    size(`iptables mode, ${sizeName(of)}, flip`, of, "flip", "ms", fiveTimes, "iptables"),
+    size(`iptables mode, ${sizeName(of)}, add`, of, "add", "ms", fiveTimes, "iptables"),
+    size(`iptables mode, ${sizeName(of)}, CPU to ready`, of, "cpuToReady", "s", fiveTimes, "iptables"),
+    size(`iptables mode, ${sizeName(of)}, CPU per change`, of, "cpuPerChange", "ms", fiveTimes, "iptables"),
+    size(`iptables mode, ${sizeName(of)}, RSS`, of, "rss", "MiB", "kube-proxy's", "iptables"),
+  ]),
 ];
 
 /** A Markdown table; rows without a result have a dash. */
@@ -67,19 +77,31 @@ export function targetsTable(results: BenchResults): string {
     const cells = [title, limit(wanted, unit), cell(ours, unit), cell(theirs, unit)];
     return `| ${[...cells, Number.isFinite(ratio) ? `${shown(ratio)}×` : "–"].map((text) => text.trim()).join(" | ")} |`;
   });
-  return [
-    "| nftables mode | wanted | Turnout | kube-proxy | ratio |",
-    "|---|---|---|---|---|",
-    ...lines,
-  ].join("\n");
+  return ["| | wanted | Turnout | kube-proxy | ratio |", "|---|---|---|---|---|", ...lines].join("\n");
 }
 
-function size(title: string, of: string, figure: keyof Figures, unit: string, wanted: string): Target {
+/** In nftables mode, unless noted otherwise. */
+function size(
+  title: string,
+  of: string,
+  figure: keyof Figures,
+  unit: string,
+  wanted: string,
+  mode: Result["mode"] = "nftables",
+): Target {
+  const scale = unit === "ms" ? 1000 : 1;
   const values = ({ compare }: BenchResults, who: Who): readonly number[] =>
     (compare?.results ?? [])
-      .filter((r) => r.mode === "nftables" && `${r.size.services}x${r.size.endpoints}` === of)
-      .flatMap(({ figures }) => figures[who].map((one) => one[figure]));
+      .filter((r) => r.mode === mode && `${r.size.services}x${r.size.endpoints}` === of)
+      .flatMap(({ figures }) => figures[who].map((one) => one[figure] * scale));
   return { title, wanted, unit, values };
+}
+
+function sizeName(of: string): string {
+  return of
+    .split("x")
+    .map((count) => Number(count).toLocaleString("en"))
+    .join(" × ");
 }
 
 /** `WHO` in the name of a row stands for the program. */
@@ -97,6 +119,7 @@ function row(
 
 function limit(wanted: string, unit: string): string {
   if (wanted === "") return "–";
+  if (wanted === fiveTimes) return wanted;
   return wanted === "0" ? "0" : `≤ ${wanted} ${unit}`;
 }
 
@@ -106,4 +129,37 @@ function cell(values: readonly number[], unit: string): string {
   return values.length === 1
     ? middle
     : `${middle} (${shown(Math.min(...values))}–${shown(Math.max(...values))})`;
+}
+
+const sizeColumns: readonly (readonly [title: string, figure: keyof Figures, unit: string])[] = [
+  ["ready", "ready", "s"],
+  ["flip", "flip", "ms"],
+  ["add", "add", "ms"],
+  ["CPU to ready", "cpuToReady", "s"],
+  ["CPU per change", "cpuPerChange", "ms"],
+  ["RSS", "rss", "MiB"],
+  ["first packet", "firstPacketP50", "µs"],
+];
+
+/** Medians of both programs at every size, as a Markdown table: *kube-proxy → Turnout (ratio)*. */
+export function sizesTable({ compare }: BenchResults): string {
+  const rows = (compare?.results ?? []).map(({ mode, size: of, figures }) => {
+    const cells = sizeColumns.map(([, figure, unit]) => {
+      const scale = unit === "ms" ? 1000 : 1;
+      const [theirs, ours] = (["kube-proxy", "turnout"] as const).map((who) =>
+        figures[who].map((one) => one[figure] * scale),
+      ) as [number[], number[]];
+      return pair(theirs, ours, unit);
+    });
+    return `| ${[mode, sizeName(`${of.services}x${of.endpoints}`), ...cells].join(" | ")} |`;
+  });
+  const titles = ["mode", "Services × endpoints", ...sizeColumns.map(([title]) => title)];
+  return [`| ${titles.join(" | ")} |`, `|${"---|".repeat(titles.length)}`, ...rows].join("\n");
+}
+
+function pair(theirs: readonly number[], ours: readonly number[], unit: string): string {
+  if (ours.length === 0) return "–";
+  if (theirs.length === 0) return `${shown(median(ours))} ${unit}`;
+  const ratio = median(theirs) / median(ours);
+  return `${shown(median(theirs))} → ${shown(median(ours))} ${unit} (${shown(ratio)}×)`;
 }
