@@ -25,3 +25,12 @@ export function clockTime(ms: number): string {
 export function millis(ms: number): string {
   return ms < 10_000 ? `${Math.round(ms)} ms` : span(ms);
 }
+
+/** `10:41:07.312`; with the date on another day. */
+export function moment(ms: number): string {
+  const date = new Date(ms);
+  const time = `${clockTime(ms)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+  return date.toDateString() === new Date().toDateString()
+    ? time
+    : `${date.toLocaleDateString("en-CA")} ${time}`;
+}

@@ -1,6 +1,7 @@
 // One Service: what it is, where its packets go as a picture, why, and what the kernel holds for it.
 import type { ServiceView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
+import { History } from "./history.tsx";
 import { useView } from "./live.ts";
 import { Message, State } from "./parts.tsx";
 import { Picture } from "./picture.tsx";
@@ -12,7 +13,7 @@ type Port = ServiceView["ports"][number];
 export function ServicePanel(props: ViewProps & { readonly service: string }) {
   const { route, node, revision, service } = props;
   const { value, error } = useView<ServiceView>("service", { node, name: service }, revision);
-  const close = hrefOf(withQuery(route, { service: "", port: "", path: "" }));
+  const close = hrefOf(withQuery(route, { service: "", port: "", path: "", tab: "" }));
   if (value === null)
     return (
       <section class="panel detail" aria-label={service}>
@@ -29,6 +30,7 @@ export function ServicePanel(props: ViewProps & { readonly service: string }) {
             <bdi>{error.message}</bdi>
           </Message>
         )}
+        {error?.status === 404 && <History {...props} />}
       </section>
     );
   const port = value.ports.find((each) => portId(each) === route.query.port) ?? value.ports[0]!;
@@ -41,6 +43,7 @@ export function ServicePanel(props: ViewProps & { readonly service: string }) {
       <Ports ports={value.ports} selected={port} route={props.route} />
       <Problems view={value} port={port} />
       <Body {...props} port={port} />
+      <Tabs {...props} port={port} />
     </section>
   );
 }
@@ -115,21 +118,46 @@ function Problems({ view, port }: { readonly view: ServiceView; readonly port: P
   );
 }
 
-function Body(props: ViewProps & { readonly port: Port }) {
-  const { port, route } = props;
-  const selected = Math.min(Math.max(0, Number(route.query.path ?? 0) || 0), port.paths.length - 1);
-  const path = port.paths[selected];
-  if (path === undefined)
+function Body({ port, route, names }: ViewProps & { readonly port: Port }) {
+  const selected = selectedPath(port, route);
+  if (port.paths[selected] === undefined)
     return <Message title="No frontends">Another Service holds all addresses of this port.</Message>;
   return (
+    <Picture
+      port={port}
+      names={names}
+      selected={selected}
+      hrefOfPath={(i) => hrefOf(withQuery(route, { path: String(i) }))}
+    />
+  );
+}
+
+function selectedPath({ paths }: Port, { query }: ViewProps["route"]): number {
+  return Math.min(Math.max(0, Number(query.path ?? 0) || 0), paths.length - 1);
+}
+
+const tabs = { why: "Why", history: "History" } as const;
+
+function Tabs(props: ViewProps & { readonly service: string; readonly port: Port }) {
+  const { route, port } = props;
+  const shown =
+    (Object.keys(tabs) as (keyof typeof tabs)[]).find((name) => name === route.query.tab) ?? "why";
+  const path = port.paths[selectedPath(port, route)];
+  return (
     <>
-      <Picture
-        port={port}
-        names={props.names}
-        selected={selected}
-        hrefOfPath={(i) => hrefOf(withQuery(route, { path: String(i) }))}
-      />
-      <Why {...props} path={path} endpoints={port.endpoints} />
+      <nav class="tabs" aria-label="About this Service">
+        {Object.entries(tabs).map(([name, label]) => (
+          <a
+            key={name}
+            href={hrefOf(withQuery(route, { tab: name === "why" ? "" : name }))}
+            aria-current={name === shown ? "true" : undefined}
+          >
+            {label}
+          </a>
+        ))}
+      </nav>
+      {shown === "why" && path !== undefined && <Why {...props} path={path} endpoints={port.endpoints} />}
+      {shown === "history" && <History key={props.service} {...props} />}
     </>
   );
 }

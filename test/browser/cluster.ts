@@ -8,6 +8,7 @@ import { systemClock } from "../../src/observe/clock.ts";
 import { type PageViews, viewError } from "../../src/observe/status/page-views.ts";
 import type { PageFiles } from "../../src/page/files.ts";
 import { LatestEvents } from "../../src/page/latest-events.ts";
+import type { NodeRecords } from "../../src/page/records.ts";
 import { type OpenPage, openPage } from "../../src/page/server.ts";
 import { sourceNode } from "../../src/page/source-node.ts";
 import { NodeViews } from "../../src/page/views.ts";
@@ -24,7 +25,7 @@ export type TestPage = OpenPage & {
 export async function openTestPage(
   files: PageFiles,
   objects: readonly unknown[],
-  port = 0,
+  { port = 0, records = null }: { readonly port?: number; readonly records?: NodeRecords | null } = {},
 ): Promise<TestPage> {
   const folder = mkdtempSync(join(tmpdir(), "turnout-cluster-"));
   const write = (all: readonly unknown[]) =>
@@ -38,7 +39,7 @@ export async function openTestPage(
     disk: { ...syncDisk, done: () => {} },
   };
   const node = await sourceNode(target, modes.nftables, "v1.37.1+turnout.test", systemClock, life.signal);
-  const views = new NodeViews(node, systemClock);
+  const views = new NodeViews(node, systemClock, records);
   const breakable = withBreaks(views);
   const page = {
     files,

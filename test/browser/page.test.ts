@@ -293,7 +293,7 @@ describe.skipIf(missingBrowser !== null)(
         await tab.waitForSelector(".list tbody a");
         const { port } = page;
         await page.close();
-        page = await openTestPage(files, shop, port);
+        page = await openTestPage(files, shop, { port });
         await tab.waitForSelector("text=No session");
       });
     });

@@ -1,0 +1,141 @@
+// What a Service's view shows besides the picture, in Chromium: its history, compared with what the tools print.
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { causesOf, changeLines, writtenWords } from "../../src/history/print.ts";
+import type { HistoryAnswer } from "../../src/inspect/history.ts";
+import type { PageFiles } from "../../src/page/files.ts";
+import type { NodeRecords } from "../../src/page/records.ts";
+import { type ShopDaemon, shopDaemon, shopService, webSlice } from "../support/history-daemon.ts";
+import {
+  expectAccessible,
+  expectFits,
+  freshFiles,
+  goTo,
+  missingBrowser,
+  openBrowser,
+  openTab,
+  type Tab,
+} from "./browser.ts";
+import { shop as objects, openTestPage, type TestPage } from "./cluster.ts";
+
+describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", () => {
+  let browser: Browser;
+  let files: PageFiles;
+  let page: TestPage;
+  let tab: Tab;
+  beforeAll(async () => {
+    [browser, files] = await Promise.all([openBrowser(), freshFiles()]);
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    const complaints = tab?.complaints ?? [];
+    await tab?.context().close();
+    await page.close();
+    if (complaints.length > 0) throw new Error(complaints.join("\n"));
+  });
+
+  const open = async (records: NodeRecords | null, hash: string, options = {}) => {
+    page = await openTestPage(files, objects, { records });
+    tab = await openTab(browser, page.url, options);
+    await tab.waitForSelector("header.status .pill");
+    await goTo(tab, hash);
+  };
+  const poll = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: 10_000, interval: 50 });
+  const texts = (selector: string) => tab.locator(selector).allTextContents();
+
+  describe("History", () => {
+    const hash = "#/services?service=shop/web&tab=history";
+    const changed = async () => {
+      const shop = await shopDaemon();
+      await shop.change("EndpointSlice", webSlice("1", "2", "4"));
+      await shop.change("Service", shopService({ externalTrafficPolicy: "Local" }));
+      await shop.change("EndpointSlice", webSlice("1-", "2"), {
+        outcome: { kind: "failed", message: "EBUSY" },
+      });
+      return shop;
+    };
+    const recordsOf = (shop: ShopDaemon): NodeRecords => ({ history: shop.history.lines });
+    const printed = async (shop: ShopDaemon) => {
+      const [, ...changes] = [...shop.history.lines(new URLSearchParams({ to: "svc/shop/web" }))];
+      return changes as HistoryAnswer["changes"];
+    };
+
+    it("has the words of turnout history, the newest first", async () => {
+      const shop = await changed();
+      await open(recordsOf(shop), hash);
+      await poll(() => tab.locator(".history li").count()).toBe(3);
+      const changes = await printed(shop);
+      expect(await texts(".history .cause")).toEqual(changes.map(causesOf));
+      expect(await texts(".history .written")).toEqual(changes.map(({ written }) => writtenWords(written)));
+      expect(await texts(".history .line")).toEqual(
+        changes.flatMap((change) => change.changes.flatMap(changeLines).map((line: string) => line.trim())),
+      );
+      expect(await texts(".history .written.bad")).toHaveLength(1);
+      await tab.click(".history summary >> nth=0");
+      const [before, after] = [await texts(".history dd.before"), await texts(".history dd.after")];
+      expect(before[0]).toContain("10.0.4.1:8080");
+      expect(after[0]).not.toContain("10.0.4.1:8080");
+      expect(await tab.locator(".history .begins").textContent()).toMatch(/^History begins at /);
+    });
+
+    it("shows a change as it is recorded, and loads only what is new", async () => {
+      const shop = await changed();
+      await open(recordsOf(shop), hash);
+      await poll(() => tab.locator(".history li").count()).toBe(3);
+      const asked: string[] = [];
+      tab.on("request", (request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        if (pathname === "/api/history") asked.push(searchParams.get("after") ?? "");
+      });
+      await shop.change("EndpointSlice", webSlice("2"));
+      page.write(objects.filter((object) => !JSON.stringify(object).includes("broken")));
+      await poll(() => tab.locator(".history li").count()).toBe(4);
+      expect(asked).toEqual(["2"]);
+    });
+
+    it("states what was dropped, that there is none, and that there is no daemon", async () => {
+      const small = await shopDaemon(4_000);
+      for (let i = 0; i < 20; i++) await small.change("EndpointSlice", webSlice(i % 2 === 0 ? "1" : "2"));
+      await open(recordsOf(small), hash);
+      await tab.waitForSelector("text=older changes were dropped because of the size limit");
+      await tab.context().close();
+      await page.close();
+      await open(recordsOf(await shopDaemon(0)), hash);
+      await tab.waitForSelector("text=start it with --history-size=8Mi");
+      await tab.context().close();
+      await page.close();
+      await open(null, hash);
+      await tab.waitForSelector("text=only a daemon keeps a history");
+    });
+
+    it("of a Service that is gone can still be read", async () => {
+      const shop = await changed();
+      await shop.remove("Service", "web");
+      await open(recordsOf(shop), hash);
+      await poll(() => tab.locator(".history li").count()).toBe(4);
+      page.write(objects.filter((object) => !JSON.stringify(object).includes("web")));
+      await tab.waitForSelector("text=This Service is gone");
+      await poll(async () => (await texts(".history .line"))[0]).toContain("removed; it had 2 endpoints");
+    });
+  });
+
+  it.each([
+    [1400, "light"],
+    [1400, "dark"],
+    [380, "light"],
+    [380, "dark"],
+  ] as const)("every tab is accessible and fits: %s px wide, %s", async (width, colorScheme) => {
+    const shop = await shopDaemon();
+    await shop.change("EndpointSlice", webSlice("1", "2-", "4"));
+    const viewport = { width, height: 800 };
+    await open({ history: shop.history.lines }, "#/services", { viewport, colorScheme });
+    for (const name of ["history"]) {
+      await goTo(tab, `#/services?service=shop/web&tab=${name}`);
+      await tab.waitForSelector(`nav.tabs a[aria-current]:has-text("${name}")`);
+      await poll(() => tab.locator("text=Loading").count()).toBe(0);
+      for (const summary of await tab.locator("details summary").all()) await summary.click();
+      await expectAccessible(tab);
+      await expectFits(tab);
+    }
+  });
+});
