@@ -9,8 +9,8 @@ import type { Answering } from "../../observe/status/socket.ts";
 import { serveStatus } from "../../observe/status/socket.ts";
 import type { Status } from "../../observe/status/status.ts";
 import type { PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
+import { topRows } from "../../observe/traffic/top-rows.ts";
 import { printTop } from "../top/print.ts";
-import { topRows } from "../top/rows.ts";
 import { top } from "./top.ts";
 
 const noon = Date.UTC(2026, 10, 18, 12);

@@ -5,11 +5,11 @@ import { UsageError } from "../../inspect/usage-error.ts";
 import { queryDaemon } from "../../observe/status/client.ts";
 import { defaultStatusSocket } from "../../observe/status/status.ts";
 import type { TrafficReport } from "../../observe/traffic/report.ts";
+import { sortOrders, topRows } from "../../observe/traffic/top-rows.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { nodeFlag, outputFlag } from "../target-flags.ts";
 import { printTop } from "../top/print.ts";
-import { sortOrders, topRows } from "../top/rows.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
 export const topSpec = {

@@ -1,8 +1,8 @@
 // The table of `turnout top`, as wide as the terminal: columns that do not fit are left out, least important first.
 import { printableLine } from "../../model/printable.ts";
 import type { Coverage, TrafficReport } from "../../observe/traffic/report.ts";
+import type { EndpointRow, TopRow } from "../../observe/traffic/top-rows.ts";
 import { span } from "../span.ts";
-import type { EndpointRow, TopRow } from "./rows.ts";
 
 export type Screen = {
   readonly width: number;

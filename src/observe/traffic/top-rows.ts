@@ -1,5 +1,5 @@
 // What `turnout top` shows of each Service port: totals, rates between two reports, and how uneven its endpoints are used.
-import type { EndpointTraffic, PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
+import type { EndpointTraffic, PortTraffic, TrafficReport } from "./report.ts";
 
 export const sortOrders = ["rate", "connections", "active", "bytes", "refused", "name"] as const;
 export type SortOrder = (typeof sortOrders)[number];
