@@ -13,7 +13,6 @@ import type { NodeObserver, PageNode } from "../page/node.ts";
 import type { NodeRecords } from "../page/records.ts";
 import type { OpenPage } from "../page/server.ts";
 import { type Routes, route } from "../routing/routes.ts";
-import { sourceText } from "../sources/index.ts";
 import type { FinishedSync } from "../sync/flows.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { SyncRecord } from "../sync/record.ts";
@@ -146,7 +145,7 @@ function pageNode(
   return {
     name: nodeName,
     version,
-    source: sourceText(spec),
+    spec,
     mode,
     config: () => settings.config,
     status,

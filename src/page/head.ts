@@ -1,5 +1,6 @@
 // The status line of the page: is the node all right, does the kernel hold the Plan, what happened last.
 import type { Status } from "../observe/status/status.ts";
+import { sourceText } from "../sources/index.ts";
 import type { Head } from "./json.ts";
 import type { PageNode } from "./node.ts";
 import { pointOf, type SyncHistory } from "./sync-history.ts";
@@ -12,7 +13,7 @@ export function headOf(node: PageNode, history: SyncHistory, totals: Totals, now
     node: node.name,
     mode: node.mode.name,
     version: node.version,
-    source: node.source,
+    source: sourceText(node.spec),
     ...totals,
     problems: status?.problems.length ?? node.problems().length,
     kernel: node.kernel !== null,

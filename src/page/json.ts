@@ -1,6 +1,7 @@
 // The JSON of each view, which the client in page/ reads: types only.
 
 import type { Trace } from "../explain/trace.ts";
+import type { WhatIf } from "../explain/what-if.ts";
 import type { HistoryEntry, HistoryHead } from "../history/entry.ts";
 import type { KernelView } from "../inspect/kernel-view.ts";
 import type { Family } from "../model/address.ts";
@@ -9,7 +10,7 @@ import type { Status } from "../observe/status/status.ts";
 import type { Frontend, Sender } from "../routing/routes.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
-export type { Family, KernelView, Sender, Status, SyncRecord, Trace };
+export type { Family, KernelView, Sender, Status, SyncRecord, Trace, WhatIf };
 
 /** How much attention a Service needs; the first comes first in the table. */
 export type Level = "trouble" | "warning" | "ok";
@@ -134,8 +135,28 @@ export type ChangeJson = HistoryEntry & {
   };
 };
 
-/** `/api/explain?from=…&to=…[&live=1]`: as `turnout explain -o json`. */
-export type ExplainView = Trace & { readonly mode: string; readonly kernel?: KernelView };
+/** `/api/explain?from=…&to=…[&live=1]`: as `turnout explain -o json`, with a picture of this packet alone. */
+export type ExplainView = Trace & {
+  readonly mode: string;
+  /** One frontend and one path; null: the packet hits no Service. */
+  readonly picture: PortJson | null;
+  readonly kernel?: KernelView;
+};
+
+/** `/api/whatif?without=…[&without=…][&from=…&to=…]` */
+export type WhatIfView = {
+  /** As `turnout whatif -o json`; of many changes, the first. */
+  readonly answer: WhatIf;
+  readonly moreChanges: number;
+  /** null: no packet was asked about. */
+  readonly packet: PacketOutlook | null;
+};
+
+/** `after` is null where this node itself would be gone. In its picture, endpoints that would be gone are left out. */
+export type PacketOutlook = { readonly before: ExplainView; readonly after: ExplainView | null };
+
+/** `/api/places`: what `/api/whatif` can be asked about; the first few of each. */
+export type PlacesView = { readonly nodes: readonly string[]; readonly zones: readonly string[] };
 
 /** The status line: what is known of the node now. Times are milliseconds since 1970. */
 export type Head = {

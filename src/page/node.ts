@@ -9,13 +9,13 @@ import type { Mode } from "../modes/mode.ts";
 import type { Status } from "../observe/status/status.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
+import type { SourceSpec } from "../sources/index.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
 export type PageNode = {
   readonly name: string;
   readonly version: string;
-  /** As `--source` names it. */
-  readonly source: string;
+  readonly spec: SourceSpec;
   readonly mode: Mode;
   readonly config: () => ValidConfig;
   /** null: there is no daemon. */

@@ -6,7 +6,7 @@ import { families } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Mode } from "../modes/mode.ts";
-import { openSource, sourceText } from "../sources/index.ts";
+import { openSource } from "../sources/index.ts";
 import { realWorld } from "../sources/world.ts";
 import type { NodeObserver, PageNode } from "./node.ts";
 
@@ -36,7 +36,7 @@ export async function sourceNode(
   return {
     name: node,
     version,
-    source: sourceText(spec),
+    spec,
     mode,
     config: () => config,
     status: () => null,

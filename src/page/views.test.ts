@@ -28,7 +28,7 @@ function testNode(first: Routes | null) {
   const node: PageNode = {
     name: "node-a",
     version: "v1.37.1+turnout.0.1.0",
-    source: "files:shop",
+    spec: { kind: "files", paths: ["shop"] },
     mode: modes.nftables,
     config: () => defaultConfig("nftables"),
     status: () => null,

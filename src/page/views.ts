@@ -12,6 +12,7 @@ import type { Head, NodeView, ServiceView, Update } from "./json.ts";
 import { LatestEvents } from "./latest-events.ts";
 import type { PageNode } from "./node.ts";
 import { tryPacket } from "./packet/try-packet.ts";
+import { placesView, whatIfView } from "./packet/what-if.ts";
 import { pictureOf } from "./picture.ts";
 import type { NodeRecords } from "./records.ts";
 import { compare } from "./row.ts";
@@ -62,6 +63,10 @@ export class NodeViews implements PageViews {
         return changesView(this.#records, query);
       case "explain":
         return tryPacket(this.#node, query);
+      case "whatif":
+        return whatIfView(this.#node, query);
+      case "places":
+        return placesView(this.#node);
       case "node":
         return viewAnswer(200, this.#nodeView(live));
       case "update":
