@@ -3,10 +3,11 @@ import { useEffect, useState } from "preact/hooks";
 import type { ExplainView } from "../src/page/json.ts";
 import { getJson, RequestError } from "./api.ts";
 import type { ViewProps } from "./app.tsx";
-import { percent } from "./format.ts";
 import { Command, Message } from "./parts.tsx";
 import { go, withQuery } from "./route.ts";
-import { KernelAnswer, outcomeText } from "./why.tsx";
+import { TracePicture, TraceSteps } from "./trace.tsx";
+import { WhatIf } from "./what-if.tsx";
+import { KernelAnswer } from "./why.tsx";
 
 const examplesFrom = ["outside", "node", "pod:10.0.1.5"];
 
@@ -16,7 +17,8 @@ type Answer =
   | { readonly kind: "answer"; readonly view: ExplainView }
   | { readonly kind: "failed"; readonly message: string };
 
-export function PacketView({ route, node, page, head, revision }: ViewProps) {
+export function PacketView(props: ViewProps) {
+  const { route, node, page, head, revision } = props;
   const { from = "", to = "", live = "" } = route.query;
   const [answer, setAnswer] = useState<Answer>({ kind: "none" });
   useEffect(() => {
@@ -48,11 +50,13 @@ export function PacketView({ route, node, page, head, revision }: ViewProps) {
       )}
       {answer.kind === "answer" && (
         <>
-          <TraceSteps view={answer.view} />
+          <TracePicture {...props} view={answer.view} />
+          <TraceSteps {...props} view={answer.view} />
           {answer.view.kernel !== undefined && <KernelAnswer view={answer.view.kernel} />}
           <Command
             line={`turnout explain ${from} ${to} ${live === "" ? "" : "--live "}${page.flags}`.trim()}
           />
+          {answer.view.service !== null && <WhatIf {...props} now={answer.view} />}
         </>
       )}
     </section>
@@ -136,73 +140,5 @@ function Examples({ route }: { readonly route: ViewProps["route"] }) {
         ))}
       </p>
     </Message>
-  );
-}
-
-function TraceSteps({ view }: { readonly view: ExplainView }) {
-  const { packet, candidates, leftOut } = view;
-  const masqueraded = candidates.filter(({ masquerade }) => masquerade).length;
-  const to = packet.to.address.includes(":") ? `[${packet.to.address}]` : packet.to.address;
-  return (
-    <dl class="trace">
-      <dt>packet</dt>
-      <dd>
-        <code>
-          {packet.from.address} → {to}:{packet.to.port}/{packet.to.protocol}
-        </code>
-        , as {view.node} sees it
-      </dd>
-      <dt>service</dt>
-      <dd>
-        <bdi>{view.service === null ? "none" : `${view.service}, at its ${view.frontend}`}</bdi>
-      </dd>
-      <dt>because</dt>
-      <dd>
-        {view.because.map((line) => (
-          <p key={line}>
-            <bdi>{line}</bdi>
-          </p>
-        ))}
-      </dd>
-      <dt>outcome</dt>
-      <dd>
-        <p class={view.outcome === "forward" || view.outcome === "pass" ? "verdict" : "verdict bad"}>
-          {outcomeText({ outcome: view.outcome, candidates: candidates.length, masqueraded })}
-          {view.stickySeconds === null ? "" : `; always the same for ${view.stickySeconds} s`}
-        </p>
-        {candidates.length > 0 && (
-          <div class="wide" tabIndex={0} role="group" aria-label="Endpoints">
-            <table class="plain">
-              <tbody>
-                {candidates.map(({ endpoint, node, probability, because }) => (
-                  <tr key={endpoint}>
-                    <td class="number">{percent(probability)}</td>
-                    <td>
-                      <code>{endpoint}</code>
-                    </td>
-                    <td>{node}</td>
-                    <td class="dim">{because}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-      </dd>
-      {leftOut.length > 0 && (
-        <>
-          <dt>left out</dt>
-          <dd>
-            {leftOut.map(({ endpoint, node, reason }) => (
-              <p key={endpoint}>
-                <code>{endpoint}</code> {node === "" ? "" : `on ${node}`}: <span class="warn">{reason}</span>
-              </p>
-            ))}
-          </dd>
-        </>
-      )}
-      <dt>client</dt>
-      <dd>sees {view.clientSees}</dd>
-    </dl>
   );
 }

@@ -45,7 +45,7 @@ function withNames(
     events: views.events,
     async answer(view, query) {
       if (view === "names") return viewAnswer(200, Object.fromEntries(playground.podNames()));
-      if (view !== "explain") return views.answer(view, query);
+      if (view !== "explain" && !(view === "whatif" && query.has("from"))) return views.answer(view, query);
       try {
         const { from, node } = playground.senderOf(query.get("from") ?? "", query.get("to") ?? "");
         const asked = new URLSearchParams([...query]);

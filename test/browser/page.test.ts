@@ -2,7 +2,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PageFiles } from "../../src/page/files.ts";
-import type { ExplainView, ServicesView, ServiceView } from "../../src/page/json.ts";
+import type { ExplainView, ServicesView, ServiceView, WhatIfView } from "../../src/page/json.ts";
 import {
   expectAccessible,
   expectFits,
@@ -231,6 +231,69 @@ describe.skipIf(missingBrowser !== null)(
         await tab.keyboard.press("Enter");
         await tab.waitForSelector("text=did you mean svc/shop/web?");
       });
+
+      it("draws the way of this packet alone", async () => {
+        await open("#/packet?from=pod:10.0.1.10&to=svc/shop/web");
+        await tab.waitForSelector(".packet .picture svg");
+        const { picture } = await json<ExplainView>("explain", "from=pod:10.0.1.10&to=svc/shop/web");
+        const text = await tab.locator(".packet .picture svg").textContent();
+        expect(text).toContain(picture!.frontends[0]!.place);
+        expect(text).not.toContain("*:30080");
+        for (const { endpoint } of picture!.endpoints) expect(text).toContain(endpoint);
+        await tab.click(".packet .picture a:has-text('172.30.0.10:80')");
+        await tab.waitForSelector(".detail h2:has-text('shop/web')");
+      });
+
+      it("compares before and after: without a pod, a node, and what does not exist", async () => {
+        await open("#/packet?from=outside&to=nodeport:30081");
+        await tab.click("summary:has-text('What if')");
+        await tab.click('.choices button:has-text("pod 10.0.1.10")');
+        await tab.waitForSelector("h3:has-text('Without pod 10.0.1.10')");
+        const query = "from=outside&to=nodeport:30081&without=pod/10.0.1.10";
+        const { answer, packet } = await json<WhatIfView>("whatif", query);
+        const sides = await tab.locator(".compared section").allTextContents();
+        for (const [side, view] of [
+          [sides[0], packet!.before],
+          [sides[1], packet!.after!],
+        ] as const)
+          for (const part of [view.outcome, view.because.at(-1)!, view.clientSees])
+            expect(side).toContain(part);
+        expect(sides[1]).toContain("10.0.1.10:8080gone");
+        expect(packet!.after!.outcome).not.toBe(packet!.before.outcome);
+        expect(answer.withoutEndpoint.map(({ port }) => port)).toEqual(["shop/cart"]);
+        expect(await tab.locator(".what-if .problems").textContent()).toContain("shop/cart");
+        const rows = await tab.locator(".what-if tbody tr").allTextContents();
+        expect(rows).toHaveLength(answer.changes.length);
+        for (const [i, { port, usable }] of answer.changes.entries())
+          for (const part of [port, `${usable.before} → ${usable.after}`]) expect(rows[i]).toContain(part);
+        expect(await tab.locator(".what-if .command code").textContent()).toBe(
+          "turnout whatif --without=pod/10.0.1.10 --source=files:shop",
+        );
+        await tab.click('.choices button:has-text("node node-a")');
+        await tab.waitForSelector("text=This node would be gone");
+        expect(await tab.evaluate("location.hash")).toContain("without=pod%2F10.0.1.10%2Cnode%2Fnode-a");
+        for (const name of ["pod 10.0.1.10", "node node-a"])
+          await tab.click(`.choices button:has-text("${name}")`);
+        await tab.waitForSelector(".compared", { state: "detached" });
+        await tab.fill(".choices input", "node/node-x");
+        await tab.keyboard.press("Enter");
+        await tab.waitForSelector('text=no node is named "node-x"');
+        await expectAccessible(tab);
+      });
+
+      it("a what-if is an address, and follows the cluster", async () => {
+        await open("#/packet?from=node&to=svc/shop/cart&without=node/node-a");
+        await tab.waitForSelector("text=This node would be gone");
+        await goTo(tab, "#/packet?from=node&to=svc/shop/dns.kube-system&without=pod/10.0.1.10");
+        await tab.waitForSelector("text=This question cannot be answered");
+        await goTo(tab, "#/packet?from=node&to=svc/kube-system/dns&without=pod/10.0.1.10");
+        await poll(async () => tab.locator(".compared").textContent()).toContain("the only endpoint");
+        page.write([
+          ...shop.filter((object) => !JSON.stringify(object).includes("dns")),
+          ...service({ name: "dns", namespace: "kube-system", ip: "172.30.0.13", ready: 4 }),
+        ]);
+        await poll(async () => tab.locator(".compared").textContent()).toContain("one of 3 endpoints");
+      });
     });
 
     it("the node shows problems and the configuration in force", async () => {
@@ -362,6 +425,7 @@ describe.skipIf(missingBrowser !== null)(
         refused: "#/services?service=shop/broken",
         packet: "#/packet?from=outside&to=nodeport:30080",
         question: "#/packet",
+        "what-if": "#/packet?from=outside&to=nodeport:30080&without=pod/10.0.1.10",
         node: "#/node",
       };
       it.each([

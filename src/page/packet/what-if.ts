@@ -30,7 +30,10 @@ export async function placesView(node: PageNode): Promise<ViewAnswer> {
 }
 
 export async function whatIfView(node: PageNode, query: URLSearchParams): Promise<ViewAnswer> {
-  const without = query.getAll("without").filter((text) => text !== "");
+  const without = query
+    .getAll("without")
+    .flatMap((text) => text.split(","))
+    .filter((text) => text !== "");
   if (without.length === 0) return viewError(400, "without is required, for example without=node/node-b");
   const asked = query.has("to") ? packetOf(node, query) : null;
   if (asked?.ok === false) return asked.answer;
