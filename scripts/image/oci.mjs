@@ -13,7 +13,8 @@ const types = {
 /** The archive of one image, its digest, and its size as unpacked layers. */
 export function ociArchive({ name, tag, architecture, created, labels, run, layers }) {
   const packed = layers.map(({ content, comment }) => ({
-    blob: blob(types.layer, gzipSync(content, { level: 9 })),
+    // Level 9 takes three times as long and saves 0.4 %.
+    blob: blob(types.layer, gzipSync(content, { level: 6 })),
     diff: sha256(content),
     comment,
   }));
