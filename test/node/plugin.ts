@@ -1,6 +1,7 @@
 // Runs `kubectl turnout` against the test cluster, as a user would, and compares its answers with the API and with the docs.
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import type { ServicesView } from "../../src/page/json.ts";
 import { areAsShown, stepsOf } from "../support/steps.ts";
 import type { NodeCluster } from "./cluster.ts";
 import type { ProxyMode } from "./kubeadm.ts";
@@ -27,17 +28,43 @@ export function checkPlugin(
     ...checkNodes(run, mode),
     ...nodeNames.flatMap((node) => checkExplain(cluster, run, node)),
     ...checkTranscripts(run, mode),
+    ...nodeNames.flatMap((node) => checkPage(cluster, kubectl, node)),
   ];
 }
 
 function runPlugin({ plane, runAtPlane }: NodeCluster, kubectl: string, command: string): Printed {
-  const path = [join(root, "bin"), dirname(kubectl), process.env.PATH].join(delimiter);
   // A busy machine may take longer than a user would wait.
   const patient = command.replace("kubectl turnout ", "kubectl turnout --timeout=60 ");
   const shell = ["sh", "-c", `(${patient}) 2>&1; echo "$?"`];
-  const text = runAtPlane("env", `PATH=${path}`, `KUBECONFIG=${plane.admin}`, ...shell).trimEnd();
+  const text = runAtPlane(
+    "env",
+    `PATH=${pathWith(kubectl)}`,
+    `KUBECONFIG=${plane.admin}`,
+    ...shell,
+  ).trimEnd();
   const at = text.lastIndexOf("\n") + 1;
   return { code: Number(text.slice(at)), out: text.slice(0, at) };
+}
+
+/** With the plugin and this kubectl. */
+function pathWith(kubectl: string): string {
+  return [join(root, "bin"), dirname(kubectl), process.env.PATH].join(delimiter);
+}
+
+/** The page of a node, through `kubectl turnout ui`, has its Services. */
+function checkPage({ plane, runAtPlane }: NodeCluster, kubectl: string, node: string): string[] {
+  const program = [
+    process.execPath,
+    join(import.meta.dirname, "open-page.ts"),
+    node,
+    "services?namespace=kube-system",
+  ];
+  const text = runAtPlane("env", `PATH=${pathWith(kubectl)}`, `KUBECONFIG=${plane.admin}`, ...program);
+  const { status, body } = JSON.parse(text) as { readonly status: number; readonly body: ServicesView };
+  const dns = body.rows?.find(({ service }) => service === "kube-system/kube-dns");
+  return status === 200 && dns !== undefined && dns.level === "ok"
+    ? []
+    : [`kubectl turnout ui --node=${node}: kube-dns is not shown as healthy:\n${text}`];
 }
 
 type Answer<T> = { readonly node: string; readonly exitCode: number; readonly answer?: T };
