@@ -30,7 +30,7 @@ export type ClusterEvents = {
   readonly slicesWaiting: ByFamily<number>;
 };
 
-/** The event of each object by its place in a list; null: of those that are missing in it. */
+/** The event for the object at this index of a list; null: the event for known objects that the list does not contain. */
 type ReceivedOf = (index: number | null) => Received;
 
 export class Cluster {

@@ -26,7 +26,7 @@ export type Shape = "own" | "shared" | readonly [Shape] | { readonly [field: str
 
 const named = { name: "own", namespace: "shared" } as const;
 
-/** `protobuf/fields.ts` has the number of each of these fields. */
+/** `protobuf/kinds.ts` has the number of each of these fields. */
 export const shapes = {
   Service: {
     metadata: { ...named, labels: { [labels.proxyName]: "shared" } },

@@ -1,4 +1,4 @@
-// What a driver still owes its host: keys that differ, and keys the host refused; and how it gets there all the same.
+// ServicePorts that a driver still has to write, and those that the host refused; applies a Plan without the refused ones.
 import type { Problem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import type { Applied } from "./driver.ts";
@@ -12,7 +12,7 @@ export type Attempts<Plan> = {
     want: Plan,
     keys: readonly PortKey[],
   ) => Promise<Omit<Applied, "refused" | "unfinished"> & { readonly left?: readonly PortKey[] }>;
-  /** Whom a refusal concerns, with the reason; null: it is none, but another kind of trouble. */
+  /** The ServicePorts that a refusal concerns, with the reason; null: the error is not a refusal. */
   readonly refusedKeys: (error: unknown, want: Plan) => Iterable<readonly [PortKey, string]> | null;
 };
 

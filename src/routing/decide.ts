@@ -1,4 +1,4 @@
-// The executable specification: what the first packet of a connection meets, and why.
+// The executable specification: what happens to the first packet of a connection, and why.
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { type Address, contains, isLoopback, joinHostPort } from "../model/address.ts";
 import { type Endpoint, type PortKey, type Protocol, portLabel } from "../model/snapshot.ts";

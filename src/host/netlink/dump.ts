@@ -16,10 +16,11 @@ import {
 
 export type Datagram = { readonly buffer: Buffer; readonly length: number };
 
+/** Attempts to read a dump that the kernel interrupts. */
 const restarts = 10;
-/** Most dumps have no more datagrams than this; they are fetched in one call. */
+/** Most dumps have no more datagrams than this; they are received one by one in the event loop. */
 const few = 2;
-/** How many are fetched of a longer one between two turns of the event loop; the kernel continues meanwhile. */
+/** Datagrams of a longer dump that one call receives, on another thread. */
 const many = 64;
 
 /** Streams a dump; buffers are reused. Throws at the end if the kernel marked it as inconsistent. */
@@ -116,9 +117,9 @@ export async function collect<T>(
   }
 }
 
-/** Buffers that no dump uses now: `many` by the size of a datagram. */
+/** Buffers that no dump uses now, for reuse: for single datagrams, and for `many`, by the size of a datagram. */
 const spare = { few: [] as Buffer[], many: new Map<number, Datagrams[]>() };
-/** Several sets are read side by side only when a whole table is. */
+/** Kept per size. More are in use only while a whole table is read, several sets at a time. */
 const mostSpare = 2;
 
 function takeRoom(system: Native, size: number): Datagrams {
@@ -131,7 +132,7 @@ function returnRoom(room: Datagrams, size: number): void {
   if (rooms.length < mostSpare) rooms.push(room);
 }
 
-/** Without end: the caller detects the last one. Between the start of a dump and its end there is always something to read. */
+/** Never ends: the caller detects the last datagram. Until then the kernel always has one to read, so none means a failure. */
 async function* datagramsFrom(
   { system, fd, longest: size }: DumpSocket,
   what: string,

@@ -66,7 +66,7 @@ function firewall({ port, names, label, settings }: Subject): Rule[] {
   ];
 }
 
-/** First those who came before and are remembered, then an even choice: 1 in n, 1 in n-1, …, the rest. */
+/** With affinity, first the endpoint that the client used recently; then an even choice: 1 in n, 1 in n-1, …, the rest. */
 function choosing(
   subject: Subject,
   name: ChainName,

@@ -160,7 +160,7 @@ export function loopbackGuarding(have: HostTables): IptablesPatch {
   return { family, steps: steps.filter(({ table }) => table === "filter") };
 }
 
-/** Masqueraded traffic passes even where the FORWARD policy is DROP; packets conntrack cannot place do not. */
+/** Masqueraded traffic passes even where the FORWARD policy is DROP; packets that conntrack considers invalid are dropped. */
 function forwarding(settings: FamilySettings, counters: Counters): Rule[] {
   const counter = counters.invalidDropped ? [counted(counterNames.invalidDropped)] : [];
   return [
@@ -170,7 +170,7 @@ function forwarding(settings: FamilySettings, counters: Counters): Rule[] {
   ];
 }
 
-/** The mark goes before the packet may enter the stack again, or it would be masqueraded twice. */
+/** Clears the mark: a packet that enters the stack again with it would be masqueraded twice. */
 function masquerading({ masqueradeMark }: FamilySettings): Rule[] {
   return [
     rule(unmarked(masqueradeMark), returnToCaller),

@@ -1,4 +1,5 @@
-// One ServicePort's contribution to the table: elements that point to shared pickers, or chains of its own if sticky.
+// One ServicePort's part of the table: elements that lead to shared pickers (chains that choose an endpoint), or chains
+// of its own with session affinity or many endpoints.
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Endpoint, portLabel, type ServicePort } from "../../model/snapshot.ts";
 import { addressKey, type ElementKey, hairpinKey, nodePortKey } from "../../plan/nftables/key.ts";
@@ -84,7 +85,7 @@ class FragmentBuilder {
     this.#spreads.push(...spreads);
   }
 
-  /** Lists are copied: those that grew hold room for sixteen more. */
+  /** Copies the lists: an array that grew keeps unused capacity. */
   done(): Fragment {
     return {
       shared: this.#shared,
