@@ -35,6 +35,8 @@ export class FamilyLoop {
   #woken = false;
   #last: Snapshot | null = null;
   #lastEnd = Number.NEGATIVE_INFINITY;
+  /** When the host was last compared with what it should hold, or an attempt ended. */
+  #lastCompared = Number.NEGATIVE_INFINITY;
   /** Without repairs, which have a pace of their own. */
   #lastPaced: LastSync = { end: Number.NEGATIVE_INFINITY, failed: false };
   #lastRepairEnd = Number.NEGATIVE_INFINITY;
@@ -98,16 +100,18 @@ export class FamilyLoop {
     const isChangeDue = at <= this.#options.clock.steady();
     if (isChangeDue && !hasChange) this.#inbox.request();
     const next = isChangeDue && !hasChange ? this.#nextWithoutChange() : ([at, "change"] as const);
-    if (this.#drifted === null || this.#last === null) return next;
-    // The longest overdue comes first: neither constant changes in the cluster nor constant drift starves the other.
+    if (this.#last === null) return next;
+    // The longest overdue comes first: neither constant changes in the cluster nor constant drift starves another.
+    const compareAt = this.#lastCompared + this.#options.pace().resyncMs;
+    const due = compareAt < next[0] ? ([compareAt, "resync"] as const) : next;
+    if (this.#drifted === null) return due;
     const repairAt = Math.max(this.#lastRepairEnd + driftGapMs, this.#readableAt);
-    return repairAt < next[0] ? [repairAt, "drift"] : next;
+    return repairAt < due[0] ? [repairAt, "drift"] : due;
   }
 
   #nextWithoutChange(): readonly [at: number, reason: Reason] {
-    if (this.#last === null) return [Number.POSITIVE_INFINITY, "change"];
-    if (this.#sync.incomplete) return [this.#lastEnd + this.#retryMs(), "retry"];
-    return [this.#lastEnd + this.#options.pace().resyncMs, "resync"];
+    if (this.#last === null || !this.#sync.incomplete) return [Number.POSITIVE_INFINITY, "change"];
+    return [this.#lastEnd + this.#retryMs(), "retry"];
   }
 
   #retryMs(): number {
@@ -134,9 +138,13 @@ export class FamilyLoop {
       this.#last = taken;
       this.#observer.taken(this.#family, taken);
     }
-    if (this.#last !== null)
-      await this.#syncOnce(this.#last, taken !== null, this.#trigger(reason, isFirst), signal);
+    const hasRead =
+      this.#last !== null &&
+      (await this.#syncOnce(this.#last, taken !== null, this.#trigger(reason, isFirst), signal));
     this.#lastEnd = this.#options.clock.steady();
+    // The first Sync reads the host, and so does the one after a failure.
+    if (hasRead || isFirst || this.#sync.failed || reason === "drift" || reason === "resync")
+      this.#lastCompared = this.#lastEnd;
     if (reason === "drift") this.#lastRepairEnd = this.#lastEnd;
     else this.#pace(startMs, isFirst);
   }
@@ -159,7 +167,13 @@ export class FamilyLoop {
     return this.#sync.incomplete ? "retry" : "change";
   }
 
-  async #syncOnce(snapshot: Snapshot, isNew: boolean, trigger: Trigger, signal: AbortSignal): Promise<void> {
+  /** Whether the host was read. */
+  async #syncOnce(
+    snapshot: Snapshot,
+    isNew: boolean,
+    trigger: Trigger,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const observer = this.#observer;
     const { settings } = this.#options;
     const seen = snapshot[this.#family];
@@ -172,13 +186,14 @@ export class FamilyLoop {
     if (this.#sync.conflicts !== conflicts) observer.conflicts(this.#family, this.#sync.conflicts);
     if (this.#sync.unfinished) {
       this.#inbox.putBack(begun(snapshot, this.#family));
-      return;
+      return record.readBack;
     }
     const isLarge = record.changedPorts >= largeSync;
     if (isLarge) await nextTurn();
     observer.synced(record, snapshot);
     if (isLarge) await nextTurn();
     observer.afterSync({ record, changed: this.#sync.changed, routes: () => this.#sync.routes! });
+    return record.readBack;
   }
 
   /** Called in the middle of a long Sync. */

@@ -229,6 +229,27 @@ describe("loop", () => {
     });
   });
 
+  it.each(["changes", "refused objects"])(
+    "constant %s do not delay the comparison with the host",
+    async (what) => {
+      const { run, advance, refuse, records } = setUp({
+        gap: { kind: "period", ms: 10 },
+        retryMs: 1000,
+        resyncMs: 10_000,
+      });
+      await run()(async ({ change }) => {
+        if (what === "refused objects") refuse(Number.POSITIVE_INFINITY);
+        change();
+        for (let i = 0; i < 250; i++) {
+          if (what === "changes") change();
+          await advance(100);
+        }
+        const compared = records.filter(({ trigger }) => trigger === "resync");
+        expect(compared.map(({ readBack }) => readBack)).toEqual([true, true]);
+      });
+    },
+  );
+
   it("a change is queued; a retry, a resync and a repair are not", async () => {
     const { run, advance, drift, fail, syncs, queued } = setUp({
       gap: { kind: "period", ms: 1000 },
@@ -271,6 +292,8 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
   const records: SyncRecord[] = [];
   const retries: boolean[] = [];
   let failures = 0;
+  /** After a failure the host is read. */
+  let isUnknown = true;
   let refusals = 0;
   let unreadable = 0;
   let isBuggy = false;
@@ -282,9 +305,11 @@ function setUp(pace: Pace = { gap: { kind: "period", ms: 1000 }, retryMs: 30_000
       starts.push(clock.steady());
       retries.push(retryRefused);
       if (isBuggy) return Promise.reject(new Error("a bug"));
-      if (failures-- > 0) return Promise.reject(new HostError("refused", "Cannot apply: no"));
+      const readBack = isUnknown;
+      isUnknown = failures-- > 0;
+      if (isUnknown) return Promise.reject(new HostError("refused", "Cannot apply: no"));
       return Promise.resolve({
-        readBack: false,
+        readBack,
         operations: 0,
         bytes: 0,
         refused: refusals-- > 0 ? [problem] : [],
