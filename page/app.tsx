@@ -35,6 +35,7 @@ export function App({ page }: { readonly page: PageJson }) {
     names,
     revision: update?.revision ?? 0,
     head: update?.head ?? null,
+    paused,
   };
   return (
     <>
@@ -78,6 +79,7 @@ export type ViewProps = {
   readonly page: PageJson;
   readonly revision: number;
   readonly head: Head | null;
+  readonly paused: boolean;
   /** Names of pods by their address, where they are known. */
   readonly names: Readonly<Record<string, string>>;
 };

@@ -1,33 +1,13 @@
 // The chart of Syncs: duration and operations over time.
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import type { SyncPoint } from "../src/page/json.ts";
 import { count, millis } from "./format.ts";
+import { axisOf, fromZero, Plot } from "./plot.tsx";
 
 export function SyncChart({ points }: { readonly points: readonly SyncPoint[] }) {
-  const frame = useRef<HTMLDivElement>(null);
-  const chart = useRef<uPlot | null>(null);
-  useEffect(() => {
-    const element = frame.current!;
-    const plot = new uPlot(optionsOf(element), dataOf(points), element);
-    chart.current = plot;
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: 160 }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, []);
-  useEffect(() => chart.current?.setData(dataOf(points)), [points]);
   const longest = Math.max(...points.map(({ ms }) => ms));
-  return (
-    <div
-      ref={frame}
-      class="chart"
-      role="img"
-      aria-label={`${count(points.length, "Sync")}, the longest took ${millis(longest)}`}
-    />
-  );
+  const label = `${count(points.length, "Sync")}, the longest took ${millis(longest)}`;
+  return <Plot label={label} height={160} data={dataOf(points)} options={optionsOf} />;
 }
 
 function dataOf(points: readonly SyncPoint[]): uPlot.AlignedData {
@@ -40,17 +20,9 @@ function dataOf(points: readonly SyncPoint[]): uPlot.AlignedData {
   return [times, points.map(({ ms }) => ms), points.map(({ operations }) => operations)];
 }
 
-function optionsOf(element: Element): uPlot.Options {
-  const style = getComputedStyle(element);
-  const colour = (name: string) => style.getPropertyValue(name).trim();
-  const axis = {
-    stroke: colour("--dim"),
-    grid: { stroke: colour("--line") },
-    ticks: { stroke: colour("--line") },
-  };
+function optionsOf(colour: (name: string) => string): Omit<uPlot.Options, "width" | "height"> {
+  const axis = axisOf(colour);
   return {
-    width: element.clientWidth,
-    height: 160,
     legend: { show: true, live: true },
     cursor: { y: false },
     scales: { ms: { range: fromZero }, operations: { range: fromZero } },
@@ -79,8 +51,4 @@ function optionsOf(element: Element): uPlot.Options {
       },
     ],
   };
-}
-
-function fromZero(_: uPlot, __: number, most: number): [number, number] {
-  return [0, Math.max(1, most * 1.1)];
 }

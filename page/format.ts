@@ -34,3 +34,24 @@ export function moment(ms: number): string {
     ? time
     : `${date.toLocaleDateString("en-CA")} ${time}`;
 }
+
+/** `1,234`; `–` where it is not known. */
+export function amount(value: number | null): string {
+  return value === null ? "–" : value.toLocaleString("en");
+}
+
+/** A second: `0.4`, `96`. */
+export function rate(value: number | null): string {
+  return value !== null && value > 0 && value < 10
+    ? value.toFixed(1)
+    : amount(value === null ? null : Math.round(value));
+}
+
+/** `812 B`, `1.2 MiB`. */
+export function bytes(value: number | null): string {
+  if (value === null) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
+  const scaled = value / 1024 ** unit;
+  return `${unit === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`;
+}

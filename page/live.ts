@@ -120,3 +120,14 @@ export function useNow(): number {
   }, []);
   return now;
 }
+
+/** Grows by one each time the interval has passed; not while the page is paused or hidden. */
+export function useTick(ms: number, paused: boolean): number {
+  const [tick, setTick] = useState(0);
+  useEffect(() => {
+    if (paused) return () => {};
+    const timer = setInterval(() => document.hidden || setTick((before) => before + 1), ms);
+    return () => clearInterval(timer);
+  }, [ms, paused]);
+  return tick;
+}

@@ -6,6 +6,7 @@ import { useView } from "./live.ts";
 import { Message, State } from "./parts.tsx";
 import { Picture } from "./picture.tsx";
 import { hrefOf, withQuery } from "./route.ts";
+import { Traffic } from "./traffic.tsx";
 import { Why } from "./why.tsx";
 
 type Port = ServiceView["ports"][number];
@@ -136,7 +137,7 @@ function selectedPath({ paths }: Port, { query }: ViewProps["route"]): number {
   return Math.min(Math.max(0, Number(query.path ?? 0) || 0), paths.length - 1);
 }
 
-const tabs = { why: "Why", history: "History" } as const;
+const tabs = { why: "Why", traffic: "Traffic", history: "History" } as const;
 
 function Tabs(props: ViewProps & { readonly service: string; readonly port: Port }) {
   const { route, port } = props;
@@ -157,6 +158,7 @@ function Tabs(props: ViewProps & { readonly service: string; readonly port: Port
         ))}
       </nav>
       {shown === "why" && path !== undefined && <Why {...props} path={path} endpoints={port.endpoints} />}
+      {shown === "traffic" && <Traffic key={`${props.service} ${portId(port)}`} {...props} />}
       {shown === "history" && <History key={props.service} {...props} />}
     </>
   );

@@ -1,9 +1,9 @@
 // The table of Services: virtualised, the troubled first, with filters that are part of the address.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Level, ServiceRow, ServicesView as Services, ServiceType } from "../src/page/json.ts";
+import type { Level, RowTraffic, ServicesView as Services, ServiceType } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
-import { count } from "./format.ts";
-import { type Loaded, useView } from "./live.ts";
+import { amount, count, rate } from "./format.ts";
+import { type Loaded, useTick, useView } from "./live.ts";
 import { Command, Endpoints, Message, State } from "./parts.tsx";
 import { go, hrefOf, type Route, withQuery } from "./route.ts";
 import { ServicePanel } from "./service.tsx";
@@ -13,12 +13,12 @@ const rowHeight = 48;
 const windowRows = 100;
 
 export function ServicesView(props: ViewProps) {
-  const { route, node, revision, page, head } = props;
+  const { route, node, page, head } = props;
   const { namespace = "", type = "", level = "", q = "", service = "" } = route.query;
   const [first, setFirst] = useState(0);
   const offset = String(Math.max(0, Math.floor((first - 25) / 25) * 25));
   const query = { node, namespace, type, level, q, offset, limit: String(windowRows) };
-  const loaded = useView<Services>("services", query, revision);
+  const loaded = useServices(props, query);
   return (
     <div class={service === "" ? "split" : "split open"}>
       <section class="panel list" aria-label="Services">
@@ -26,6 +26,7 @@ export function ServicesView(props: ViewProps) {
         <Table loaded={loaded} route={route} onScroll={setFirst} starting={head?.state === "starting"} />
         <footer>
           <span>{totals(loaded.value, head)}</span>
+          {loaded.value?.traffic.counted === false && <span>traffic {loaded.value.traffic.because}</span>}
           <Command line={tableCommand(page.flags, head)} />
         </footer>
       </section>
@@ -40,6 +41,21 @@ export function ServicesView(props: ViewProps) {
       )}
     </div>
   );
+}
+
+const readMs = 2_000;
+
+/** Loaded again when the table changes, and while traffic is counted also in between. */
+function useServices(
+  { revision, paused }: ViewProps,
+  query: Readonly<Record<string, string>>,
+): Loaded<Services> {
+  const [isCounted, setCounted] = useState(false);
+  const tick = useTick(readMs, paused || !isCounted);
+  const loaded = useView<Services>("services", query, revision * 1e6 + tick);
+  const counted = loaded.value?.traffic.counted ?? false;
+  useEffect(() => setCounted(counted), [counted]);
+  return loaded;
 }
 
 function totals(view: Services | null, head: ViewProps["head"]): string {
@@ -133,6 +149,7 @@ function Table({ loaded, route, onScroll, starting }: TableProps) {
     );
   if (value === null) return <Message title="Loading Services…" />;
   if (value.matched === 0) return <NoRows route={route} total={value.total} starting={starting} />;
+  const hasTraffic = value.traffic.counted;
   const above = value.offset * rowHeight;
   const below = Math.max(0, value.matched - value.offset - value.rows.length) * rowHeight;
   return (
@@ -142,7 +159,7 @@ function Table({ loaded, route, onScroll, starting }: TableProps) {
       onScroll={(event) => onScroll(Math.floor(event.currentTarget.scrollTop / rowHeight))}
       onKeyDown={focusing}
     >
-      <table aria-rowcount={value.matched + 1}>
+      <table aria-rowcount={value.matched + 1} class={hasTraffic ? "with-traffic" : undefined}>
         <thead>
           <tr>
             <th scope="col">Service</th>
@@ -150,30 +167,47 @@ function Table({ loaded, route, onScroll, starting }: TableProps) {
               Type
             </th>
             <th scope="col">Endpoints</th>
+            {hasTraffic && (
+              <>
+                <th scope="col" class="number active">
+                  Active
+                </th>
+                <th scope="col" class="number">
+                  New/s
+                </th>
+              </>
+            )}
             <th scope="col">State</th>
           </tr>
         </thead>
         <tbody>
-          {above > 0 && <Gap height={above} />}
+          {above > 0 && <Gap height={above} columns={hasTraffic ? 6 : 4} />}
           {value.rows.map((row, i) => (
-            <Row key={row.service} row={row} index={value.offset + i} route={route} />
+            <Row key={row.service} row={row} index={value.offset + i} route={route} hasTraffic={hasTraffic} />
           ))}
-          {below > 0 && <Gap height={below} />}
+          {below > 0 && <Gap height={below} columns={hasTraffic ? 6 : 4} />}
         </tbody>
       </table>
     </div>
   );
 }
 
-function Gap({ height }: { readonly height: number }) {
+function Gap({ height, columns }: { readonly height: number; readonly columns: number }) {
   return (
     <tr aria-hidden="true" style={{ height: `${height}px` }}>
-      <td colSpan={4} />
+      <td colSpan={columns} />
     </tr>
   );
 }
 
-function Row({ row, index, route }: { row: ServiceRow; index: number; route: Route }) {
+type RowProps = {
+  readonly row: Services["rows"][number];
+  readonly index: number;
+  readonly route: Route;
+  readonly hasTraffic: boolean;
+};
+
+function Row({ row, index, route, hasTraffic }: RowProps) {
   const isSelected = route.query.service === row.service;
   const href = hrefOf(withQuery(route, { service: row.service, port: "", path: "" }));
   const places = row.moreFrontends > 0 ? [...row.frontends, `+${row.moreFrontends}`] : row.frontends;
@@ -196,10 +230,24 @@ function Row({ row, index, route }: { row: ServiceRow; index: number; route: Rou
       <td>
         <Endpoints counts={row.endpoints} />
       </td>
+      {hasTraffic && <TrafficCells traffic={row.traffic} />}
       <td>
         <State level={row.level} reasons={row.reasons} />
       </td>
     </tr>
+  );
+}
+
+function TrafficCells({ traffic }: { readonly traffic: RowTraffic | null }) {
+  const refused = traffic?.refused ?? 0;
+  return (
+    <>
+      <td class="number active">{amount(traffic?.active ?? null)}</td>
+      <td class="number">
+        {rate(traffic?.connectionRate ?? null)}
+        {refused > 0 && <span class="refused">{amount(refused)} refused</span>}
+      </td>
+    </>
   );
 }
 

@@ -160,7 +160,10 @@ async function run(
   await recordStart(config, node, telemetry.events, world, log.in("daemon/start/start-events.ts"), signal);
   telemetry.countEvents(source);
   telemetry.serve();
-  const records = { history: history.lines };
+  const records = {
+    history: history.lines,
+    traffic: { setting: options.traffic ?? "off", read: traffic.answer },
+  };
   const page = openDaemonPage(options, node, answers.status, records, log.in("daemon/page.ts"));
   await socket.handTo({ ...answers.answering, page: page.views });
   const observers = [

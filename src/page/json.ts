@@ -7,6 +7,8 @@ import type { KernelView } from "../inspect/kernel-view.ts";
 import type { Family } from "../model/address.ts";
 import type { EndpointState, Protocol, TrafficPolicy } from "../model/snapshot.ts";
 import type { Status } from "../observe/status/status.ts";
+import type { PortTraffic, TrafficReport } from "../observe/traffic/report.ts";
+import type { TopRow } from "../observe/traffic/top-rows.ts";
 import type { Frontend, Sender } from "../routing/routes.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
@@ -35,8 +37,25 @@ export type ServiceRow = {
   readonly reasons: readonly string[];
 };
 
-/** `/api/services` */
-export type ServicesView = {
+/** Whether traffic is counted; `at`: when it was read last, in milliseconds since 1970; null: not yet. */
+export type TrafficState =
+  | { readonly counted: true; readonly at: number | null }
+  | { readonly counted: false; readonly because: string };
+
+/** Of all ports of a Service together, as `turnout top` has them; null: not known, or not counted. */
+export type RowTraffic = Pick<TopRow, "active" | "connections" | "connectionRate" | "refused"> & {
+  /** That of the port with the most uneven use. */
+  readonly skew: number | null;
+};
+
+/** `/api/services`; `traffic` of a row is null where traffic is not counted, or was not read yet. */
+export type ServicesView = Omit<ServiceWindow, "rows"> & {
+  readonly rows: readonly (ServiceRow & { readonly traffic: RowTraffic | null })[];
+  readonly traffic: TrafficState;
+};
+
+/** Rows of the table, and counts of all. */
+export type ServiceWindow = {
   readonly revision: number;
   readonly total: number;
   /** How many match the filters; `rows` are those from `offset` on. */
@@ -110,6 +129,19 @@ export type ServiceView = {
   readonly ports: readonly PortJson[];
   readonly problems: readonly string[];
 };
+
+/** `/api/traffic?name=…` */
+export type TrafficView = {
+  readonly state: TrafficState;
+  /** null: not counted, or not read yet. */
+  readonly traffic: ServiceTraffic | null;
+};
+
+/** The report of `turnout top -o json`, of one Service. */
+export type ServiceTraffic = Omit<TrafficReport, "ports"> & { readonly ports: readonly PortTrafficJson[] };
+
+/** With the row that `turnout top` prints; rates are those since the reading before. */
+export type PortTrafficJson = PortTraffic & { readonly row: TopRow };
 
 /** `/api/history?name=…[&after=SEQ][&limit=N]` */
 export type HistoryView = {

@@ -3,7 +3,7 @@ import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { PortKey, ServiceName } from "../model/snapshot.ts";
 import type { PortRoutes } from "../routing/routes.ts";
-import type { Level, ServiceRow, ServicesView, ServiceType } from "./json.ts";
+import type { Level, ServiceRow, ServiceType, ServiceWindow } from "./json.ts";
 import { compare, levels, rowOf } from "./row.ts";
 
 export type ServiceFilter = {
@@ -86,7 +86,7 @@ export class ServiceTable {
     return this.#problems.get(service) ?? [];
   }
 
-  view(filter: ServiceFilter, offset: number, limit: number): ServicesView {
+  view(filter: ServiceFilter, offset: number, limit: number): ServiceWindow {
     const counts = {
       levels: { trouble: 0, warning: 0, ok: 0 },
       types: { ClusterIP: 0, NodePort: 0, LoadBalancer: 0 },

@@ -8,7 +8,7 @@ import type { PortKey } from "../model/snapshot.ts";
 import { type PageViews, type ViewAnswer, viewAnswer, viewError } from "../observe/status/page-views.ts";
 import { changesView } from "./changes.ts";
 import { headOf } from "./head.ts";
-import type { Head, NodeView, ServiceView, Update } from "./json.ts";
+import type { Head, NodeView, ServicesView, ServiceView, ServiceWindow, Update } from "./json.ts";
 import { LatestEvents } from "./latest-events.ts";
 import type { PageNode } from "./node.ts";
 import { tryPacket } from "./packet/try-packet.ts";
@@ -19,6 +19,7 @@ import { compare } from "./row.ts";
 import { filterOf, windowOf } from "./service-filter.ts";
 import { SyncHistory } from "./sync-history.ts";
 import { ServiceTable } from "./table.ts";
+import { rowTraffic, stateOf, type TrafficRecords, TrafficSampler, trafficView } from "./traffic.ts";
 
 /** Shortest time between two updates of the table. */
 const gapMs = 200;
@@ -35,6 +36,8 @@ export class NodeViews implements PageViews {
   readonly #node: PageNode;
   readonly #clock: Clock;
   readonly #records: NodeRecords | null;
+  /** null: traffic is not counted. */
+  readonly #sampler: TrafficSampler | null;
   readonly #streams = new Set<LatestEvents>();
   /** null: nobody uses the page. */
   #live: Live | null = null;
@@ -45,6 +48,8 @@ export class NodeViews implements PageViews {
     this.#node = node;
     this.#clock = clock;
     this.#records = records;
+    const isCounted = records !== null && records.traffic.setting !== "off";
+    this.#sampler = isCounted ? new TrafficSampler(records.traffic, clock) : null;
   }
 
   readonly answer = async (view: string, query: URLSearchParams): Promise<ViewAnswer> => {
@@ -55,10 +60,12 @@ export class NodeViews implements PageViews {
         const window = windowOf(query);
         const filter = filterOf(query);
         if (!filter.ok) return viewError(400, filter.reason);
-        return viewAnswer(200, live.table.view(filter.value, window.offset, window.limit));
+        return viewAnswer(200, this.#services(live.table.view(filter.value, window.offset, window.limit)));
       }
       case "service":
         return this.#service(live.table, query.get("name") ?? "");
+      case "traffic":
+        return viewAnswer(200, await trafficView(this.#sampler, this.#traffic, query.get("name") ?? ""));
       case "history":
         return changesView(this.#records, query);
       case "explain":
@@ -117,6 +124,17 @@ export class NodeViews implements PageViews {
 
   #update(live: Live): Update {
     return { now: this.#clock.wall(), revision: live.table.revision, head: live.head() };
+  }
+
+  get #traffic(): TrafficRecords | null {
+    return this.#records?.traffic ?? null;
+  }
+
+  #services(window: ServiceWindow): ServicesView {
+    const traffic = stateOf(this.#sampler, this.#traffic);
+    const sample = this.#sampler?.ask() ?? null;
+    const rows = window.rows.map((row) => ({ ...row, traffic: rowTraffic(sample, row.service) }));
+    return { ...window, rows, traffic };
   }
 
   #service(table: ServiceTable, name: string): ViewAnswer {

@@ -3,7 +3,9 @@ import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causesOf, changeLines, writtenWords } from "../../src/history/print.ts";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
+import type { TrafficReport } from "../../src/observe/traffic/report.ts";
 import type { PageFiles } from "../../src/page/files.ts";
+import type { TrafficView } from "../../src/page/json.ts";
 import type { NodeRecords } from "../../src/page/records.ts";
 import { type ShopDaemon, shopDaemon, shopService, webSlice } from "../support/history-daemon.ts";
 import {
@@ -17,6 +19,41 @@ import {
   type Tab,
 } from "./browser.ts";
 import { shop as objects, openTestPage, type TestPage } from "./cluster.ts";
+
+/** The traffic of shop/web, which grows with each reading; the first endpoint has three of four connections. */
+function counted(setting: "services" | "endpoints" = "endpoints") {
+  let readings = 0;
+  const read = async (): Promise<TrafficReport> => {
+    const connections = 100 + 40 * readings++;
+    const flows = { active: 7, packetsIn: 9, bytesIn: connections * 100, packetsOut: 9, bytesOut: 2 ** 21 };
+    const endpoints = [
+      { endpoint: "10.0.1.10:8080", connections: connections * 0.75, flows: { ...flows, active: 5 } },
+      { endpoint: "10.0.2.11:8080", connections: connections * 0.25, flows: { ...flows, active: 2 } },
+    ];
+    return {
+      setting,
+      mode: "nftables",
+      at: Date.now(),
+      counters: { counted: true, gaps: [{ from: 0, to: 1000 }] },
+      flows: { counted: true, gaps: [] },
+      ports: [
+        {
+          namespace: "shop",
+          name: "web",
+          portName: "",
+          protocol: "tcp",
+          port: 80,
+          counts: { connections, refused: 12, outOfRange: 3 },
+          flows,
+          endpoints: setting === "endpoints" ? endpoints : [],
+        },
+      ],
+    };
+  };
+  return { setting, read };
+}
+
+const off = { setting: "off", read: () => Promise.reject(new Error("must not be read")) } as const;
 
 describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", () => {
   let browser: Browser;
@@ -54,7 +91,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       });
       return shop;
     };
-    const recordsOf = (shop: ShopDaemon): NodeRecords => ({ history: shop.history.lines });
+    const recordsOf = (shop: ShopDaemon): NodeRecords => ({ history: shop.history.lines, traffic: off });
     const printed = async (shop: ShopDaemon) => {
       const [, ...changes] = [...shop.history.lines(new URLSearchParams({ to: "svc/shop/web" }))];
       return changes as HistoryAnswer["changes"];
@@ -119,6 +156,68 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     });
   });
 
+  describe("Traffic", () => {
+    const hash = "#/services?service=shop/web&tab=traffic";
+    const withTraffic = async (traffic: NodeRecords["traffic"]): Promise<NodeRecords> => ({
+      history: (await shopDaemon(0)).history.lines,
+      traffic,
+    });
+    const json = async <T>(view: string, query = "") =>
+      JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
+    const facts = async () => {
+      const [labels, values] = [await texts(".totals dt"), await texts(".totals dd")];
+      return Object.fromEntries(labels.map((label, i) => [label, values[i]]));
+    };
+    const columns = () => texts(".list thead th");
+
+    it("has the numbers of turnout top, in the table and on the view", async () => {
+      await open(await withTraffic(counted()), hash);
+      await poll(columns).toEqual(["Service", "Type", "Endpoints", "Active", "New/s", "State"]);
+      await tab.waitForSelector(".traffic .totals");
+      await poll(async () => (await facts())["New/s"]).toMatch(/^1?\d(\.\d)?$|^2[0-5]$/);
+      await tab.keyboard.press("p");
+      await tab.waitForSelector("text=paused");
+      const { ports } = (await json<TrafficView>("traffic", "name=shop/web")).traffic!;
+      const { row } = ports[0]!;
+      const shown = await facts();
+      expect(shown).toMatchObject({
+        Active: String(row.active),
+        Refused: "12",
+        "Outside ranges": "3",
+        Skew: "1.5x",
+        Out: "2.0 MiB",
+      });
+      const total = Number(shown.Connections!.replaceAll(",", ""));
+      expect([row.connections, row.connections! - 40]).toContain(total);
+      const endpoints = await texts(".traffic .wide tbody tr");
+      expect(endpoints.map((text) => text.slice(0, 14))).toEqual(["10.0.1.10:8080", "10.0.2.11:8080"]);
+      expect(endpoints[0]).toMatch(/node-a5.*75 %$/);
+      await tab.waitForSelector(".traffic canvas");
+      const cells = await texts('.list tbody tr:has(a:has-text("shop/web")) td.number');
+      expect(cells[0]).toBe("7");
+      expect(cells[1]).toMatch(/^[\d.–]+15 refused$/);
+      expect(await texts('.list tbody tr:has(a:has-text("shop/cart")) td.number')).toEqual(["0", "0"]);
+      expect(await tab.locator(".traffic .note").textContent()).toMatch(
+        /^connections are unknown from .* to /,
+      );
+    });
+
+    it("has no columns where it is not counted, and states why once", async () => {
+      await open(await withTraffic(off), hash);
+      await tab.waitForSelector("text=Not counted; start the daemon with --traffic=services.");
+      expect(await columns()).toEqual(["Service", "Type", "Endpoints", "State"]);
+      expect(await texts("text=traffic not counted")).toEqual([
+        "traffic not counted; start the daemon with --traffic=services",
+      ]);
+    });
+
+    it("of endpoints is not counted by default, which is stated", async () => {
+      await open(await withTraffic(counted("services")), hash);
+      await tab.waitForSelector("text=start the daemon with --traffic=endpoints");
+      expect(Object.keys(await facts())).not.toContain("Skew");
+    });
+  });
+
   it.each([
     [1400, "light"],
     [1400, "dark"],
@@ -128,8 +227,9 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     const shop = await shopDaemon();
     await shop.change("EndpointSlice", webSlice("1", "2-", "4"));
     const viewport = { width, height: 800 };
-    await open({ history: shop.history.lines }, "#/services", { viewport, colorScheme });
-    for (const name of ["history"]) {
+    const records = { history: shop.history.lines, traffic: counted() };
+    await open(records, "#/services", { viewport, colorScheme });
+    for (const name of ["traffic", "history"]) {
       await goTo(tab, `#/services?service=shop/web&tab=${name}`);
       await tab.waitForSelector(`nav.tabs a[aria-current]:has-text("${name}")`);
       await poll(() => tab.locator("text=Loading").count()).toBe(0);
