@@ -1,9 +1,8 @@
 // Streams the conntrack table of a node past a visitor, with progress on stderr; memory does not grow with the table.
 
-import { HostError } from "../host/error.ts";
 import { run, starter } from "../host/iptables/command.ts";
-import { readFlows } from "../host/netlink/conntrack.ts";
-import { explained, readConntrackStats } from "../host/netlink/conntrack-stats.ts";
+import { readConntrackStats } from "../host/netlink/conntrack-stats.ts";
+import { type FlowReading, visitEveryFlow } from "../host/netlink/visit-flows.ts";
 import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { FlowView } from "../model/flow.ts";
@@ -28,12 +27,6 @@ export function flowReaders({ target, routes }: NodeView): FlowReaders {
   return { ipv4: readerOf("ipv4"), ipv6: readerOf("ipv6") };
 }
 
-export type FlowReading = {
-  readonly examined: number;
-  /** False: the table was resized meanwhile, so that flows may be missing or counted twice. */
-  readonly complete: boolean;
-};
-
 export type ReadingWorld = ProgressWorld & { readonly clock: Pick<Clock, "steady"> };
 
 /** Calls `visit` for every flow of the node's families; the view is valid only during the call. */
@@ -46,25 +39,16 @@ export async function visitFlows(
   const place = placeOf(target);
   const { entries } = await readConntrackStats(place, signal);
   const progress = flowProgress(entries, world);
-  let [examined, complete] = [0, true];
-  const select = (flow: FlowView) => {
+  let examined = 0;
+  const counting = (flow: FlowView) => {
     progress.step(++examined);
     visit(flow);
-    return false;
   };
   try {
-    for (const family of target.families) {
-      try {
-        for await (const _ of readFlows({ family, select }, place, signal));
-      } catch (error) {
-        if (!(error instanceof HostError) || error.errno !== "EINTR") explained(error);
-        complete = false;
-      }
-    }
+    return await visitEveryFlow(target.families, counting, place, signal);
   } finally {
     progress.done();
   }
-  return { examined, complete };
 }
 
 const quietMs = 1_000;

@@ -69,6 +69,13 @@ export function rowOf(flow: FlowView, attribution: Attribution, { eligibilityOf,
   };
 }
 
+/** By Service, destination and client. */
+export function compareRows(a: FlowRow, b: FlowRow): number {
+  const order = (row: FlowRow) => `${row.service ?? "\uffff"} ${row.destination} ${row.client}`;
+  const [first, second] = [order(a), order(b)];
+  return first === second ? 0 : first < second ? -1 : 1;
+}
+
 type Standing = Pick<FlowRow, "service" | "frontend" | "standing" | "node" | "today" | "because">;
 
 function standingOf(flow: FlowView, attribution: Attribution, eligibilityOf: EligibilityOf): Standing {

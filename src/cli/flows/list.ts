@@ -1,16 +1,16 @@
 // `turnout flows`: reads the conntrack table once, and prints flows or sums of flows.
 
+import type { FlowReading } from "../../host/netlink/visit-flows.ts";
 import {
   type ConntrackSettings,
   counted,
-  type FlowReading,
   flowReaders,
   readConntrackSettings,
   visitFlows,
 } from "../../inspect/flow-table.ts";
 import type { NodeView } from "../../inspect/node-view.ts";
 import { podNamesOf } from "../../inspect/pod-names.ts";
-import { type FlowRow, rowOf } from "../../traffic/flow-row.ts";
+import { compareRows, type FlowRow, rowOf } from "../../traffic/flow-row.ts";
 import { printRows, printTallies } from "../../traffic/print-rows.ts";
 import type { Matches } from "../../traffic/selector.ts";
 import { type FlowSums, FlowTally, type PortTally } from "../../traffic/tally.ts";
@@ -39,7 +39,7 @@ export async function listFlows(asked: FlowsReading & { readonly limit: number }
     if (rows.length < limit) rows.push(rowOf(flow, attribution, { eligibilityOf, now }));
   };
   const reading = await visitFlows(view.target, visit, world, signal);
-  const sorted = rows.sort(byServiceAndClient);
+  const sorted = rows.sort(compareRows);
   const named = output === "text" ? sorted : await withPods(sorted, asked);
   if (output === "json") world.stdout(listJson(view, settings, reading, matched, named));
   else {
@@ -69,12 +69,6 @@ export async function sumFlows(
   world.stdout(ports.length === 0 ? "No flows of Services.\n" : printTallies(ports, by));
   world.stderr(completeness(reading) + accounting(settings, tally.all.uncounted));
   return 0;
-}
-
-function byServiceAndClient(a: FlowRow, b: FlowRow): number {
-  const order = (row: FlowRow) => `${row.service ?? "\uffff"} ${row.destination} ${row.client}`;
-  const [first, second] = [order(a), order(b)];
-  return first === second ? 0 : first < second ? -1 : 1;
 }
 
 async function withPods(
