@@ -10,7 +10,7 @@ import { type PageViews, viewAnswer } from "../observe/status/page-views.ts";
 import type { Status } from "../observe/status/status.ts";
 import { parsePageAddress } from "../page/address.ts";
 import type { NodeObserver, PageNode } from "../page/node.ts";
-import type { NodeRecords } from "../page/records.ts";
+import type { NodeRecords } from "../page/records/records.ts";
 import type { OpenPage } from "../page/server.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import type { FinishedSync } from "../sync/flows.ts";

@@ -6,7 +6,6 @@ import type { Clock } from "../model/clock.ts";
 import { type Problem, printProblem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
 import { type PageViews, type ViewAnswer, viewAnswer, viewError } from "../observe/status/page-views.ts";
-import { changesView } from "./changes.ts";
 import { headOf } from "./head.ts";
 import type { Head, NodeView, ServicesView, ServiceView, ServiceWindow, Update } from "./json.ts";
 import { LatestEvents } from "./latest-events.ts";
@@ -14,12 +13,13 @@ import type { PageNode } from "./node.ts";
 import { tryPacket } from "./packet/try-packet.ts";
 import { placesView, whatIfView } from "./packet/what-if.ts";
 import { pictureOf } from "./picture.ts";
-import type { NodeRecords } from "./records.ts";
+import { changesView } from "./records/changes.ts";
+import type { NodeRecords } from "./records/records.ts";
+import { rowTraffic, stateOf, type TrafficRecords, TrafficSampler, trafficView } from "./records/traffic.ts";
 import { compare } from "./row.ts";
 import { filterOf, windowOf } from "./service-filter.ts";
 import { SyncHistory } from "./sync-history.ts";
 import { ServiceTable } from "./table.ts";
-import { rowTraffic, stateOf, type TrafficRecords, TrafficSampler, trafficView } from "./traffic.ts";
 
 /** Shortest time between two updates of the table. */
 const gapMs = 200;

@@ -8,7 +8,7 @@ import { systemClock } from "../../src/observe/clock.ts";
 import { type PageViews, viewError } from "../../src/observe/status/page-views.ts";
 import type { PageFiles } from "../../src/page/files.ts";
 import { LatestEvents } from "../../src/page/latest-events.ts";
-import type { NodeRecords } from "../../src/page/records.ts";
+import type { NodeRecords } from "../../src/page/records/records.ts";
 import { type OpenPage, openPage } from "../../src/page/server.ts";
 import { sourceNode } from "../../src/page/source-node.ts";
 import { NodeViews } from "../../src/page/views.ts";

@@ -6,7 +6,7 @@ import type { HistoryAnswer } from "../../src/inspect/history.ts";
 import type { TrafficReport } from "../../src/observe/traffic/report.ts";
 import type { PageFiles } from "../../src/page/files.ts";
 import type { TrafficView } from "../../src/page/json.ts";
-import type { NodeRecords } from "../../src/page/records.ts";
+import type { NodeRecords } from "../../src/page/records/records.ts";
 import { type ShopDaemon, shopDaemon, shopService, webSlice } from "../support/history-daemon.ts";
 import {
   expectAccessible,

@@ -1,10 +1,10 @@
 // Traffic of Services for the page: read while it is asked for, with the rates that `turnout top` shows.
-import type { TrafficSetting } from "../config/resolve/settings.ts";
-import type { Clock } from "../model/clock.ts";
-import type { ServiceName } from "../model/snapshot.ts";
-import type { PortTraffic, TrafficReport } from "../observe/traffic/report.ts";
-import { type TopRow, topRows } from "../observe/traffic/top-rows.ts";
-import type { PortTrafficJson, RowTraffic, ServiceTraffic, TrafficState, TrafficView } from "./json.ts";
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
+import type { Clock } from "../../model/clock.ts";
+import type { ServiceName } from "../../model/snapshot.ts";
+import type { PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
+import { type TopRow, topRows } from "../../observe/traffic/top-rows.ts";
+import type { PortTrafficJson, RowTraffic, ServiceTraffic, TrafficState, TrafficView } from "../json.ts";
 
 export type TrafficRecords = {
   readonly setting: TrafficSetting;

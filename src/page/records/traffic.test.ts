@@ -1,9 +1,9 @@
 // Traffic for the page: read only when it is asked for and not too often, with the numbers of `turnout top`.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { type ManualClock, manualClock } from "../../test/support/manual-clock.ts";
-import type { PortTraffic, TrafficReport } from "../observe/traffic/report.ts";
-import { topRows } from "../observe/traffic/top-rows.ts";
+import { type ManualClock, manualClock } from "../../../test/support/manual-clock.ts";
+import type { PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
+import { topRows } from "../../observe/traffic/top-rows.ts";
 import { rowTraffic, stateOf, TrafficSampler, trafficView } from "./traffic.ts";
 
 const port = (name: string, portName: string, connections: number, more: Partial<PortTraffic> = {}) => ({

@@ -1,5 +1,5 @@
 // What only a daemon has of its node, besides the cluster: the history of changes, and traffic.
-import type { HistoryEntry, HistoryHead } from "../history/entry.ts";
+import type { HistoryEntry, HistoryHead } from "../../history/entry.ts";
 import type { TrafficRecords } from "./traffic.ts";
 
 export type NodeRecords = {
