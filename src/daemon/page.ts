@@ -7,7 +7,7 @@ import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import { keepServing } from "../observe/servers/keep-serving.ts";
 import { type PageViews, viewAnswer } from "../observe/status/page-views.ts";
-import type { Status } from "../observe/status/status.ts";
+import { type Status, withObjects } from "../observe/status/status.ts";
 import { parsePageAddress } from "../page/address.ts";
 import type { NodeObserver, PageNode } from "../page/node.ts";
 import type { NodeRecords } from "../page/records/records.ts";
@@ -15,7 +15,6 @@ import type { OpenPage } from "../page/server.ts";
 import { type Routes, route } from "../routing/routes.ts";
 import type { FinishedSync } from "../sync/flows.ts";
 import type { LoopObserver } from "../sync/loop.ts";
-import type { SyncRecord } from "../sync/record.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { Part } from "./part.ts";
 import type { OpenNode } from "./start/start.ts";
@@ -116,8 +115,10 @@ function keepState({ families: served, settings }: OpenNode): State {
       arrived(arrived) {
         snapshot = arrived;
       },
-      synced(record, { triggeredAt }) {
-        for (const observer of observers) observer.synced(record, latencies(record, triggeredAt));
+      synced(record, snapshot) {
+        if (observers.size === 0) return;
+        const remembered = withObjects(record, snapshot);
+        for (const observer of observers) observer.synced(remembered);
       },
       afterSync({ record: { family }, changed, routes }) {
         current.set(family, routes);
@@ -128,13 +129,6 @@ function keepState({ families: served, settings }: OpenNode): State {
 }
 
 const emptyFamily: Snapshot["ipv4"] = { ports: keyed(), changed: new Set(), serviceCIDRs: [] };
-
-function latencies(
-  { family, finishedAt, outcome }: SyncRecord,
-  triggeredAt: Snapshot["triggeredAt"],
-): number[] {
-  return outcome.kind === "ok" ? triggeredAt[family].map((at) => Math.max(0, finishedAt - at)) : [];
-}
 
 function pageNode(
   { version }: Pick<DaemonOptions, "version">,

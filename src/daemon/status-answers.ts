@@ -33,7 +33,7 @@ type Parts = {
 export function openStatusAnswers(
   facts: StatusFacts,
   { source, settings, drivers }: Pick<OpenNode, "source" | "settings" | "drivers">,
-  telemetry: Pick<Telemetry, "problems" | "intercepts" | "health">,
+  telemetry: Pick<Telemetry, "problems" | "intercepts" | "health" | "latency" | "limits" | "events">,
   { history, traffic }: Parts,
 ): {
   readonly answering: Answering;
@@ -49,6 +49,11 @@ export function openStatusAnswers(
     problems: telemetry.problems,
     intercepts: telemetry.intercepts,
     health: () => healthReportOf(telemetry.health),
+    more: () => ({
+      latency: telemetry.latency(),
+      limits: telemetry.limits(),
+      events: telemetry.events.recent(),
+    }),
     waits: () => (latest === null ? firstLists : null),
     now: () => systemClock.wall(),
   });

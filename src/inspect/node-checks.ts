@@ -3,6 +3,7 @@
 import type { Family } from "../model/address.ts";
 import { printProblem } from "../model/problem.ts";
 import type { SysctlTarget } from "../model/sysctl.ts";
+import { fillingShare, fullShare, limitText } from "../observe/limits.ts";
 import type { Status } from "../observe/status/status.ts";
 
 export type Check = {
@@ -142,22 +143,19 @@ function numberIn(text: string | null): number | null {
   return text === null || text.trim() === "" ? null : Number(text);
 }
 
-const fullPercent = 95;
-const fillingPercent = 75;
-
 function conntrackCheck({ read }: NodeFacts): Check {
   const folder = "/proc/sys/net/netfilter";
   const [count, max] = ["count", "max"].map((name) => numberIn(read(`${folder}/nf_conntrack_${name}`)));
   if (count == null || max == null) return check("conntrack", "warning", "connection tracking is not in use");
-  const percent = max === 0 ? 0 : Math.floor((100 * count) / max);
-  const text = `${count} of ${max} entries (${percent} %)`;
-  if (percent >= fullPercent)
+  const share = max === 0 ? 0 : count / max;
+  const text = max === 0 ? `${count} entries` : limitText({ unit: "entries", used: count, limit: max });
+  if (share >= fullShare)
     return check(
       "conntrack",
       "failed",
       `${text}: new connections are dropped; turnout doctor flows shows what fills it`,
     );
-  return percent >= fillingPercent
+  return share >= fillingShare
     ? check(
         "conntrack",
         "warning",

@@ -164,12 +164,13 @@ describe("arrivals", () => {
 
 describe("latency of network programming", () => {
   it("03/34 changes triggered before the start give no sample, two updates give two", async () => {
-    const { clock, cluster, arrive, sync, value } = setUp();
+    const { clock, cluster, arrive, sync, value, observer } = setUp();
     const start = clock.wall();
     cluster.upsert("EndpointSlice", slice("web-1", ["10.0.1.1"], start - 1000));
     arrive();
     sync();
     expect(await value(latency)).toBeUndefined();
+    expect(observer.latency()).toBeNull();
     clock.advance(5000);
     cluster.upsert("EndpointSlice", slice("web-1", ["10.0.1.2"], start + 1000));
     arrive();
@@ -179,6 +180,7 @@ describe("latency of network programming", () => {
     expect(await value(latency)).toBeUndefined();
     sync();
     expect(await value(latency, { ip_family: "IPv4" })).toBe(2);
+    expect(observer.latency()).toEqual({ p50: 4000, p99: 4000, samples: 2 });
     sync();
     expect(await value(latency)).toBe(2);
   });

@@ -7,10 +7,13 @@ import { familyLabels } from "./family.ts";
 import { type LocalEndpoints, openLocalEndpoints, type WithoutLocal } from "./local-endpoints.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { ProxyHealth } from "./proxy-health.ts";
+import { type Latency, RecentLatency } from "./recent-latency.ts";
 
 export type SyncObserver = Omit<LoopObserver, "conflicts" | "afterSync" | "paced"> & {
   /** What this node has of each Service, as of the last successful Sync. */
   readonly local: (family: Family) => LocalEndpoints;
+  /** How long the latest changes of endpoints took to reach the kernel; null: there was none. */
+  readonly latency: () => Latency | null;
 };
 
 export type SyncObserverSettings = {
@@ -29,6 +32,7 @@ export function openSyncObserver(
   const openedAt = clock.wall();
   const perFamily = new Map(families.map((family) => [family, openFamily(nodeName)]));
   const of = (family: Family) => perFamily.get(family)!;
+  const latency = new RecentLatency();
 
   return {
     started(family) {
@@ -61,7 +65,7 @@ export function openSyncObserver(
       reportWithoutLocal(metrics, family, one.local.without(countsLocal));
       const refused = outcome.refused.map(({ object, message }) => `${object}: ${message}`);
       health.report({ kind: "synced", family, refused });
-      reportSuccess(metrics, family, finishedAt, triggers);
+      reportSuccess({ metrics, latency }, family, finishedAt, triggers);
       metrics.driftRepaired.with(label(family)).add(one.differences);
       one.differences = 0;
     },
@@ -76,6 +80,7 @@ export function openSyncObserver(
       if (differences !== 0) health.report({ kind: "differs", family, message });
     },
     local: (family) => of(family).local,
+    latency: () => latency.read(),
   };
 }
 
@@ -122,13 +127,14 @@ function reportSync(metrics: Metrics, record: SyncRecord): void {
 
 /** `triggers`: when the changes it contains were triggered. */
 function reportSuccess(
-  metrics: Metrics,
+  { metrics, latency }: { readonly metrics: Metrics; readonly latency: RecentLatency },
   family: Family,
   finishedAt: number,
   triggers: readonly number[],
 ): void {
   for (const at of triggers) {
     metrics.programmingDuration.with(label(family)).observe((finishedAt - at) / 1000);
+    latency.add(Math.max(0, finishedAt - at));
   }
   metrics.lastSynced.with(label(family)).set(finishedAt / 1000);
 }

@@ -50,6 +50,7 @@ async function open(given: Partial<TelemetrySettings> = {}) {
         cpuSeconds: () => 1,
         residentBytes: () => 1,
         heapUsedBytes: () => 1,
+        heapLimitBytes: () => 2,
       },
       onHardFail: (error) => failures.push(error),
     },

@@ -13,6 +13,7 @@ import type { Clock } from "./clock.ts";
 import { type Events, openEvents } from "./events/recorder.ts";
 import type { HealthSettings } from "./health.ts";
 import { keepIntercepts } from "./intercepts.ts";
+import { type LimitUse, readLimits } from "./limits.ts";
 import type { Log } from "./log/log.ts";
 import { reportEvents } from "./metrics/events.ts";
 import { type KernelCounters, reportKernelCounters } from "./metrics/kernel-counters.ts";
@@ -29,6 +30,7 @@ import { observeSweep } from "./metrics/sweeps.ts";
 import { openProblemLog } from "./problem-log.ts";
 import { type KnownProblems, keepProblems } from "./problems.ts";
 import { openHealth, type ProxyHealth } from "./proxy-health.ts";
+import type { Latency } from "./recent-latency.ts";
 import type { DebugServerWorld } from "./servers/debug-server.ts";
 import { openServers } from "./servers/servers.ts";
 import { openServiceHealth, type ServiceHealth } from "./servers/service-health.ts";
@@ -80,6 +82,10 @@ export type Telemetry = Omit<LoopObserver, "afterSync" | "paced"> & {
   readonly problems: () => readonly Problem[];
   /** How many addresses of Services are also this node's or the API server's, in all families. */
   readonly intercepts: () => InterceptCounts;
+  /** How long the latest changes of endpoints took to reach the kernel; null: there was none. */
+  readonly latency: () => Latency | null;
+  /** Limits of the machine and the process, and their use. */
+  readonly limits: () => readonly LimitUse[];
   /** Counts a request to the API server: the `onRequest` of a Source's World. */
   readonly requested: (facts: RequestFacts) => void;
   /** Counts a pass over the conntrack entries. */
@@ -130,6 +136,7 @@ export function openTelemetry(settings: TelemetrySettings, world: TelemetryWorld
     ...parts,
     problems: problems.all,
     intercepts: intercepts.counts,
+    limits: () => readLimits(world.process),
     conflicts: problems.conflicts,
     arrived(snapshot: Snapshot) {
       for (const { arrived } of [problems, intercepts, syncs]) arrived(snapshot);

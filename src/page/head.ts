@@ -3,11 +3,11 @@ import type { Status } from "../observe/status/status.ts";
 import { sourceText } from "../sources/index.ts";
 import type { Head } from "./json.ts";
 import type { PageNode } from "./node.ts";
-import { pointOf, type SyncHistory } from "./sync-history.ts";
+import { pointOf } from "./sync-history.ts";
 
 export type Totals = Pick<Head, "services" | "endpoints">;
 
-export function headOf(node: PageNode, history: SyncHistory, totals: Totals, now: number): Head {
+export function headOf(node: PageNode, totals: Totals, now: number): Head {
   const status = node.status();
   const common = {
     node: node.name,
@@ -29,7 +29,7 @@ export function headOf(node: PageNode, history: SyncHistory, totals: Totals, now
     comparedAt: comparedAt(status),
     drift: drift === undefined ? null : { at: drift.at, differences: drift.differences, what: drift.what },
     lastSync: last === undefined ? null : pointOf(last),
-    latency: history.latency(),
+    latency: status.latency ?? null,
     watch: silentWatch(status, now),
   };
 }

@@ -6,6 +6,7 @@ import type { HistoryEntry, HistoryHead } from "../history/entry.ts";
 import type { KernelView } from "../inspect/kernel-view.ts";
 import type { Family } from "../model/address.ts";
 import type { EndpointState, Protocol, TrafficPolicy } from "../model/snapshot.ts";
+import type { Latency } from "../observe/recent-latency.ts";
 import type { Status } from "../observe/status/status.ts";
 import type { PortTraffic, TrafficReport } from "../observe/traffic/report.ts";
 import type { TopRow } from "../observe/traffic/top-rows.ts";
@@ -205,8 +206,8 @@ export type Head = {
   readonly comparedAt: number | null;
   readonly drift: { readonly at: number; readonly differences: number; readonly what: string } | null;
   readonly lastSync: SyncPoint | null;
-  /** From a change of endpoints until the kernel follows it, in milliseconds; null: none since the page was opened. */
-  readonly latency: { readonly p50: number; readonly p99: number; readonly samples: number } | null;
+  /** From a change of endpoints until the kernel follows it, in milliseconds, of the latest changes; null: none yet. */
+  readonly latency: Latency | null;
   /** The watch of the API server that has been silent for the longest time. */
   readonly watch: { readonly resource: string; readonly since: number } | null;
   readonly services: number;
@@ -222,6 +223,8 @@ export type SyncPoint = {
   readonly ms: number;
   readonly family: Family;
   readonly trigger: SyncRecord["trigger"];
+  /** What changed: `EndpointSlice shop/web-x7k2p modified`; empty after other causes. */
+  readonly objects: readonly string[];
   readonly changedPorts: number;
   readonly operations: number;
   readonly outcome: "ok" | "refused" | "failed";

@@ -6,11 +6,10 @@ import type { Family } from "../model/address.ts";
 import type { Problem } from "../model/problem.ts";
 import type { PortKey, Snapshot } from "../model/snapshot.ts";
 import type { Mode } from "../modes/mode.ts";
-import type { Status } from "../observe/status/status.ts";
+import type { RememberedSync, Status } from "../observe/status/status.ts";
 import type { Packet } from "../routing/decide.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { SourceSpec } from "../sources/index.ts";
-import type { SyncRecord } from "../sync/record.ts";
 
 export type PageNode = {
   readonly name: string;
@@ -34,6 +33,5 @@ export type PageNode = {
 export type NodeObserver = {
   /** ServicePorts whose Routes may differ. */
   readonly changed: (family: Family, keys: ReadonlySet<PortKey>) => void;
-  /** `latencies`: how long changes took to reach the kernel, in milliseconds. */
-  readonly synced: (record: SyncRecord, latencies: readonly number[]) => void;
+  readonly synced: (record: RememberedSync) => void;
 };

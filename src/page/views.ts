@@ -196,8 +196,8 @@ class Live {
         for (const key of keys) this.#pending[family].add(key);
         this.#schedule();
       },
-      synced: (record, latencies) => {
-        this.history.add(record, latencies);
+      synced: (record) => {
+        this.history.add(record);
         this.#schedule();
       },
     });
@@ -216,7 +216,7 @@ class Live {
 
   head(): Head {
     const totals = { services: this.table.size, endpoints: this.table.endpoints };
-    return headOf(this.#node, this.history, totals, this.#clock.wall());
+    return headOf(this.#node, totals, this.#clock.wall());
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import { Notifier } from "../model/notifier.ts";
-import { noCauses, type Snapshot } from "../model/snapshot.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { type Applied, type Driver, emptyReport, noProblems } from "../modes/driver.ts";
 import { openLoop, type Pace } from "./loop.ts";
 
@@ -45,6 +45,8 @@ describe("10/60 two families", () => {
       expect(seen).toHaveLength(2);
       expect([...seen[1]!.ipv4.changed]).toEqual(["key-2", "key-3"]);
       expect(seen[1]!.triggeredAt.ipv4).toEqual([2, 3]);
+      expect(seen[1]!.causes.objects.map(({ name }) => name)).toEqual(["slice-2", "slice-3"]);
+      expect(seen[1]!.causes.more).toBe(5);
     });
   });
 
@@ -184,6 +186,14 @@ async function* offered(
   }
 }
 
+const slice = {
+  kind: "EndpointSlice",
+  namespace: "shop",
+  event: "modified",
+  resourceVersion: "",
+  receivedAt: 0,
+} as const;
+
 function snapshotOf(n: number, concerned: readonly Family[], zone: string): Snapshot {
   const changed = (family: Family) => new Set(concerned.includes(family) ? [`key-${n}`] : []);
   const part = (family: Family) => ({
@@ -197,7 +207,7 @@ function snapshotOf(n: number, concerned: readonly Family[], zone: string): Snap
     ipv6: part("ipv6"),
     node: { name: "node-a", zone, addresses: [], podCIDRs: [], eligibleForLoadBalancers: true },
     triggeredAt: { ipv4: at("ipv4"), ipv6: at("ipv6") },
-    causes: noCauses,
+    causes: { objects: [{ ...slice, name: `slice-${n}` }], more: n },
     problems: [],
   };
 }

@@ -1,7 +1,7 @@
 // One stream of Snapshots for families of different pace: those that arrive while a family is busy are merged for it.
 import type { Family } from "../model/address.ts";
 import { Notifier } from "../model/notifier.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { Causes, Snapshot } from "../model/snapshot.ts";
 
 type FanoutObserver = {
   arrived(snapshot: Snapshot): void;
@@ -114,7 +114,17 @@ function merged(earlier: Snapshot, later: Snapshot, family: Family): Snapshot {
     ...later,
     [family]: { ...later[family], changed: union(earlier[family].changed, later[family].changed) },
     triggeredAt: { ...later.triggeredAt, [family]: triggers.slice(0, mostTriggers) },
+    causes: bothCauses(earlier.causes, later.causes),
   };
+}
+
+/** Objects that a merged Snapshot names; of more, only the number. */
+const mostCauses = 100;
+
+function bothCauses(earlier: Causes, later: Causes): Causes {
+  const objects = [...earlier.objects, ...later.objects];
+  const named = objects.slice(0, mostCauses);
+  return { objects: named, more: earlier.more + later.more + objects.length - named.length };
 }
 
 function union<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): ReadonlySet<T> {

@@ -69,6 +69,9 @@ export async function shopDaemon(bytes = 8_000_000): Promise<ShopDaemon> {
     {
       problems: () => [],
       intercepts: () => ({}) as never,
+      latency: () => null,
+      limits: () => [],
+      events: { recent: () => [] } as never,
       health: { verdict: () => ({ healthy: true, reasons: [] }), watchAges: () => new Map() } as never,
     },
     { history, traffic: () => Promise.reject(new Error("nothing is counted")) },

@@ -5,6 +5,7 @@ import { daemonStatus } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { printableLine } from "../../model/printable.ts";
 import { printProblem } from "../../model/problem.ts";
+import { limitText } from "../../observe/limits.ts";
 import { saveHeap } from "../../observe/status/client.ts";
 import type { Status } from "../../observe/status/status.ts";
 import { burstMs, type PaceReport, share } from "../../sync/pace.ts";
@@ -113,7 +114,17 @@ function workRows(status: Status, now: number): Row[] {
     ["health", healthLines(status.health, now)],
     ["applied", status.families.map((family) => appliedText(family, status.lastSuccess[family], now))],
     ["syncs", status.syncs.slice(0, 5).map((sync) => syncText(sync, now))],
+    ["latency", latencyLines(status.latency)],
     ["pace", Object.entries(status.pace ?? {}).map(([family, pace]) => `${family}: ${paceText(pace)}`)],
+  ];
+}
+
+function latencyLines(latency: Status["latency"]): string[] {
+  if (latency === undefined) return [];
+  if (latency === null) return ["no change of endpoints yet"];
+  const { p50, p99, samples } = latency;
+  return [
+    `p50 ${Math.round(p50)} ms, p99 ${Math.round(p99)} ms from a change of endpoints to the kernel, of the last ${count(samples, "change")}`,
   ];
 }
 
@@ -139,9 +150,19 @@ function troubleRows(status: Status, now: number): Row[] {
                 `${span(now - at)} ago, ${family}: ${differences} repaired: ${what}`,
             ),
     ],
+    ["limits", (status.limits ?? []).map((each) => `${each.name}: ${limitText(each)}`)],
+    ["events", (status.events ?? []).slice(0, 5).map((event) => eventText(event, now))],
     ["addresses", interceptLines(status.intercepts)],
     ["problems", problemLines(status.problems)],
   ];
+}
+
+function eventText(
+  { type, reason, regarding, note, lastAt, count: times, delivery }: NonNullable<Status["events"]>[number],
+  now: number,
+): string {
+  const repeated = times === 1 ? "" : `, ${times} times`;
+  return `${span(now - lastAt)} ago, ${type} ${reason}, ${regarding.kind} ${regarding.name}, ${delivery}${repeated}${note === "" ? "" : `: ${note}`}`;
 }
 
 function interceptLines(counts: Status["intercepts"]): string[] {
@@ -175,7 +196,16 @@ function appliedText(family: string, at: number | undefined, now: number): strin
 }
 
 function syncText(
-  { family, trigger, startedAt, finishedAt, changedPorts, operations, outcome }: Status["syncs"][number],
+  {
+    family,
+    trigger,
+    startedAt,
+    finishedAt,
+    changedPorts,
+    operations,
+    outcome,
+    objects = [],
+  }: Status["syncs"][number],
   now: number,
 ): string {
   const end =
@@ -185,7 +215,8 @@ function syncText(
         : `${outcome.refused.length} refused`
       : `FAILED: ${outcome.message}`;
   const work = `${count(changedPorts, "port")}, ${count(operations, "operation")}`;
-  return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${work}, ${finishedAt - startedAt} ms, ${end}`;
+  const cause = objects.length === 0 ? "" : `; ${objects.join(", ")}`;
+  return `${span(now - finishedAt)} ago, ${family}, ${trigger}: ${work}, ${finishedAt - startedAt} ms, ${end}${cause}`;
 }
 
 /** The gap between the last Sync and the next change, and what it follows from. */

@@ -102,6 +102,25 @@ describe("an Event", () => {
   });
 });
 
+it("the latest Events are listed with what became of them", async () => {
+  const { events, send, settle } = setUp((request) => (request.body.includes("refuse me") ? 403 : 201));
+  events.record("Starting", node, "");
+  expect(events.recent()).toMatchObject([{ reason: "Starting", type: "Normal", delivery: "waiting" }]);
+  events.connect(send);
+  events.record("FailedToStartServiceHealthcheck", service("web"), "refuse me");
+  await settle();
+  expect(events.recent()).toMatchObject([
+    { reason: "FailedToStartServiceHealthcheck", type: "Warning", note: "refuse me", delivery: "given up" },
+    { reason: "Starting", delivery: "sent", count: 1 },
+  ]);
+  events.record("Starting", node, "");
+  await settle();
+  expect(events.recent()[1]).toMatchObject({ reason: "Starting", count: 2 });
+  for (let i = 0; i < 30; i++) events.record("FailedToStartServiceHealthcheck", service(`s${i}`), "");
+  expect(events.recent()).toHaveLength(20);
+  expect(events.recent()[0]!.regarding.name).toBe("s29");
+});
+
 describe("a series", () => {
   it("begins with the second occurrence, is counted after that, and ends with the final count", async () => {
     const { events, send, sent, settle } = setUp();

@@ -26,8 +26,17 @@ export type EventWorld = {
   readonly onDropped: (why: DropReason) => void;
 };
 
+/** An Event of this daemon, for its status; times are milliseconds since 1970. */
+export type RecordedEvent = Pick<ProxyEvent, "reason" | "regarding" | "note" | "at" | "count" | "lastAt"> & {
+  readonly type: "Normal" | "Warning";
+  /** What became of the last request about it: waiting, sent to the API server, or given up. */
+  readonly delivery: "waiting" | "sent" | "given up";
+};
+
 export type Events = {
   readonly record: (reason: EventReason, regarding: Regarding, note: string) => void;
+  /** The latest, newest first. */
+  readonly recent: () => readonly RecordedEvent[];
   /** Until then Events wait: those of the start are not lost. */
   readonly connect: (send: SendEvent) => void;
   /** Resolves when nothing is waiting, or after `ms`: for Events recorded just before exit. */
@@ -41,8 +50,11 @@ type Tracked = { -readonly [Key in keyof ProxyEvent]: ProxyEvent[Key] } & {
   sentAt: number;
   seenAt: number;
   waiting: boolean;
+  delivery: RecordedEvent["delivery"];
 };
 
+/** Kept for the status. */
+const mostRecent = 20;
 const limits = { queue: 1000, tracked: 1000, tries: 12, burst: 25 } as const;
 const retryMs = 10_000;
 const refillMs = 1_000;
@@ -53,17 +65,19 @@ export function openEvents(hostname: string, world: EventWorld): Events {
   const { clock, log } = world;
   const queue = openQueue(hostname, world);
   const tracked = new Map<string, Tracked>();
+  const recent = openRecent();
   const nextName = openNames();
   let cancelSweep: (() => void) | null = null;
   let closed = false;
 
   function start(key: string, occurred: Pick<ProxyEvent, "reason" | "regarding" | "note">): void {
     const at = clock.wall();
-    const name = eventName(occurred.regarding, nextName(at));
-    const first = { at, lastAt: at, count: 1, seenAt: clock.steady(), sentAt: 0, waiting: false };
     if (tracked.size >= limits.tracked) tracked.delete(tracked.keys().next().value!);
-    const event: Tracked = { name, ...occurred, ...first };
+    const times = { at, lastAt: at, count: 1, seenAt: clock.steady(), sentAt: 0 };
+    const name = eventName(occurred.regarding, nextName(at));
+    const event: Tracked = { name, ...occurred, ...times, waiting: false, delivery: "waiting" };
     tracked.set(key, event);
+    recent.add(event);
     queue.add(event, true);
   }
 
@@ -93,11 +107,11 @@ export function openEvents(hostname: string, world: EventWorld): Events {
       const { name: object, kind } = regarding;
       log.v(2, "Event occurred", { object, kind, type, reason, action, note });
       const key = seriesKey(reason, regarding);
-      const known = tracked.get(key);
-      if (known === undefined) start(key, { reason, regarding, note });
-      else repeat(known);
+      if (tracked.has(key)) repeat(tracked.get(key)!);
+      else start(key, { reason, regarding, note });
       cancelSweep ??= clock.after(finishMs, sweep);
     },
+    recent: recent.list,
     connect: queue.connect,
     drain: queue.drain,
     close() {
@@ -106,6 +120,22 @@ export function openEvents(hostname: string, world: EventWorld): Events {
       cancelSweep?.();
     },
   };
+}
+
+/** The latest Events, which count on while they are listed. */
+function openRecent() {
+  const latest: Tracked[] = [];
+  return {
+    add(event: Tracked) {
+      latest.unshift(event);
+      latest.length = Math.min(latest.length, mostRecent);
+    },
+    list: () => latest.map(recordedEvent),
+  };
+}
+
+function recordedEvent({ reason, regarding, note, at, count, lastAt, delivery }: Tracked): RecordedEvent {
+  return { reason, type: eventReasons[reason].type, regarding, note, at, count, lastAt, delivery };
 }
 
 /** Numbers for the names of Events: nanoseconds since 1970, and never the same twice. */
@@ -147,10 +177,12 @@ function openQueue(hostname: string, world: EventWorld): Queue {
     add(event, isNew) {
       if (event.waiting && !isNew) return;
       if (queue.length >= limits.queue) {
+        event.delivery = "given up";
         world.onDropped("queue-full");
         return;
       }
       event.waiting = true;
+      event.delivery = "waiting";
       queue.push({ event, isNew });
       void pump();
     },
@@ -198,8 +230,12 @@ function deliveryWith(send: SendEvent, hostname: string, world: EventWorld, isCl
       event.waiting = false;
       event.sentAt = clock.steady();
       const outcome = await attempt(event, isNew);
-      if (outcome === "done") return;
+      if (outcome === "done") {
+        event.delivery = "sent";
+        return;
+      }
       if (outcome === "rejected" || tries === limits.tries) {
+        event.delivery = "given up";
         world.onDropped(outcome === "rejected" ? "rejected" : "retries");
         log.v(2, "Event given up", { event: event.name, reason: event.reason, tries });
         return;

@@ -338,6 +338,7 @@ describe("process_*", () => {
     cpuSeconds: () => 1.5,
     residentBytes: () => 4096,
     heapUsedBytes: () => 2048,
+    heapLimitBytes: () => 4096,
   };
 
   it("are read from /proc", async () => {

@@ -9,6 +9,7 @@ export type ProcessView = {
   readonly cpuSeconds: () => number;
   readonly residentBytes: () => number;
   readonly heapUsedBytes: () => number;
+  readonly heapLimitBytes: () => number;
 };
 
 /** Linux counts in these on every platform Node.js runs on. */

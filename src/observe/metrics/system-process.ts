@@ -1,5 +1,6 @@
 // This process as Linux and Node.js describe it.
 import { readdirSync, readFileSync } from "node:fs";
+import { getHeapStatistics } from "node:v8";
 import type { ProcessView } from "./process.ts";
 
 export const systemProcess: ProcessView = {
@@ -11,4 +12,5 @@ export const systemProcess: ProcessView = {
   },
   residentBytes: () => process.memoryUsage.rss(),
   heapUsedBytes: () => process.memoryUsage().heapUsed,
+  heapLimitBytes: () => getHeapStatistics().heap_size_limit,
 };

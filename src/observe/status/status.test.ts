@@ -11,6 +11,40 @@ function synced(family: Family, outcome: SyncRecord["outcome"]): SyncRecord {
   return { family, outcome, finishedAt: 5 } as unknown as SyncRecord;
 }
 
+it("a Sync after a change has the objects that changed, of many the first", () => {
+  const object = (name: string) => ({
+    kind: "EndpointSlice" as const,
+    namespace: "shop",
+    name,
+    event: "modified" as const,
+    resourceVersion: "7",
+    receivedAt: 1,
+  });
+  const keeper = keepStatus({} as StatusFacts, {
+    source: () => ({ synced: true, resources: {} }),
+    configuration: () => "",
+    problems: () => [],
+    waits: () => null,
+    now: () => 0,
+  });
+  const causes = { objects: ["a", "b", "c", "d"].map(object), more: 5 };
+  const sync = (trigger: SyncRecord["trigger"], objects = causes) =>
+    keeper.synced({ ...synced("ipv4", { kind: "ok", refused: [] }), trigger }, { causes: objects });
+  sync("change", { objects: [object("a")], more: 0 });
+  sync("change");
+  sync("resync");
+  expect(keeper.status().syncs.map(({ objects }) => objects)).toEqual([
+    undefined,
+    [
+      "EndpointSlice shop/a modified",
+      "EndpointSlice shop/b modified",
+      "EndpointSlice shop/c modified",
+      "and 6 more",
+    ],
+    ["EndpointSlice shop/a modified"],
+  ]);
+});
+
 it("what one family refused stays when the other syncs, and goes when it is accepted", () => {
   const keeper = keepStatus({} as StatusFacts, {
     source: () => ({ synced: true, resources: {} }),

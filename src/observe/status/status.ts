@@ -5,14 +5,18 @@ import type { View } from "../../explain/view.ts";
 import type { HistoryEntry, HistoryHead, NoState } from "../../history/entry.ts";
 import type { Family } from "../../model/address.ts";
 import type { Problem } from "../../model/problem.ts";
+import type { Cause, Snapshot } from "../../model/snapshot.ts";
 import type { OpenRelays } from "../../modes/userspace/relays.ts";
 import type { InterceptCounts } from "../../routing/intercepts.ts";
 import type { SourceStatus } from "../../sources/source.ts";
 import type { LoopObserver } from "../../sync/loop.ts";
 import type { PaceReport } from "../../sync/pace.ts";
 import type { SyncRecord } from "../../sync/record.ts";
+import type { RecordedEvent } from "../events/recorder.ts";
 import type { ReasonKind } from "../health.ts";
+import type { LimitUse } from "../limits.ts";
 import type { ProxyHealth } from "../proxy-health.ts";
+import type { Latency } from "../recent-latency.ts";
 import type { TrafficReport } from "../traffic/report.ts";
 
 export const defaultStatusSocket = "/run/turnout/status.sock";
@@ -87,7 +91,7 @@ export type Status = StatusFacts & {
   /** The configuration in force, as `--write-config-to` would write it. */
   readonly configuration: string;
   /** The latest, newest first. */
-  readonly syncs: readonly SyncRecord[];
+  readonly syncs: readonly RememberedSync[];
   /** When each family last was as wanted; null: not yet. */
   readonly lastSuccess: Readonly<Partial<Record<Family, number>>>;
   readonly problems: readonly Problem[];
@@ -98,7 +102,16 @@ export type Status = StatusFacts & {
   readonly pace?: Readonly<Partial<Record<Family, PaceReport>>>;
   /** Addresses of Services that are also this node's or the API server's; absent: there are none. */
   readonly intercepts?: InterceptCounts;
+  /** From a change of endpoints in the cluster until the kernel follows it; null: none yet. Absent in answers of older daemons. */
+  readonly latency?: Latency | null;
+  /** Of the machine and the daemon; absent while it starts, and in answers of older daemons. */
+  readonly limits?: readonly LimitUse[];
+  /** Kubernetes Events of this daemon, newest first; absent while it starts, and in answers of older daemons. */
+  readonly events?: readonly RecordedEvent[];
 };
+
+/** A Sync, and the objects whose change led to it: of many, the first. Empty: another cause than a change. */
+export type RememberedSync = SyncRecord & { readonly objects?: readonly string[] };
 
 /** What the socket answers, by path. Relays are those of each family that has any. */
 export type Answers = {
@@ -122,7 +135,7 @@ export type StreamedAnswers = {
 };
 
 export type StatusKeeper = Pick<LoopObserver, "readBack" | "paced"> & {
-  readonly synced: (record: SyncRecord) => void;
+  readonly synced: (record: SyncRecord, snapshot?: Pick<Snapshot, "causes">) => void;
   readonly status: () => Status;
 };
 
@@ -137,20 +150,22 @@ export type StatusSources = {
   readonly waits: () => Wait | null;
   readonly intercepts?: () => InterceptCounts;
   readonly health?: () => HealthReport;
+  /** What only a daemon that has started has. */
+  readonly more?: () => Pick<Status, "latency" | "limits" | "events">;
   readonly now: () => number;
 };
 
 export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKeeper {
-  const { source, configuration, problems, waits, intercepts, health, now } = sources;
-  let syncs: readonly SyncRecord[] = [];
+  const { source, configuration, problems, waits, intercepts, health, more, now } = sources;
+  let syncs: readonly RememberedSync[] = [];
   let drift: readonly Drift[] = [];
   const refused = new Map<Family, readonly Problem[]>();
   const lastSuccess: Partial<Record<Family, number>> = {};
   const pace: Partial<Record<Family, PaceReport>> = {};
   const compared: Partial<Record<Family, number>> = {};
   return {
-    synced(record) {
-      syncs = [record, ...syncs].slice(0, remembered);
+    synced(record, snapshot) {
+      syncs = [withObjects(record, snapshot), ...syncs].slice(0, remembered);
       if (record.outcome.kind !== "ok") return;
       refused.set(record.family, record.outcome.refused);
       lastSuccess[record.family] = record.finishedAt;
@@ -176,9 +191,28 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       drift,
       watches: source().resources,
       pace,
+      ...more?.(),
       ...found(intercepts?.()),
     }),
   };
+}
+
+const mostObjects = 3;
+
+/** With `EndpointSlice shop/web-x7k2p modified`, `and 3 more`. */
+export function withObjects(
+  record: SyncRecord,
+  snapshot: Pick<Snapshot, "causes"> | undefined,
+): RememberedSync {
+  if (record.trigger !== "change" || snapshot === undefined) return record;
+  const { objects, more } = snapshot.causes;
+  const rest = objects.length - mostObjects + more;
+  const texts = [...objects.slice(0, mostObjects).map(objectText), ...(rest > 0 ? [`and ${rest} more`] : [])];
+  return texts.length === 0 ? record : { ...record, objects: texts };
+}
+
+function objectText({ kind, namespace, name, event }: Cause): string {
+  return `${kind} ${namespace === "" ? "" : `${namespace}/`}${name} ${event}`;
 }
 
 /** As the health server answers, except that the reasons are always listed. */
