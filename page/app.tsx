@@ -34,6 +34,7 @@ export function App({ page }: { readonly page: PageJson }) {
     page: withNode(page, node),
     names,
     revision: update?.revision ?? 0,
+    paused,
     head: update?.head ?? null,
     paused,
   };
@@ -78,6 +79,7 @@ export type ViewProps = {
   readonly route: Route;
   readonly page: PageJson;
   readonly revision: number;
+  readonly paused: boolean;
   readonly head: Head | null;
   readonly paused: boolean;
   /** Names of pods by their address, where they are known. */

@@ -84,7 +84,7 @@ export type Loaded<T> = {
 export function useView<T>(
   view: string,
   query: Readonly<Record<string, string>> | null,
-  revision: number,
+  revision: number | string,
 ): Loaded<T> {
   const [state, setState] = useState<Loaded<T> & { readonly key: string }>({
     value: null,

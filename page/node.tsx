@@ -1,13 +1,19 @@
-// The node: its Syncs over time, what is wrong, the watches, and the configuration in force.
+// The node: its Syncs over time, what is wrong, limits, Events, the watches, and the configuration in force.
 import type { NodeView, SyncPoint } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
 import { SyncChart } from "./chart.tsx";
 import { clockTime, count, millis, span } from "./format.ts";
+import { Events, Limits } from "./limits.tsx";
 import { useNow, useView } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
 
-export function NodePanel({ node, revision, page, head }: ViewProps) {
-  const { value, error } = useView<NodeView>("node", { node }, revision + (head?.lastSync?.at ?? 0));
+/** Limits fill without an update of the Services. */
+const reloadMs = 5_000;
+
+export function NodePanel({ node, revision, page, head, paused }: ViewProps) {
+  const turn = Math.floor(useNow() / reloadMs);
+  const version = paused ? "" : `${revision} ${head?.lastSync?.at} ${turn}`;
+  const { value, error } = useView<NodeView>("node", { node }, version);
   if (value === null)
     return (
       <section class="panel">
@@ -27,10 +33,22 @@ export function NodePanel({ node, revision, page, head }: ViewProps) {
         <Syncs points={value.syncs} hasDaemon={value.status !== null} />
       </section>
       <section class="panel" aria-label="Problems">
-        <h2>Problems {value.head.problems}</h2>
+        <h2>Problems{value.head.problems === 0 ? "" : ` ${value.head.problems}`}</h2>
         <ProblemList view={value} />
         {value.status !== null && value.status.drift.length > 0 && <Drift view={value} />}
       </section>
+      {value.status !== null && (
+        <>
+          <section class="panel" aria-label="Limits">
+            <h2>Limits and their use</h2>
+            <Limits status={value.status} />
+          </section>
+          <section class="panel" aria-label="Kubernetes Events">
+            <h2>Kubernetes Events of this daemon</h2>
+            <Events status={value.status} />
+          </section>
+        </>
+      )}
       <section class="panel" aria-label="Daemon">
         <h2>Daemon</h2>
         <Facts view={value} />
@@ -88,7 +106,15 @@ function Syncs({
                 <tr key={i}>
                   <td>{clockTime(point.at)}</td>
                   <td>{point.family === "ipv4" ? "IPv4" : "IPv6"}</td>
-                  <td>{point.trigger}</td>
+                  <td class="cause">
+                    {triggers[point.trigger]}
+                    {point.objects.length > 0 && (
+                      <span class="dim">
+                        {": "}
+                        <bdi>{point.objects.join(", ")}</bdi>
+                      </span>
+                    )}
+                  </td>
                   <td class="number">{point.changedPorts}</td>
                   <td class="number">{point.operations}</td>
                   <td class="number">{millis(point.ms)}</td>
@@ -104,6 +130,14 @@ function Syncs({
     </>
   );
 }
+
+const triggers: Readonly<Record<SyncPoint["trigger"], string>> = {
+  first: "first",
+  change: "change",
+  retry: "retry after a failure",
+  resync: "resync, which is periodic",
+  drift: "drift: another program changed the rules",
+};
 
 function ProblemList({ view: { problems, moreProblems } }: { readonly view: NodeView }) {
   if (problems.length === 0) return <p class="empty">None: every object of the cluster could be used.</p>;
