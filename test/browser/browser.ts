@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
 import { pageFiles } from "../../src/page/embedded.ts";
 import type { PageFiles } from "../../src/page/files.ts";
@@ -16,9 +16,27 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((
 export const missingBrowser =
   executablePath === undefined ? "needs Chromium (Debian package chromium)" : null;
 
-export function openBrowser(): Promise<Browser> {
+/** All tests of a file share it. */
+export async function openBrowser(): Promise<BrowserContext> {
   // Root has no sandbox in Chromium. Nothing but the page of this test is opened.
-  return chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] });
+  const args = ["--no-sandbox"];
+  const browser = await chromium.launch({ executablePath: executablePath!, args });
+  return browser.newContext({ viewport: wide });
+}
+
+const wide = { width: 1400, height: 900 };
+
+export async function closeBrowser(context: BrowserContext | undefined): Promise<void> {
+  await context?.browser()?.close();
+}
+
+/** Removes what the next test must not find. One tab stays: the process that a new one starts costs a second of CPU time. */
+export async function leaveTab(context: BrowserContext): Promise<void> {
+  const [spare, ...others] = context.pages();
+  for (const tab of others) await tab.close();
+  await spare?.unrouteAll();
+  await spare?.goto("about:blank");
+  await context.clearCookies();
 }
 
 /** The static files as they are now, not as they were at the last build. */
@@ -36,13 +54,25 @@ export type Tab = Page & {
   readonly complaints: string[];
 };
 
-export async function openTab(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Tab> {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
-  const tab = Object.assign(await context.newPage(), { complaints: [] as string[] });
+export type View = {
+  readonly size?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: "light" | "dark";
+  readonly reducedMotion?: "reduce";
+};
+
+export async function openTab(context: BrowserContext, url: string, view: View = {}): Promise<Tab> {
+  const [spare] = context.pages() as Tab[];
+  const tab = spare ?? recording(await context.newPage());
+  const { size = wide, colorScheme = null, reducedMotion = null } = view;
+  await tab.setViewportSize(size);
+  await tab.emulateMedia({ colorScheme, reducedMotion });
+  tab.complaints.length = 0;
+  await tab.goto(url);
+  return tab;
+}
+
+function recording(page: Page): Tab {
+  const tab = Object.assign(page, { complaints: [] as string[] });
   tab.on("pageerror", (error) => tab.complaints.push(error.message));
   tab.on("dialog", (dialog) => {
     tab.complaints.push(`dialog: ${dialog.message()}`);
@@ -53,7 +83,6 @@ export async function openTab(
     if (message.type() === "error" && !message.text().includes("Failed to load resource"))
       tab.complaints.push(message.text());
   });
-  await tab.goto(url);
   return tab;
 }
 
@@ -67,7 +96,8 @@ type Violation = {
 
 /** Finds nothing serious; every finding is printed. */
 export async function expectAccessible(tab: Page): Promise<void> {
-  await tab.evaluate(axe);
+  // Compiled once for all views of a tab.
+  if (!(await tab.evaluate("'axe' in globalThis"))) await tab.evaluate(axe);
   const found = await tab.evaluate(async () => {
     const run = (globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe.run();
     return (await run).violations;

@@ -1,24 +1,27 @@
 // The page in Chromium: every view, its filters and keys, live updates, lost connections, hostile names.
-import type { Browser } from "playwright-core";
+import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { PageFiles } from "../../src/page/files.ts";
 import type { ExplainView, ServicesView, ServiceView, WhatIfView } from "../../src/page/json.ts";
 import {
+  closeBrowser,
   expectAccessible,
   expectFits,
   freshFiles,
   goTo,
+  leaveTab,
   missingBrowser,
   openBrowser,
   openTab,
   type Tab,
+  type View,
 } from "./browser.ts";
 import { nodes, openTestPage, service, shop, type TestPage } from "./cluster.ts";
 
 describe.skipIf(missingBrowser !== null)(
   `the page in a browser${missingBrowser === null ? "" : `: ${missingBrowser}`}`,
   () => {
-    let browser: Browser;
+    let browser: BrowserContext;
     let files: PageFiles;
     let page: TestPage;
     let tab: Tab;
@@ -26,19 +29,19 @@ describe.skipIf(missingBrowser !== null)(
     beforeAll(async () => {
       [browser, files] = await Promise.all([openBrowser(), freshFiles()]);
     });
-    afterAll(() => browser?.close());
+    afterAll(() => closeBrowser(browser));
     beforeEach(async () => {
       page = await openTestPage(files, shop);
     });
     afterEach(async () => {
       const complaints = tab?.complaints ?? [];
-      await tab?.context().close();
+      await leaveTab(browser);
       await page.close();
       if (complaints.length > 0) throw new Error(complaints.join("\n"));
     });
 
-    const open = async (hash = "", options = {}) => {
-      tab = await openTab(browser, page.url, options);
+    const open = async (hash = "", view: View = {}) => {
+      tab = await openTab(browser, page.url, view);
       await tab.waitForSelector("header.status .pill");
       if (hash !== "") await goTo(tab, hash);
     };
@@ -372,7 +375,7 @@ describe.skipIf(missingBrowser !== null)(
       ];
 
       it("are shown as text, and fit", async () => {
-        await open("", { viewport: { width: 380, height: 800 } });
+        await open("", { size: { width: 380, height: 800 } });
         await poll(names).toHaveLength(4);
         const { rows } = await json<ServicesView>("services");
         const all = hostile.map((name, i) => ({ ...rows[i % rows.length]!, service: name, reasons: [name] }));
@@ -413,7 +416,7 @@ describe.skipIf(missingBrowser !== null)(
           await open(`#/packet?${query}`);
           await tab.waitForSelector(`text=${shown}`);
           expect(await tab.locator("main img, main script").count()).toBe(0);
-          if (query.includes("script")) await tab.context().close();
+          if (query.includes("script")) await leaveTab(browser);
         }
       });
     });
@@ -434,7 +437,7 @@ describe.skipIf(missingBrowser !== null)(
         [380, "light"],
         [380, "dark"],
       ] as const)("%s px wide, %s", async (width, colorScheme) => {
-        await open("", { viewport: { width, height: 800 }, colorScheme, reducedMotion: "reduce" });
+        await open("", { size: { width, height: 800 }, colorScheme, reducedMotion: "reduce" });
         for (const hash of Object.values(views)) {
           await goTo(tab, hash);
           await tab.waitForLoadState("networkidle").catch(() => {});

@@ -1,18 +1,27 @@
 // The page of a playground in Chromium: what happens in a real kernel is visible as it happens.
 import { execFileSync } from "node:child_process";
-import type { Browser } from "playwright-core";
+import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openPlaygroundPage } from "../../playground/page.ts";
 import type { PageFiles } from "../../src/page/files.ts";
 import type { OpenPage } from "../../src/page/server.ts";
 import { playgroundFor, reasonToSkipPlayground } from "../kernel/ground.ts";
-import { freshFiles, goTo, missingBrowser, openBrowser, openTab, type Tab } from "./browser.ts";
+import {
+  closeBrowser,
+  freshFiles,
+  goTo,
+  leaveTab,
+  missingBrowser,
+  openBrowser,
+  openTab,
+  type Tab,
+} from "./browser.ts";
 
 const reason = missingBrowser ?? reasonToSkipPlayground();
 
 describe("the page of a playground", () => {
   const place = playgroundFor("nftables", reason);
-  let browser: Browser;
+  let browser: BrowserContext;
   let files: PageFiles;
   let page: OpenPage;
   let tab: Tab;
@@ -20,7 +29,7 @@ describe("the page of a playground", () => {
   beforeAll(async () => {
     if (reason === null) [browser, files] = await Promise.all([openBrowser(), freshFiles()]);
   });
-  afterAll(() => browser?.close());
+  afterAll(() => closeBrowser(browser));
   beforeEach(async () => {
     page = await openPlaygroundPage(place.playground, 0, files);
     tab = await openTab(browser, page.url);
@@ -28,7 +37,7 @@ describe("the page of a playground", () => {
   });
   afterEach(async () => {
     const complaints = tab?.complaints ?? [];
-    await tab?.context().close();
+    await leaveTab(browser);
     await page?.close();
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   });
