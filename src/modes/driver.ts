@@ -47,10 +47,10 @@ export type Counted = {
 /** Since the objects that count exist, also before this process. No number decreases while the driver is open. */
 export type PortCounts = {
   readonly connections: number;
-  /** Packets that were rejected or dropped because there was no endpoint. */
-  readonly refused: number;
-  /** Packets that were dropped because of their source. */
-  readonly outOfRange: number;
+  /** Packets that were rejected or dropped because there was no endpoint; null: this mode does not count them. */
+  readonly refused: number | null;
+  /** Packets that were dropped because of their source; null: this mode does not count them. */
+  readonly outOfRange: number | null;
   /** Connections by endpoint, `address:port`; null: not counted. */
   readonly endpoints: ReadonlyMap<string, number> | null;
 };

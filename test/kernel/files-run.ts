@@ -1,8 +1,8 @@
 // Runs `turnout run` on files in its own network namespace, as in README.
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import { expect, vi } from "vitest";
 import type { Namespace } from "./netns.ts";
+import { eventually } from "./site.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -37,7 +37,7 @@ export async function untilServed(netns: Namespace, daemon: FilesDaemon, address
     if (daemon.code() !== null) throw new Error(`the daemon ended: ${daemon.log()}`);
     return netns.run("nft", "list", "ruleset");
   };
-  await vi.waitFor(() => expect(table()).toContain(address), { timeout: 20_000, interval: 100 });
+  await eventually(() => table().includes(address), `the table serves ${address}`, 20_000, 100);
 }
 
 async function stopped(child: ChildProcess): Promise<number | null> {

@@ -4,11 +4,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { vi } from "vitest";
 import { queryDaemon } from "../../src/observe/status/client.ts";
 import type { PortTraffic, TrafficReport } from "../../src/observe/traffic/report.ts";
 import { type FilesDaemon, startLine } from "./files-run.ts";
 import { createNamespace, type Namespace } from "./netns.ts";
+import { eventually } from "./site.ts";
 
 export const requestBytes = 100;
 export const responseBytes = 1000;
@@ -17,7 +17,7 @@ export type TrafficRig = {
   readonly node: Namespace;
   /** Writes the cluster's objects; the daemon follows. */
   write(yaml: string): void;
-  start(traffic: string, mode?: string): Promise<void>;
+  start(traffic: string, mode?: string, ...flags: readonly string[]): Promise<void>;
   stop(): Promise<void>;
   /** Sends a signal to the daemon. */
   signal(name: NodeJS.Signals): void;
@@ -78,7 +78,8 @@ const datagram = () => new Promise((done) => {
 })();
 `;
 
-export async function openTrafficRig(): Promise<TrafficRig> {
+/** `startMs`: the longest that the first Syncs and the first read may take. */
+export async function openTrafficRig(startMs = 30_000): Promise<TrafficRig> {
   const [node, pods, outside] = ["node", "pods", "outside"].map((name) => createNamespace(`traffic-${name}`));
   connect(node!, pods!, outside!);
   const folder = mkdtempSync(join(tmpdir(), "turnout-traffic-"));
@@ -91,20 +92,18 @@ export async function openTrafficRig(): Promise<TrafficRig> {
   return {
     node: node!,
     write: (yaml) => writeFileSync(join(folder, "cluster.yaml"), yaml),
-    async start(setting, mode = "nftables") {
+    async start(setting, mode = "nftables", ...flags) {
       daemon = startLine(
         node!,
-        `bin/turnout run --source=files:${folder}/cluster.yaml --hostname-override=node-a --mode=${mode} --status-socket=${socket} --traffic=${setting} --metrics-bind-address=127.0.0.1:10249 --cluster-cidr=10.8.0.0/16,fd00:8::/64 --detect-local-mode=ClusterCIDR`,
+        `bin/turnout run --source=files:${folder}/cluster.yaml --hostname-override=node-a --mode=${mode} --status-socket=${socket} --traffic=${setting} --metrics-bind-address=127.0.0.1:10249 --cluster-cidr=10.8.0.0/16,fd00:8::/64 --detect-local-mode=ClusterCIDR ${flags.join(" ")}`,
       );
-      await vi.waitFor(
-        async () => {
-          if (daemon!.code() !== null) throw new Error(`the daemon ended: ${daemon!.log()}`);
-          const { lastSuccess } = await queryDaemon(socket, "/");
-          if (Object.keys(lastSuccess).length < 2) throw new Error("not synced yet");
-          if (setting !== "off" && (await traffic()).at === null) throw new Error("nothing was read yet");
-        },
-        { timeout: 30_000, interval: 50 },
-      );
+      const isReady = async () => {
+        if (daemon!.code() !== null) throw new Error(`the daemon ended: ${daemon!.log()}`);
+        const status = await queryDaemon(socket, "/").catch(() => null);
+        if (Object.keys(status?.lastSuccess ?? {}).length < 2) return false;
+        return setting === "off" || (await traffic()).at !== null;
+      };
+      await eventually(isReady, "the daemon has synced and read the counters", startMs, 50);
     },
     async stop() {
       await daemon?.stop();

@@ -1,10 +1,18 @@
 // Where the Operations of ipvs mode go: IPVS and the addresses of its link over netlink, IP sets through `ipset`.
 import type { Address, Family } from "../../model/address.ts";
-import type { HeldServer, IpvsState, Operation, ServerId, ServerKey } from "../../plan/ipvs/types.ts";
+import type {
+  HeldServer,
+  IpvsState,
+  Operation,
+  ServerConnections,
+  ServerId,
+  ServerKey,
+} from "../../plan/ipvs/types.ts";
 import { type Start, starter } from "../iptables/command.ts";
 import { type AddressListener, watchAddresses } from "../netlink/route.ts";
 import type { Place } from "../netlink/socket.ts";
 import { type Applied, type Numbered, nothingApplied, sumApplied } from "./applied.ts";
+import { readConnections, readConnectionsOf } from "./connections.ts";
 import { type Kernel, openKernel } from "./kernel.ts";
 import { applyToLink, type LinkOperation, readLinkState } from "./link.ts";
 import { changeTimeouts, readDestinations, readServers, type Timeouts } from "./read.ts";
@@ -21,6 +29,13 @@ export type IpvsHost = {
     servers: readonly ServerId[],
     signal?: AbortSignal,
   ): Promise<ReadonlyMap<ServerKey, HeldServer["destinations"]>>;
+  /** What the virtual servers of this family have counted; with `destinations`, one more request for each of them. */
+  readConnections(
+    destinations: boolean,
+    signal?: AbortSignal,
+  ): Promise<ReadonlyMap<ServerKey, ServerConnections>>;
+  /** What one virtual server has counted; null: it is gone. */
+  readConnectionsOf(server: ServerId, signal?: AbortSignal): Promise<number | null>;
   /**
    * Applies all Operations in order; adjacent ones of one kind are sent together, and entries through one `ipset`.
    * Throws HostError only when no request is possible, or when the result is unknown.
@@ -68,6 +83,8 @@ function hostOf(family: Family, kernel: Kernel, start: Start): IpvsHost {
       return total;
     },
     readDestinations: (servers, signal) => readDestinations(kernel, servers, signal),
+    readConnections: (destinations, signal) => readConnections(kernel, family, destinations, signal),
+    readConnectionsOf: (server, signal) => readConnectionsOf(kernel, server, signal),
     setTimeouts: (timeouts, signal) => changeTimeouts(kernel, timeouts, signal),
     watchAddresses: ({ left, lost }, signal) =>
       watchAddresses({ changed: reporter(left), lost }, signal, kernel.place),

@@ -12,6 +12,7 @@ import type {
   IpSet,
   IpvsState,
   Operation,
+  ServerConnections,
   ServerId,
   ServerKey,
   SetName,
@@ -43,6 +44,8 @@ export class MemoryIpvsHost implements IpvsHost {
   /** Every list of Operations that was applied. */
   readonly applied: (readonly Operation[])[] = [];
   timeouts: Timeouts | null = null;
+  /** What virtual servers have counted, in total and by real server; a server that is made counts from 0. */
+  readonly #connections = new Map<ServerKey, Map<DestinationKey, number>>();
 
   constructor(family: Family) {
     this.family = family;
@@ -62,6 +65,22 @@ export class MemoryIpvsHost implements IpvsHost {
   count(server: ServerId, at: DestinationKey, active: number, inactive = 0): void {
     const { destinations } = this.#servers.get(serverKey(server))!;
     destinations.set(at, { ...destinations.get(at)!, active, inactive });
+  }
+
+  /** As connections to a virtual server would, which this real server gets. */
+  connect(server: ServerId, to: DestinationKey, connections: number): void {
+    const counted = this.#connections.get(serverKey(server))!;
+    counted.set(to, (counted.get(to) ?? 0) + connections);
+  }
+
+  /** As `ipvsadm -Z` would. */
+  zero(): void {
+    for (const counted of this.#connections.values()) counted.clear();
+  }
+
+  /** As `ipvsadm -C` would. */
+  clear(): void {
+    this.#servers.clear();
   }
 
   /** A rule refers to this set: it cannot be destroyed. */
@@ -86,6 +105,23 @@ export class MemoryIpvsHost implements IpvsHost {
       const held = servers.flatMap((server) => this.#servers.get(serverKey(server)) ?? []);
       return new Map(held.map((server) => [serverKey(server), copied(server).destinations]));
     });
+  }
+
+  readConnections(destinations: boolean): Promise<ReadonlyMap<ServerKey, ServerConnections>> {
+    return this.#answer(() => {
+      const found = new Map<ServerKey, ServerConnections>();
+      for (const [key, server] of this.#servers) {
+        const counted = this.#connections.get(key)!;
+        const each = [...server.destinations.keys()].map((at) => [at, counted.get(at) ?? 0] as const);
+        found.set(key, { connections: sumOf(counted), destinations: destinations ? new Map(each) : null });
+      }
+      return found;
+    });
+  }
+
+  readConnectionsOf(server: ServerId): Promise<number | null> {
+    const key = serverKey(server);
+    return this.#answer(() => (this.#servers.has(key) ? sumOf(this.#connections.get(key)!) : null));
   }
 
   apply(operations: readonly Operation[]): Promise<Applied> {
@@ -175,6 +211,7 @@ export class MemoryIpvsHost implements IpvsHost {
     if (server.scheduler.length > longestName) return because(operation, "EINVAL");
     if (before === undefined && kind === "set server") return because(operation, "ESRCH");
     if (!schedulers.includes(server.scheduler)) return because(operation, "ENOENT");
+    if (before === undefined) this.#connections.set(key, new Map());
     this.#servers.set(key, { ...server, destinations: before?.destinations ?? new Map() });
     return null;
   }
@@ -224,6 +261,10 @@ export class MemoryIpvsHost implements IpvsHost {
     else set.entries.add(operation.entry);
     return null;
   }
+}
+
+function sumOf(counted: ReadonlyMap<DestinationKey, number>): number {
+  return [...counted.values()].reduce((sum, value) => sum + value, 0);
 }
 
 const inUse = "Set cannot be destroyed: it is in use by a kernel component";

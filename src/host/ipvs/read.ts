@@ -101,7 +101,8 @@ export function changeTimeouts(
   return sendRequest(ipvs, `set the IPVS timeouts to ${tcp}, ${tcpFin} and ${udp} s`, out.bytes(), signal);
 }
 
-function request(
+/** A question about servers; `contents` names one of them. */
+export function request(
   { ipvsFamily }: Kernel,
   verb: "getService" | "getDestination",
   kind: "dump" | "acknowledged",

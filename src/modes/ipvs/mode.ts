@@ -36,8 +36,14 @@ export const ipvs: Mode = {
   leftovers: ipvsLeftovers,
   sysctls: ({ config }) => ipvsSysctls(config.ipvs.strictARP, kernelRelease()),
   prepare: ({ config, ...options }) => prepareIpvs(config, options),
-  open: (family, { config, clock, netns }) =>
-    openIpvs({ family, clock, ...optionsOf(config), ...(netns === undefined ? {} : { netns }) }),
+  open: (family, { config, clock, settings, netns }) =>
+    openIpvs({
+      family,
+      clock,
+      traffic: settings[family].traffic,
+      ...optionsOf(config),
+      ...(netns === undefined ? {} : { netns }),
+    }),
   differences: ipvsDifferences,
   walkHost: walkIpvsHost,
   cleanup: cleanUpIpvs,

@@ -17,6 +17,8 @@ const seconds = exponential(0.001, 2, 15);
 const iptables = inModes("iptables");
 const nftables = inModes("nftables");
 const ruleModes = inModes("iptables", "nftables");
+/** Modes that count connections with --traffic. */
+const countingModes = inModes("nftables", "ipvs");
 const kernelModes = inModes("iptables", "ipvs", "nftables");
 const nftablesLocalhost = { modes: ["nftables"], gate: "KubeProxyNFTablesLocalhostNodePorts" } as const;
 
@@ -110,14 +112,14 @@ export const turnoutMetrics = {
   localhostAcceptedConnections: counter("turnout_localhost_proxy_connections_total", ["ip_family", "outcome"], nftablesLocalhost, "Connections to NodePorts on loopback addresses by outcome (forwarded, failed)"),
   eventsDropped: counter("turnout_events_dropped_total", ["why"], everywhere, "Kubernetes Events that were given up: queue-full, rejected, retries"),
   connectionsDropped: counter("turnout_server_connections_dropped_total", ["server"], everywhere, "Connections closed to make room for newer ones"),
-  serviceConnections: readCounter("turnout_service_connections_total", servicePort, nftables, "Connections to a Service port since its rules were written, with --traffic"),
+  serviceConnections: readCounter("turnout_service_connections_total", servicePort, countingModes, "Connections to a Service port since its rules were written, with --traffic"),
   serviceRefused: readCounter("turnout_service_refused_packets_total", [...servicePort, "reason"], nftables, "Packets to a Service port that were rejected or dropped (reason no-endpoint, source-range), with --traffic"),
   serviceBytes: readCounter("turnout_service_bytes_total", [...servicePort, "direction"], everywhere, "Bytes of IP packets from clients (direction in) and to them (out) since the daemon started, with --traffic"),
   servicePackets: readCounter("turnout_service_packets_total", [...servicePort, "direction"], everywhere, "Packets from clients (direction in) and to them (out) since the daemon started, with --traffic"),
   serviceActive: readGauge("turnout_service_active_connections", servicePort, everywhere, "Conntrack entries of a Service port that are not closed, with --traffic"),
-  endpointConnections: readCounter("turnout_endpoint_connections_total", [...servicePort, "endpoint"], nftables, "Connections of a Service port to an endpoint, with --traffic=endpoints"),
+  endpointConnections: readCounter("turnout_endpoint_connections_total", [...servicePort, "endpoint"], countingModes, "Connections of a Service port to an endpoint, with --traffic=endpoints"),
   hiddenPorts: readGauge("turnout_traffic_hidden_ports", [], everywhere, "Service ports with traffic that have no series, because 2000 others have"),
-  hiddenConnections: readCounter("turnout_traffic_hidden_connections_total", [], nftables, "Connections to Service ports that have no series"),
+  hiddenConnections: readCounter("turnout_traffic_hidden_connections_total", [], countingModes, "Connections to Service ports that have no series"),
   trafficUnknown: readGauge("turnout_traffic_unknown_seconds", ["source"], everywhere, "Time for which counts were lost (source counters, flows), of the latest losses; turnout top shows from when to when"),
   heapUsed: readGauge("turnout_heap_used_bytes", [], everywhere, "Memory in use by JavaScript objects"),
 };

@@ -42,7 +42,7 @@ export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
         ["source-range", counts.outOfRange],
       ] as const;
       return reasons.flatMap(([reason, value]) =>
-        value === 0 ? [] : [{ labels: { ...labels, reason }, value }],
+        value === null || value === 0 ? [] : [{ labels: { ...labels, reason }, value }],
       );
     }),
   );

@@ -107,7 +107,7 @@ function trafficOf(port: ServicePort, { counts, flowsOf }: FamilyTraffic): PortT
 }
 
 function isUsed({ counts, flows }: PortTraffic): boolean {
-  if (counts !== null && (counts.connections > 0 || counts.refused > 0 || counts.outOfRange > 0)) return true;
+  if (counts !== null && Object.values(counts).some((value) => (value ?? 0) > 0)) return true;
   return flows !== null && (flows.active > 0 || flows.packetsIn > 0);
 }
 
@@ -120,10 +120,12 @@ function sumOf(a: PortTraffic, b: PortTraffic): PortTraffic {
   };
 }
 
-/** Of two records of numbers. */
-function added<T extends Readonly<Record<keyof T, number>>>(a: T | null, b: T | null): T | null {
+/** Of two records of numbers; null where neither is known. */
+function added<T extends Readonly<Record<keyof T, number | null>>>(a: T | null, b: T | null): T | null {
   if (a === null || b === null) return a ?? b;
+  const sum = (one: number | null, other: number | null) =>
+    one === null || other === null ? (one ?? other) : one + other;
   return Object.fromEntries(
-    Object.entries(a).map(([name, value]) => [name, (value as number) + b[name as keyof T]]),
+    Object.entries(a).map(([name, value]) => [name, sum(value as number | null, b[name as keyof T])]),
   ) as T;
 }

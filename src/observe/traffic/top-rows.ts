@@ -63,7 +63,7 @@ function rowOf(
     active: port.flows?.active ?? null,
     bytesIn: bytes?.bytesIn ?? null,
     bytesOut: bytes?.bytesOut ?? null,
-    refused: counts === null ? null : counts.refused + counts.outOfRange,
+    refused: refusedOf(counts),
     connectionRate: rate(counts?.connections, before?.counts?.connections),
     bytesInRate: rate(bytes?.bytesIn, before?.flows?.bytesIn),
     bytesOutRate: rate(bytes?.bytesOut, before?.flows?.bytesOut),
@@ -78,6 +78,12 @@ function rowOf(
       };
     }),
   };
+}
+
+/** What the mode counts of it; null: nothing. */
+function refusedOf(counts: PortTraffic["counts"]): number | null {
+  const known = [counts?.refused, counts?.outOfRange].filter((value) => value != null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
 }
 
 function skewOf(endpoints: readonly EndpointTraffic[]): number | null {

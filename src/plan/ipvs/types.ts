@@ -40,6 +40,13 @@ export type HeldServer = VirtualServer & {
   readonly destinations: ReadonlyMap<DestinationKey, HeldDestination>;
 };
 
+/** Connections that a virtual server has scheduled since it was made, and how many of them each of its real servers got. */
+export type ServerConnections = {
+  readonly connections: number;
+  /** null: not read. */
+  readonly destinations: ReadonlyMap<DestinationKey, number> | null;
+};
+
 export type SetName = string;
 
 export type SetType = "hash:ip" | "hash:ip,port" | "hash:ip,port,ip" | "hash:ip,port,net" | "bitmap:port";

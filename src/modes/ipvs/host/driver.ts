@@ -1,11 +1,13 @@
 // The driver of ipvs mode: adds entries, servers and addresses, then writes the rules, then deletes.
+
+import type { TrafficSetting } from "../../../config/resolve/settings.ts";
 import { HostError } from "../../../host/error.ts";
 import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
 import { openIptablesHost } from "../../../host/iptables/host.ts";
 import { type IpvsHost, type LeavingAddresses, openIpvsHost } from "../../../host/ipvs/host.ts";
 import type { Family } from "../../../model/address.ts";
-import type { Clock } from "../../../model/clock.ts";
+import { type Clock, momentOf } from "../../../model/clock.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { adopt } from "../../../plan/ipvs/adopt.ts";
@@ -24,23 +26,26 @@ import {
 } from "../../driver.ts";
 import { TablesDriver, type TablesOptions } from "../../iptables/host/tables.ts";
 import { compile, type IpvsOptions } from "../compile.ts";
+import { Counting } from "./counting.ts";
 import { DrainTracker } from "./drain-tracker.ts";
 
 export type IpvsDriverOptions = IpvsOptions & {
   readonly family: Family;
   readonly clock: Clock;
+  /** What is counted. */
+  readonly traffic?: TrafficSetting;
   readonly netns?: string;
 };
 
 export async function openIpvs(options: IpvsDriverOptions): Promise<Driver> {
-  const { family, clock, netns } = options;
+  const { family, clock, netns, traffic = "off" } = options;
   const place = netns === undefined ? {} : { netns };
   const start: Start = starter(place);
   const tablesHost = await openIptablesHost(family, await detectBackEnd(start));
   const host = await openIpvsHost({ family, start, ...place });
   const openTables = (compileRules: TablesOptions["compile"]) =>
     new TablesDriver(tablesHost, { place, compile: compileRules });
-  return new IpvsDriver(host, openTables, clock, options);
+  return new IpvsDriver(host, openTables, clock, options, traffic);
 }
 
 export class IpvsDriver implements Driver {
@@ -49,6 +54,9 @@ export class IpvsDriver implements Driver {
   readonly #clock: Clock;
   readonly #options: IpvsOptions;
   readonly #drains: DrainTracker;
+  readonly readCounts: Driver["readCounts"];
+  /** null: nothing is read. IPVS itself always counts. */
+  readonly #counting: Counting | null;
   /** The Plan of the latest Routes. */
   #want: IpvsPlan | null = null;
   /** What the host holds; null: unknown. */
@@ -65,11 +73,19 @@ export class IpvsDriver implements Driver {
     openTables: (compileRules: TablesOptions["compile"]) => Driver,
     clock: Clock,
     options: IpvsOptions,
+    traffic: TrafficSetting = "off",
   ) {
     this.#host = host;
     this.#clock = clock;
     this.#options = options;
     this.#drains = new DrainTracker(host);
+    const counting =
+      traffic === "off"
+        ? null
+        : new Counting(host, { now: () => momentOf(clock), endpoints: traffic === "endpoints" });
+    this.#counting = counting;
+    if (counting !== null)
+      this.readCounts = (signal) => this.#alone(() => counting.read(this.#applied, signal));
     this.#tables = openTables(() => ({ ...this.#want!.tables, changed: new Set(this.#pending) }));
   }
 
@@ -173,7 +189,9 @@ export class IpvsDriver implements Driver {
   /** Refusals of single objects are kept for the record; without link and sets nothing works. */
   async #apply(operations: readonly OwnedOperation[], signal: AbortSignal): Promise<Written> {
     if (operations.length === 0) return { operations: 0, bytes: 0, failed: 0 };
+    await this.#counting?.leaving(operations, this.#want!, signal);
     const { bytes, failures } = await this.#host.apply(operations, signal);
+    this.#counting?.applied(operations);
     for (const { operation: at, reason } of failures) {
       const { kind, owner } = operations[at]!;
       if (kind === "add link" || kind === "create set") {
