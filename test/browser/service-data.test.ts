@@ -1,5 +1,5 @@
 // What a Service's view shows besides the picture, in Chromium: its history, compared with what the tools print.
-import type { Browser } from "playwright-core";
+import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causesOf, changeLines, writtenWords } from "../../src/history/print.ts";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
@@ -9,10 +9,12 @@ import type { TrafficView } from "../../src/page/json.ts";
 import type { NodeRecords } from "../../src/page/records/records.ts";
 import { type ShopDaemon, shopDaemon, shopService, webSlice } from "../support/history-daemon.ts";
 import {
+  closeBrowser,
   expectAccessible,
   expectFits,
   freshFiles,
   goTo,
+  leaveTab,
   missingBrowser,
   openBrowser,
   openTab,
@@ -56,17 +58,17 @@ function counted(setting: "services" | "endpoints" = "endpoints") {
 const off = { setting: "off", read: () => Promise.reject(new Error("must not be read")) } as const;
 
 describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", () => {
-  let browser: Browser;
+  let browser: BrowserContext;
   let files: PageFiles;
   let page: TestPage;
   let tab: Tab;
   beforeAll(async () => {
     [browser, files] = await Promise.all([openBrowser(), freshFiles()]);
   });
-  afterAll(() => browser?.close());
+  afterAll(() => closeBrowser(browser));
   afterEach(async () => {
     const complaints = tab?.complaints ?? [];
-    await tab?.context().close();
+    await leaveTab(browser);
     await page.close();
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   });
