@@ -137,11 +137,11 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       for (let i = 0; i < 20; i++) await small.change("EndpointSlice", webSlice(i % 2 === 0 ? "1" : "2"));
       await open(recordsOf(small), hash);
       await tab.waitForSelector("text=older changes were dropped because of the size limit");
-      await tab.context().close();
+      await leaveTab(browser);
       await page.close();
       await open(recordsOf(await shopDaemon(0)), hash);
       await tab.waitForSelector("text=start it with --history-size=8Mi");
-      await tab.context().close();
+      await leaveTab(browser);
       await page.close();
       await open(null, hash);
       await tab.waitForSelector("text=only a daemon keeps a history");
