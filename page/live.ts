@@ -131,3 +131,39 @@ export function useTick(ms: number, paused: boolean): number {
   }, [ms, paused]);
   return tick;
 }
+
+/** The JSON of a view, loaded again so long after each answer; only once while `isOn` is false. */
+export function usePolled<T>(
+  view: string,
+  query: Readonly<Record<string, string>>,
+  ms: number,
+  isOn: boolean,
+): Loaded<T> & { readonly again: () => void } {
+  const [state, setState] = useState<Loaded<T>>({ value: null, error: null });
+  const [asked, setAsked] = useState(0);
+  const key = JSON.stringify([view, query]);
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const load = async () => {
+      try {
+        const value = await getJson<T>(view, query, abort.signal);
+        if (!abort.signal.aborted) setState({ value, error: null });
+      } catch (error) {
+        if (!abort.signal.aborted && error instanceof RequestError)
+          setState((before) => ({ value: before.value, error }));
+      }
+      if (isOn && !abort.signal.aborted) timer = setTimeout(next, ms);
+    };
+    const next = () => {
+      if (document.hidden) timer = setTimeout(next, ms);
+      else void load();
+    };
+    void load();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [key, isOn, asked]);
+  return { ...state, again: () => setAsked(asked + 1) };
+}

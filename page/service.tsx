@@ -1,6 +1,7 @@
 // One Service: what it is, where its packets go as a picture, why, and what the kernel holds for it.
 import type { ServiceView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
+import { Flows } from "./flows.tsx";
 import { History } from "./history.tsx";
 import { useView } from "./live.ts";
 import { Message, State } from "./parts.tsx";
@@ -137,7 +138,7 @@ function selectedPath({ paths }: Port, { query }: ViewProps["route"]): number {
   return Math.min(Math.max(0, Number(query.path ?? 0) || 0), paths.length - 1);
 }
 
-const tabs = { why: "Why", traffic: "Traffic", history: "History" } as const;
+const tabs = { why: "Why", traffic: "Traffic", flows: "Flows", history: "History" } as const;
 
 function Tabs(props: ViewProps & { readonly service: string; readonly port: Port }) {
   const { route, port } = props;
@@ -159,6 +160,7 @@ function Tabs(props: ViewProps & { readonly service: string; readonly port: Port
       </nav>
       {shown === "why" && path !== undefined && <Why {...props} path={path} endpoints={port.endpoints} />}
       {shown === "traffic" && <Traffic key={`${props.service} ${portId(port)}`} {...props} />}
+      {shown === "flows" && <Flows key={props.service} {...props} />}
       {shown === "history" && <History key={props.service} {...props} />}
     </>
   );

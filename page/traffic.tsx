@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 import type { PortJson, PortTrafficJson, ServiceTraffic, TrafficView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
 import { amount, bytes, clockTime, percent, rate } from "./format.ts";
-import { type Loaded, useTick, useView } from "./live.ts";
+import { type Loaded, usePolled } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
 import { axisOf, fromZero, Plot } from "./plot.tsx";
 import { chartData, sampled, type TrafficPoint } from "./samples.ts";
@@ -15,8 +15,7 @@ const readMs = 2_000;
 /** Of a Service, again and again while it is counted. */
 function useTraffic({ node, paused }: ViewProps, service: string): Loaded<TrafficView> {
   const [isCounted, setCounted] = useState(true);
-  const tick = useTick(readMs, paused || !isCounted);
-  const loaded = useView<TrafficView>("traffic", { node, name: service }, tick);
+  const loaded = usePolled<TrafficView>("traffic", { node, name: service }, readMs, !paused && isCounted);
   const counted = loaded.value?.state.counted ?? true;
   useEffect(() => setCounted(counted), [counted]);
   return loaded;

@@ -12,6 +12,8 @@ import type { PortTraffic, TrafficReport } from "../observe/traffic/report.ts";
 import type { TopRow } from "../observe/traffic/top-rows.ts";
 import type { Frontend, Sender } from "../routing/routes.ts";
 import type { SyncRecord } from "../sync/record.ts";
+import type { FlowClass } from "../traffic/classify.ts";
+import type { FlowRow } from "../traffic/flow-row.ts";
 
 export type { Family, KernelView, Sender, Status, SyncRecord, Trace, WhatIf };
 
@@ -143,6 +145,36 @@ export type ServiceTraffic = Omit<TrafficReport, "ports"> & { readonly ports: re
 
 /** With the row that `turnout top` prints; rates are those since the reading before. */
 export type PortTrafficJson = PortTraffic & { readonly row: TopRow };
+
+/** `/api/flows?name=…`: as `turnout flows SERVICE -o json`, without the names of pods. */
+export type FlowsView = {
+  readonly node: string;
+  readonly mode: string;
+  /** When the table was read, in milliseconds since 1970. */
+  readonly at: number;
+  /** What cannot be shown in this mode; null: nothing. */
+  readonly note: string | null;
+  /** nf_conntrack_acct and nf_conntrack_timestamp; null: unknown. */
+  readonly accounting: boolean | null;
+  readonly timestamps: boolean | null;
+  /** False: the table was resized meanwhile, so that flows may be missing or listed twice. */
+  readonly complete: boolean;
+  /** Flows in the table, and those of the Service. */
+  readonly examined: number;
+  readonly matched: number;
+  /** Of those, the ones that `turnout doctor flows --wait=0` reports, in all and by class. */
+  readonly stale: number;
+  readonly classes: Readonly<Partial<Record<FlowClass, number>>>;
+  /** The first few; stale ones first. */
+  readonly flows: readonly FlowJson[];
+};
+
+export type FlowJson = Omit<FlowRow, "pod"> & {
+  /** Whether the endpoint would be chosen again, as `turnout flows -o wide` prints it. */
+  readonly words: string;
+  /** Why it is stale; null: it is not. */
+  readonly finding: { readonly class: FlowClass; readonly because: string } | null;
+};
 
 /** `/api/history?name=…[&after=SEQ][&limit=N]` */
 export type HistoryView = {

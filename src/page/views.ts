@@ -14,6 +14,7 @@ import { tryPacket } from "./packet/try-packet.ts";
 import { placesView, whatIfView } from "./packet/what-if.ts";
 import { pictureOf } from "./picture.ts";
 import { changesView } from "./records/changes.ts";
+import { FlowsReader } from "./records/flows.ts";
 import type { NodeRecords } from "./records/records.ts";
 import { rowTraffic, stateOf, type TrafficRecords, TrafficSampler, trafficView } from "./records/traffic.ts";
 import { compare } from "./row.ts";
@@ -37,7 +38,9 @@ export class NodeViews implements PageViews {
   readonly #clock: Clock;
   readonly #records: NodeRecords | null;
   /** null: traffic is not counted. */
-  readonly #sampler: TrafficSampler | null;
+  #sampler: TrafficSampler | null;
+  /** null: there is no daemon. */
+  #flowsReader: FlowsReader | null;
   readonly #streams = new Set<LatestEvents>();
   /** null: nobody uses the page. */
   #live: Live | null = null;
@@ -48,8 +51,7 @@ export class NodeViews implements PageViews {
     this.#node = node;
     this.#clock = clock;
     this.#records = records;
-    const isCounted = records !== null && records.traffic.setting !== "off";
-    this.#sampler = isCounted ? new TrafficSampler(records.traffic, clock) : null;
+    [this.#sampler, this.#flowsReader] = this.#readers();
   }
 
   readonly answer = async (view: string, query: URLSearchParams): Promise<ViewAnswer> => {
@@ -66,6 +68,8 @@ export class NodeViews implements PageViews {
         return this.#service(live.table, query.get("name") ?? "");
       case "traffic":
         return viewAnswer(200, await trafficView(this.#sampler, this.#traffic, query.get("name") ?? ""));
+      case "flows":
+        return this.#flows(live.table, query.get("name") ?? "");
       case "history":
         return changesView(this.#records, query);
       case "explain":
@@ -108,9 +112,21 @@ export class NodeViews implements PageViews {
       this.#cancelIdle = this.#clock.after(idleMs, () => {
         this.#live?.close();
         this.#live = null;
+        [this.#sampler, this.#flowsReader] = this.#readers();
       });
     this.#live ??= new Live(this.#node, this.#clock, (live, kind) => this.#notify(live, kind));
     return this.#live;
+  }
+
+  /** Without what earlier ones have read. */
+  #readers(): [TrafficSampler | null, FlowsReader | null] {
+    const records = this.#records;
+    if (records === null) return [null, null];
+    const isCounted = records.traffic.setting !== "off";
+    return [
+      isCounted ? new TrafficSampler(records.traffic, this.#clock) : null,
+      new FlowsReader(this.#node, records.flows, this.#clock),
+    ];
   }
 
   #notify(live: Live, kind: "update" | "beat"): void {
@@ -137,11 +153,17 @@ export class NodeViews implements PageViews {
     return { ...window, rows, traffic };
   }
 
+  async #flows(table: ServiceTable, name: string): Promise<ViewAnswer> {
+    if (this.#flowsReader === null)
+      return viewError(400, "there is no daemon, and flows are tracked by the kernel of a node");
+    if (table.row(name) === undefined) return noService(name);
+    return this.#flowsReader.answer(name);
+  }
+
   #service(table: ServiceTable, name: string): ViewAnswer {
     const row = table.row(name);
     const routes = this.#node.routes();
-    if (row === undefined || routes === null)
-      return viewError(404, `there is no Service ${JSON.stringify(name)} that Turnout serves`);
+    if (row === undefined || routes === null) return noService(name);
     const ports = [...table.portsOf(name)].sort((a, b) =>
       compare(`${a.port.family} ${a.port.key}`, `${b.port.family} ${b.port.key}`),
     );
@@ -166,6 +188,10 @@ export class NodeViews implements PageViews {
       moreProblems: Math.max(0, problems.length - mostProblems),
     };
   }
+}
+
+function noService(name: string): ViewAnswer {
+  return viewError(404, `there is no Service ${JSON.stringify(name)} that Turnout serves`);
 }
 
 /** The state while the page is used: the table, and what has changed since it was updated. */

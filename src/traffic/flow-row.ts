@@ -69,9 +69,11 @@ export function rowOf(flow: FlowView, attribution: Attribution, { eligibilityOf,
   };
 }
 
+type Named = Pick<FlowRow, "service" | "destination" | "client">;
+
 /** By Service, destination and client. */
-export function compareRows(a: FlowRow, b: FlowRow): number {
-  const order = (row: FlowRow) => `${row.service ?? "\uffff"} ${row.destination} ${row.client}`;
+export function compareRows(a: Named, b: Named): number {
+  const order = (row: Named) => `${row.service ?? "\uffff"} ${row.destination} ${row.client}`;
   const [first, second] = [order(a), order(b)];
   return first === second ? 0 : first < second ? -1 : 1;
 }

@@ -74,7 +74,10 @@ function packetsText({ counters }: FlowRow): string {
 }
 
 /** Whether the endpoint would be chosen again, and what it is where it would not. */
-export function todayText({ today, standing, because }: FlowRow, style: TableStyle = "text"): string {
+export function todayText(
+  { today, standing, because }: Pick<FlowRow, "today" | "standing" | "because">,
+  style: TableStyle = "text",
+): string {
   if (today?.kind === "eligible") {
     const share = today.among === 1 ? "the only choice" : `1 of ${today.among}`;
     return style === "wide" ? `eligible, ${share}: ${today.because}` : `eligible, ${share}`;

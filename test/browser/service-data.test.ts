@@ -3,11 +3,13 @@ import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causesOf, changeLines, writtenWords } from "../../src/history/print.ts";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
+import type { FlowView } from "../../src/model/flow.ts";
 import type { TrafficReport } from "../../src/observe/traffic/report.ts";
 import type { PageFiles } from "../../src/page/files.ts";
-import type { TrafficView } from "../../src/page/json.ts";
+import type { FlowsView, TrafficView } from "../../src/page/json.ts";
 import type { NodeRecords } from "../../src/page/records/records.ts";
 import { type ShopDaemon, shopDaemon, shopService, webSlice } from "../support/history-daemon.ts";
+import { trackedView } from "../support/tracked-flows.ts";
 import {
   closeBrowser,
   expectAccessible,
@@ -55,6 +57,29 @@ function counted(setting: "services" | "endpoints" = "endpoints") {
   return { setting, read };
 }
 
+/** Flows that the kernel tracks. */
+function tracked(flows: readonly FlowView[]): NodeRecords["flows"] & { readings: number } {
+  const records = {
+    readings: 0,
+    settings: () => ({ accounting: true, timestamps: true }),
+    async visit(visit: (flow: FlowView) => void) {
+      records.readings++;
+      for (const flow of flows) visit(flow);
+      return { examined: 4_102, complete: true };
+    },
+  };
+  return records;
+}
+
+const noFlows = tracked([]);
+
+/** To a ready endpoint, to one that is not ready, and to one that is gone. */
+const webFlows = [
+  trackedView("tcp 10.0.1.9:4001 > 172.30.0.10:80 > 10.0.1.10:8080"),
+  trackedView("tcp 10.0.1.9:4002 > 192.168.0.2:30080 > 10.0.2.13:8080"),
+  trackedView("tcp 203.0.113.9:4003 > 172.30.0.10:80 > 10.0.1.99:8080"),
+];
+
 const off = { setting: "off", read: () => Promise.reject(new Error("must not be read")) } as const;
 
 describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", () => {
@@ -93,7 +118,11 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       });
       return shop;
     };
-    const recordsOf = (shop: ShopDaemon): NodeRecords => ({ history: shop.history.lines, traffic: off });
+    const recordsOf = (shop: ShopDaemon): NodeRecords => ({
+      history: shop.history.lines,
+      traffic: off,
+      flows: noFlows,
+    });
     const printed = async (shop: ShopDaemon) => {
       const [, ...changes] = [...shop.history.lines(new URLSearchParams({ to: "svc/shop/web" }))];
       return changes as HistoryAnswer["changes"];
@@ -163,6 +192,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     const withTraffic = async (traffic: NodeRecords["traffic"]): Promise<NodeRecords> => ({
       history: (await shopDaemon(0)).history.lines,
       traffic,
+      flows: noFlows,
     });
     const json = async <T>(view: string, query = "") =>
       JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
@@ -220,6 +250,70 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     });
   });
 
+  describe("Flows", () => {
+    const hash = "#/services?service=shop/web&tab=flows";
+    const withFlows = async (flows: NodeRecords["flows"]): Promise<NodeRecords> => ({
+      history: (await shopDaemon(0)).history.lines,
+      traffic: off,
+      flows,
+    });
+
+    it("lists them, stale ones first with the reason of doctor flows", async () => {
+      const flows = tracked(webFlows);
+      await open(await withFlows(flows), "#/services?service=shop/web");
+      await tab.waitForSelector(".why");
+      // Nothing is read before it is asked for.
+      expect(flows.readings).toBe(0);
+      await tab.click('nav.tabs a:has-text("Flows")');
+      await poll(() => tab.locator(".flows tbody tr").count()).toBe(3);
+      expect(await tab.locator(".flows .summary").textContent()).toContain("3 flows2 stale: ");
+      const { flows: rows } = JSON.parse(
+        (await page.views.answer("flows", new URLSearchParams({ name: "shop/web" }))).body,
+      ) as FlowsView;
+      expect(await texts(".flows td.reason")).toEqual(
+        rows.map(({ finding, words }) => (finding === null ? words : `${finding.class}: ${finding.because}`)),
+      );
+      expect(await texts(".flows tr.stale td:nth-child(4)")).toEqual(
+        rows.filter(({ finding }) => finding !== null).map(({ endpoint }) => `${endpoint} `),
+      );
+      expect((await texts(".flows td.reason"))[0]).toContain("is no longer an endpoint of shop/web");
+    });
+
+    it("are read again while they are shown, not afterwards, and on request", async () => {
+      const flows = tracked(webFlows);
+      await open(await withFlows(flows), "#/services?service=shop/web");
+      await tab.waitForSelector(".why");
+      let asked = 0;
+      tab.on("request", (request) => {
+        if (request.url().includes("/api/flows")) asked++;
+      });
+      await tab.clock.install();
+      await tab.click('nav.tabs a:has-text("Flows")');
+      await tab.waitForSelector(".flows tbody tr");
+      expect(asked).toBe(1);
+      await tab.clock.runFor(5_500);
+      await poll(async () => asked).toBe(2);
+      await poll(async () => {
+        await tab.click('button:has-text("read again")');
+        return flows.readings;
+      }).toBeGreaterThan(1);
+      await tab.click('nav.tabs a:has-text("Why")');
+      await tab.waitForSelector(".why");
+      const before = asked;
+      await tab.clock.runFor(60_000);
+      expect(asked).toBe(before);
+    });
+
+    it("states that there are none, and that there is no daemon", async () => {
+      await open(await withFlows(noFlows), hash);
+      await tab.waitForSelector("text=The kernel tracks no connection to this Service.");
+      await tab.context().close();
+      await page.close();
+      await open(null, hash);
+      await tab.waitForSelector("text=flows are tracked by the kernel of a node");
+    });
+  });
+
   it.each([
     [1400, "light"],
     [1400, "dark"],
@@ -229,9 +323,9 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     const shop = await shopDaemon();
     await shop.change("EndpointSlice", webSlice("1", "2-", "4"));
     const viewport = { width, height: 800 };
-    const records = { history: shop.history.lines, traffic: counted() };
+    const records = { history: shop.history.lines, traffic: counted(), flows: tracked(webFlows) };
     await open(records, "#/services", { viewport, colorScheme });
-    for (const name of ["traffic", "history"]) {
+    for (const name of ["traffic", "flows", "history"]) {
       await goTo(tab, `#/services?service=shop/web&tab=${name}`);
       await tab.waitForSelector(`nav.tabs a[aria-current]:has-text("${name}")`);
       await poll(() => tab.locator("text=Loading").count()).toBe(0);
