@@ -72,7 +72,6 @@ function FlowTable({ view, names }: { readonly view: FlowsView; readonly names: 
           <tr>
             <th scope="col">State</th>
             <th scope="col">Client</th>
-            <th scope="col">Destination</th>
             <th scope="col">Endpoint</th>
             {hasAge && (
               <th scope="col" class="number">
@@ -94,20 +93,18 @@ function FlowTable({ view, names }: { readonly view: FlowsView; readonly names: 
                 {flow.protocol} {flow.state}
               </td>
               <td>
-                <code>{flow.client}</code> <span class="dim">{names[addressOf(flow.client)]}</span>
+                <Place place={flow.client} names={names} />
+                <span class="under">to {flow.destination}</span>
               </td>
               <td>
-                <code>{flow.destination}</code>
-              </td>
-              <td>
-                <code>{flow.endpoint ?? "–"}</code>{" "}
-                <span class="dim">{names[addressOf(flow.endpoint ?? "")]}</span>
+                <Place place={flow.endpoint} names={names} />
+                {flow.node !== null && <span class="under">{flow.node}</span>}
               </td>
               {hasAge && (
                 <td class="number">{flow.ageSeconds === null ? "–" : span(flow.ageSeconds * 1000)}</td>
               )}
               {hasBytes && <td class="number">{bytes(bytesOf(flow))}</td>}
-              <td class="reason">
+              <td class="reason" title={flow.today?.because ?? flow.because ?? undefined}>
                 <bdi>
                   {flow.finding === null ? flow.words : `${flow.finding.class}: ${flow.finding.because}`}
                 </bdi>
@@ -117,6 +114,15 @@ function FlowTable({ view, names }: { readonly view: FlowsView; readonly names: 
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Place({ place, names }: { readonly place: string | null; readonly names: ViewProps["names"] }) {
+  if (place === null) return <>–</>;
+  return (
+    <>
+      <code>{place}</code> <span class="dim">{names[addressOf(place)]}</span>
+    </>
   );
 }
 

@@ -79,7 +79,7 @@ function coverage(what: string, covered: ServiceTraffic["counters"]): string[] {
   if (!covered.counted) return [`${what} are not counted: ${covered.because}`];
   const last = covered.gaps.at(-1);
   if (last === undefined) return [];
-  const others = covered.gaps.length > 1 ? `, and ${covered.gaps.length - 1} more times before` : "";
+  const others = covered.gaps.length > 1 ? `, and ${covered.gaps.length - 1} more before that` : "";
   return [`${what} are unknown from ${clockTime(last.from)} to ${clockTime(last.to)}${others}`];
 }
 

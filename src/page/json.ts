@@ -170,7 +170,7 @@ export type FlowsView = {
 };
 
 export type FlowJson = Omit<FlowRow, "pod"> & {
-  /** Whether the endpoint would be chosen again, as `turnout flows -o wide` prints it. */
+  /** Whether the endpoint would be chosen again, as `turnout flows` prints it. */
   readonly words: string;
   /** Why it is stale; null: it is not. */
   readonly finding: { readonly class: FlowClass; readonly because: string } | null;

@@ -273,8 +273,8 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       expect(await texts(".flows td.reason")).toEqual(
         rows.map(({ finding, words }) => (finding === null ? words : `${finding.class}: ${finding.because}`)),
       );
-      expect(await texts(".flows tr.stale td:nth-child(4)")).toEqual(
-        rows.filter(({ finding }) => finding !== null).map(({ endpoint }) => `${endpoint} `),
+      expect(await texts(".flows tr.stale td:nth-child(3) code")).toEqual(
+        rows.filter(({ finding }) => finding !== null).map(({ endpoint }) => endpoint),
       );
       expect((await texts(".flows td.reason"))[0]).toContain("is no longer an endpoint of shop/web");
     });

@@ -147,7 +147,7 @@ class FlowList {
 function flowJson({ pod: _, ...row }: FlowRow, finding: Finding | null): FlowJson {
   return {
     ...row,
-    words: todayText(row, "wide"),
+    words: todayText(row),
     finding: finding === null ? null : { class: finding.class, because: finding.because },
   };
 }

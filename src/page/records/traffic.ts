@@ -2,6 +2,7 @@
 import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { ServiceName } from "../../model/snapshot.ts";
+import { readEveryMs } from "../../observe/traffic/keeper.ts";
 import type { PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
 import { type TopRow, topRows } from "../../observe/traffic/top-rows.ts";
 import type { PortTrafficJson, RowTraffic, ServiceTraffic, TrafficState, TrafficView } from "../json.ts";
@@ -14,8 +15,9 @@ export type TrafficRecords = {
 
 /** Shortest time between two readings. */
 const gapMs = 2_000;
-/** Reading takes at most this part of the time: a fiftieth. */
-const share = 50;
+/** Reading takes at most this part of the time, a twentieth, unless the gap would be longer than the daemon's own. */
+const share = 20;
+const longestGapMs = readEveryMs;
 /** A rate over a longer time would hide what happens now. */
 const longestMs = 60_000;
 
@@ -36,7 +38,8 @@ export class TrafficSampler {
   /** The latest sample; begins to read the next one when it is time. */
   ask(): Sample | null {
     const age = this.#clock.steady() - this.#readAt;
-    if (this.#reading === null && age >= Math.max(gapMs, this.#tookMs * share)) this.#reading = this.#read();
+    const gap = Math.min(longestGapMs, Math.max(gapMs, this.#tookMs * share));
+    if (this.#reading === null && age >= gap) this.#reading = this.#read();
     return this.#sample;
   }
 
