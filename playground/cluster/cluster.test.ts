@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { ApiObject, Draft } from "../api/objects/object.ts";
 import { resourceOfKind } from "../api/objects/resources.ts";
 import { admission } from "./admission.ts";
-import { type PlacedPod, slicesOf } from "./slices.ts";
+import { type PlacedPod, type Slice, slicesOf, withTriggerTime } from "./slices.ts";
 
 const service = (name: string, spec: object): ApiObject => ({
   apiVersion: "v1",
@@ -114,6 +114,20 @@ describe("EndpointSlices", () => {
       trafficDistribution,
     });
     expect(slicesOf(web, [pod("web-1", "a")])[0]?.endpoints).toMatchObject([{ hints }]);
+  });
+
+  it("have the time of their last change, which stays while the endpoints do", () => {
+    const pods = [pod("web-1", "a")];
+    const web = service("web", { selector: { app: "web" }, ipFamilies: ["IPv4"], ports });
+    const [slice] = slicesOf(web, pods);
+    const timeOf = ({ metadata }: Pick<Slice, "metadata">) => Object.values(metadata?.annotations ?? {})[0];
+    const first = withTriggerTime(slice!, undefined, new Date(1_000));
+    expect(timeOf(first)).toBe("1970-01-01T00:00:01.000Z");
+    const again = withTriggerTime(slice!, structuredClone(first) as unknown as ApiObject, new Date(5_000));
+    expect(again).toEqual(first);
+    const [changed] = slicesOf(web, [...pods, pod("web-2", "b")]);
+    const later = withTriggerTime(changed!, first as unknown as ApiObject, new Date(5_000));
+    expect(timeOf(later)).toBe("1970-01-01T00:00:05.000Z");
   });
 
   it("mark terminating endpoints and whether they serve", () => {

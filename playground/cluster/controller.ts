@@ -9,7 +9,7 @@ import { coreEvent, eventFor } from "./events.ts";
 import { deletionTime, isTerminating } from "./graceful-deletion.ts";
 import { whyUnschedulable } from "./placement.ts";
 import { isReady, ownerOf, planSet } from "./sets.ts";
-import { containerPorts, endpointsOf, type PlacedPod, slicesOf } from "./slices.ts";
+import { containerPorts, endpointsOf, type PlacedPod, slicesOf, withTriggerTime } from "./slices.ts";
 
 /** The network operations that the controllers use. */
 export type PodNetwork = {
@@ -239,13 +239,20 @@ export class Controller {
   #reconcileSlices(pods: readonly PlacedPod[]): void {
     const wanted = this.#api.list("Service").flatMap((service) => slicesOf(service, pods));
     const names = new Set(wanted.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`));
-    for (const { metadata } of this.#api.list("EndpointSlice")) {
+    const known = new Map<string, ApiObject>();
+    for (const slice of this.#api.list("EndpointSlice")) {
+      const { metadata } = slice;
+      known.set(`${metadata.namespace}/${metadata.name}`, slice);
       const mine =
         metadata.labels?.["endpointslice.kubernetes.io/managed-by"] === "endpointslice-controller.k8s.io";
       if (mine && !names.has(`${metadata.namespace}/${metadata.name}`))
         this.#api.remove("EndpointSlice", metadata.namespace ?? "", metadata.name);
     }
-    for (const slice of wanted) this.#api.put(slice);
+    const now = new Date();
+    for (const slice of wanted)
+      this.#api.put(
+        withTriggerTime(slice, known.get(`${slice.metadata?.namespace}/${slice.metadata?.name}`), now),
+      );
   }
 
   /** Builds Endpoints from all EndpointSlices. */

@@ -1,5 +1,6 @@
 // Builds the EndpointSlices of a Service like the EndpointSlice controller. Pure.
 import { type Family, families } from "../../src/model/address.ts";
+import { same } from "../../src/model/same.ts";
 import { type ApiObject, type Draft, dig, hasLabels, isMap, scalar } from "../api/objects/object.ts";
 
 export type Slice = Draft & { readonly kind: "EndpointSlice" };
@@ -26,6 +27,16 @@ export function slicesOf(service: ApiObject, pods: readonly PlacedPod[]): Slice[
   return families
     .filter((family) => (Array.isArray(wanted) ? wanted : ["IPv4"]).includes(typeNames[family]))
     .flatMap((family) => slicesOfFamily(service, chosen, family));
+}
+
+const triggerTime = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/** When its endpoints last changed; proxies measure their delay from it. */
+export function withTriggerTime(slice: Slice, before: ApiObject | undefined, now: Date): Slice {
+  const known = before?.metadata.annotations;
+  const kept = isMap(known) && same(before?.endpoints, slice.endpoints) ? scalar(known[triggerTime]) : "";
+  const annotations = { [triggerTime]: kept === "" ? now.toISOString() : kept };
+  return { ...slice, metadata: { ...slice.metadata, annotations } };
 }
 
 /** The deprecated Endpoints object: addresses of one family, grouped by ports. */
