@@ -26,8 +26,8 @@ export function App({ page }: { readonly page: PageJson }) {
   useEffect(() => {
     document.title = update === null ? "Turnout" : `${update.head.node}: ${update.head.state} · Turnout`;
   }, [update?.head.node, update?.head.state]);
-  if (connection.kind === "signed out") return <SignedOut />;
   const names = useNames(page, node, update?.revision ?? 0);
+  if (connection.kind === "signed out") return <SignedOut />;
   const view = {
     node,
     route,
@@ -36,7 +36,6 @@ export function App({ page }: { readonly page: PageJson }) {
     revision: update?.revision ?? 0,
     paused,
     head: update?.head ?? null,
-    paused,
   };
   return (
     <>
@@ -45,6 +44,7 @@ export function App({ page }: { readonly page: PageJson }) {
       </button>
       <header class="status">
         <Logo />
+        <span class="brand">Turnout</span>
         <NodeName page={page} node={node} route={route} />
         <StatusLine head={update?.head ?? null} />
       </header>
@@ -58,7 +58,7 @@ export function App({ page }: { readonly page: PageJson }) {
           {paused ? "resume" : "pause"}
         </button>
         <button type="button" class="link keys-button" onClick={() => setShowsKeys(true)}>
-          keys
+          shortcuts
         </button>
       </nav>
       {connection.kind === "lost" && <Lost connection={connection} />}
@@ -81,7 +81,6 @@ export type ViewProps = {
   readonly revision: number;
   readonly paused: boolean;
   readonly head: Head | null;
-  readonly paused: boolean;
   /** Names of pods by their address, where they are known. */
   readonly names: Readonly<Record<string, string>>;
 };
@@ -163,7 +162,7 @@ function StatusLine({ head }: { readonly head: Head | null }) {
       <span class={`pill ${pills[head.state]}`}>{head.state}</span>
       <dl class="facts">
         {facts(head, now).map(([label, text, tone]) => (
-          <div key={label}>
+          <div key={label} title={explanations[label]}>
             <dt>{label}</dt>
             <dd class={tone}>{text}</dd>
           </div>
@@ -200,13 +199,24 @@ function facts(head: Head, now: number): (readonly [string, string, string])[] {
       lastSync?.outcome === "failed" ? "bad" : "",
     ],
     [
-      "Event → kernel",
-      latency === null ? "no change seen yet" : `p50 ${millis(latency.p50)} · p99 ${millis(latency.p99)}`,
+      "Change → kernel",
+      latency === null
+        ? "no endpoint changed yet"
+        : `p50 ${millis(latency.p50)} · p99 ${millis(latency.p99)}`,
       "",
     ],
-    ["API watch", watch === null ? "none: files" : `silent for ${span(now - watch.since)}`, ""],
+    ["API watch", watch === null ? "none: files" : `last data ${span(now - watch.since)} ago`, ""],
   ];
 }
+
+const explanations: Readonly<Record<string, string>> = {
+  Kernel: "Whether the rules in the kernel are those that the cluster requires",
+  Drift: "Another program changed the rules; they were restored",
+  "Last Sync": "The last time the rules were compared with the cluster, and what was written",
+  "Change → kernel":
+    "From a change of endpoints in the cluster until the kernel follows it, of the latest changes",
+  "API watch": "When the API server last sent anything; it does so normally every minute",
+};
 
 function Search({ route, field }: { route: Route; field: { current: HTMLInputElement | null } }) {
   const text = route.view === "services" ? (route.query.q ?? "") : "";

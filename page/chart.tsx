@@ -1,7 +1,7 @@
 // The chart of Syncs: duration and operations over time.
 import type uPlot from "uplot";
 import type { SyncPoint } from "../src/page/json.ts";
-import { count, millis } from "./format.ts";
+import { clockTime, count, millis } from "./format.ts";
 import { axisOf, fromZero, Plot } from "./plot.tsx";
 
 export function SyncChart({ points }: { readonly points: readonly SyncPoint[] }) {
@@ -23,11 +23,11 @@ function dataOf(points: readonly SyncPoint[]): uPlot.AlignedData {
 function optionsOf(colour: (name: string) => string): Omit<uPlot.Options, "width" | "height"> {
   const axis = axisOf(colour);
   return {
-    legend: { show: true, live: true },
+    legend: { show: true, live: false },
     cursor: { y: false },
     scales: { ms: { range: fromZero }, operations: { range: fromZero } },
     axes: [
-      axis,
+      { ...axis, values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1000)) },
       { ...axis, scale: "ms", values: (_, ticks) => ticks.map((tick) => `${tick} ms`), size: 60 },
       { ...axis, scale: "operations", side: 1, grid: { show: false }, size: 50 },
     ],

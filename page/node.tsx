@@ -28,8 +28,11 @@ export function NodePanel({ node, revision, page, head, paused }: ViewProps) {
     );
   return (
     <div class="columns">
-      <section class="panel" aria-label="Syncs">
+      <section class="panel across" aria-label="Syncs">
         <h2>Syncs</h2>
+        <p class="empty">
+          One Sync writes what changed in the cluster to the kernel, for IPv4 and IPv6 separately.
+        </p>
         <Syncs points={value.syncs} hasDaemon={value.status !== null} />
       </section>
       <section class="panel" aria-label="Problems">
@@ -87,7 +90,7 @@ function Syncs({
               <th scope="col">Family</th>
               <th scope="col">Cause</th>
               <th scope="col" class="number">
-                Ports
+                Service ports
               </th>
               <th scope="col" class="number">
                 Operations
@@ -178,7 +181,7 @@ function Facts({ view: { status, head } }: { readonly view: NodeView }) {
       <dt>mode</dt>
       <dd>
         {head.mode}
-        {status === null ? "" : `, table ${status.ownership}`}
+        {status?.ownership === "owned" ? ", no other program can change its table" : ""}
       </dd>
       <dt>source</dt>
       <dd>{head.source}</dd>

@@ -1,15 +1,14 @@
 // Try a packet: the way of one packet, step by step, and whether the kernel agrees.
 import { useEffect, useState } from "preact/hooks";
-import type { ExplainView } from "../src/page/json.ts";
+import type { ExplainView, ServiceRow, ServicesView } from "../src/page/json.ts";
 import { getJson, RequestError } from "./api.ts";
 import type { ViewProps } from "./app.tsx";
+import { useView } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
 import { go, withQuery } from "./route.ts";
 import { TracePicture, TraceSteps } from "./trace.tsx";
 import { WhatIf } from "./what-if.tsx";
 import { KernelAnswer } from "./why.tsx";
-
-const examplesFrom = ["outside", "node", "pod:10.0.1.5"];
 
 type Answer =
   | { readonly kind: "none" }
@@ -18,7 +17,9 @@ type Answer =
   | { readonly kind: "failed"; readonly message: string };
 
 export function PacketView(props: ViewProps) {
-  const { route, node, page, head, revision } = props;
+  const { route, node, page, head, revision, names } = props;
+  // Those that need attention come first.
+  const { value: services } = useView<ServicesView>("services", { node, limit: "100" }, 0);
   const { from = "", to = "", live = "" } = route.query;
   const [answer, setAnswer] = useState<Answer>({ kind: "none" });
   useEffect(() => {
@@ -40,8 +41,14 @@ export function PacketView(props: ViewProps) {
   return (
     <section class="panel packet" aria-label="Try a packet">
       <h2>Try a packet</h2>
-      <Question key={`${from} ${to}`} route={route} canCompare={head?.kernel === true} />
-      {answer.kind === "none" && <Examples route={route} />}
+      <Question
+        key={`${from} ${to}`}
+        route={route}
+        canCompare={head?.kernel === true}
+        pods={Object.values(names)}
+        services={services?.rows ?? []}
+      />
+      {answer.kind === "none" && <Examples route={route} rows={services?.rows ?? []} />}
       {answer.kind === "asking" && <Message title="Asking…" />}
       {answer.kind === "failed" && (
         <Message tone="bad" title="This question cannot be answered">
@@ -50,26 +57,28 @@ export function PacketView(props: ViewProps) {
       )}
       {answer.kind === "answer" && (
         <>
-          <TracePicture {...props} view={answer.view} />
+          {answer.view.service !== null && <WhatIf {...props} now={answer.view} />}
+          {!route.query.without && <TracePicture {...props} view={answer.view} />}
           <TraceSteps {...props} view={answer.view} />
           {answer.view.kernel !== undefined && <KernelAnswer view={answer.view.kernel} />}
           <Command
             line={`turnout explain ${from} ${to} ${live === "" ? "" : "--live "}${page.flags}`.trim()}
           />
-          {answer.view.service !== null && <WhatIf {...props} now={answer.view} />}
         </>
       )}
     </section>
   );
 }
 
-function Question({
-  route,
-  canCompare,
-}: {
+type QuestionProps = {
   readonly route: ViewProps["route"];
   readonly canCompare: boolean;
-}) {
+  /** Suggested as senders, where their names are known. */
+  readonly pods: readonly string[];
+  readonly services: readonly ServiceRow[];
+};
+
+function Question({ route, canCompare, pods, services }: QuestionProps) {
   const [from, setFrom] = useState(route.query.from ?? "");
   const [to, setTo] = useState(route.query.to ?? "");
   const ask = (live: string) => {
@@ -90,6 +99,7 @@ function Question({
           value={from}
           onInput={(event) => setFrom(event.currentTarget.value)}
           placeholder="outside, node, pod:10.0.1.5"
+          list="senders"
           spellcheck={false}
           autocapitalize="off"
         />
@@ -103,10 +113,23 @@ function Question({
           value={to}
           onInput={(event) => setTo(event.currentTarget.value)}
           placeholder="svc/shop/web:80, nodeport:30080, 10.96.0.10:53/udp"
+          list="destinations"
           spellcheck={false}
           autocapitalize="off"
         />
       </label>
+      <datalist id="senders">
+        {["outside", "node", ...pods].map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+      <datalist id="destinations">
+        {services.map(({ service, frontends: [first] }) => (
+          <option key={service} value={first?.replace("*", "nodeport")}>
+            {service}
+          </option>
+        ))}
+      </datalist>
       <button type="submit" class="primary">
         Explain
       </button>
@@ -119,23 +142,37 @@ function Question({
   );
 }
 
-function Examples({ route }: { readonly route: ViewProps["route"] }) {
+/** Packets of this node to the Services that come first. */
+const mostExamples = 4;
+
+function Examples({
+  route,
+  rows,
+}: {
+  readonly route: ViewProps["route"];
+  readonly rows: readonly ServiceRow[];
+}) {
+  const examples = rows
+    .flatMap(({ service, frontends: [to] }) =>
+      to === undefined || to.startsWith("*") ? [] : [{ service, to }],
+    )
+    .slice(0, mostExamples);
   return (
     <Message title="What happens to the first packet of a connection?">
       <p>
         From: a pod by its address (<code>pod:10.0.1.5</code>), this <code>node</code>, or{" "}
         <code>outside</code>. To: a Service (<code>svc/shop/web:80</code>), a node port (
-        <code>nodeport:30080</code>) or any address and port.
+        <code>nodeport:30080</code>) or any address and port. Nothing is sent.
       </p>
       <p class="examples">
-        {examplesFrom.slice(0, 2).map((from) => (
+        {examples.map(({ service, to }) => (
           <button
             type="button"
-            key={from}
+            key={service}
             class="chip"
-            onClick={() => go(withQuery(route, { from, to: "nodeport:30080" }))}
+            onClick={() => go(withQuery(route, { from: "node", to }))}
           >
-            {from} → nodeport:30080
+            node → <bdi>{service}</bdi>
           </button>
         ))}
       </p>

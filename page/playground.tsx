@@ -53,6 +53,7 @@ export function Playground() {
           Run
         </button>
       </form>
+      <p class="empty">Commands change this cluster or send real packets in it; the views above follow.</p>
       <p class="examples">
         {examples.map((example) => (
           <button type="button" key={example} class="chip" onClick={() => run(example)}>

@@ -17,12 +17,14 @@ export function WhatIf(props: ViewProps & { readonly now: ExplainView }) {
   const { route } = props;
   const gone = (route.query.without ?? "").split(",").filter((text) => text !== "");
   const set = (texts: readonly string[]) => go(withQuery(route, { without: texts.join(",") }));
-  const [isOpen, setOpen] = useState(gone.length > 0);
+  const [wasOpened, setOpened] = useState(false);
+  // An address with something gone shows it, also while the view is open.
+  const isOpen = wasOpened || gone.length > 0;
   return (
     <details
       class="what-if"
       open={isOpen}
-      onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}
+      onToggle={(event) => setOpened((event.currentTarget as HTMLDetailsElement).open)}
     >
       <summary>What if a pod, a node or a zone were gone?</summary>
       {isOpen && <Choices {...props} gone={gone} set={set} />}
