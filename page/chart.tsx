@@ -10,6 +10,9 @@ export function SyncChart({ points }: { readonly points: readonly SyncPoint[] })
   return <Plot label={label} height={160} data={dataOf(points)} options={optionsOf} />;
 }
 
+/** Between two times on the axis, which are printed without fractions of a second. */
+const tickSeconds = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400];
+
 function dataOf(points: readonly SyncPoint[]): uPlot.AlignedData {
   // Two families may end a Sync in the same millisecond, and times must increase.
   let last = 0;
@@ -27,7 +30,12 @@ function optionsOf(colour: (name: string) => string): Omit<uPlot.Options, "width
     cursor: { y: false },
     scales: { ms: { range: fromZero }, operations: { range: fromZero } },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1000)) },
+      {
+        ...axis,
+        space: 80,
+        incrs: tickSeconds,
+        values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1000)),
+      },
       { ...axis, scale: "ms", values: (_, ticks) => ticks.map((tick) => `${tick} ms`), size: 60 },
       { ...axis, scale: "operations", side: 1, grid: { show: false }, size: 50 },
     ],

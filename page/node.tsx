@@ -57,7 +57,7 @@ export function NodePanel({ node, revision, page, head, paused }: ViewProps) {
         <Facts view={value} />
         {value.status !== null && <Command line={`turnout status ${page.flags}`.trim()} />}
       </section>
-      <section class="panel" aria-label="Configuration">
+      <section class="panel across" aria-label="Configuration">
         <h2>Configuration in force</h2>
         <pre tabIndex={0}>{value.configuration}</pre>
       </section>

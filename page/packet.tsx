@@ -59,6 +59,7 @@ export function PacketView(props: ViewProps) {
         <>
           {answer.view.service !== null && <WhatIf {...props} now={answer.view} />}
           {!route.query.without && <TracePicture {...props} view={answer.view} />}
+          {route.query.without && <h3>Now, step by step</h3>}
           <TraceSteps {...props} view={answer.view} />
           {answer.view.kernel !== undefined && <KernelAnswer view={answer.view.kernel} />}
           <Command

@@ -39,7 +39,7 @@ function Choices(props: GoneProps & { readonly set: (texts: readonly string[]) =
   const { gone, set, names } = props;
   const { value } = useView<PlacesView>("places", { node: props.node }, 0);
   const [text, setText] = useState("");
-  const offered = [...new Set([...gone, ...choicesOf(props.now, value)])];
+  const offered = [...new Set([...choicesOf(props.now, value), ...gone])];
   const toggle = (each: string) =>
     set(gone.includes(each) ? gone.filter((other) => other !== each) : [...gone, each]);
   return (
@@ -216,7 +216,9 @@ function Change({ family, protocol, port, usable, from }: Outlooks[number]) {
         {usable.before} → {usable.after}
       </td>
       <td>
-        {from.length === 0 ? "as now" : `${percent(largest("before"))} → ${percent(largest("after"))}`}
+        {from.length === 0
+          ? "the nodes that remain do not use them"
+          : `${percent(largest("before"))} → ${percent(largest("after"))}`}
         {from.some(({ hintsLost }) => hintsLost) && (
           <span class="warn"> · topology hints no longer hold</span>
         )}

@@ -1,10 +1,11 @@
-// What the page says is what the tools say: on generated clusters, its JSON is that of `turnout whatif` and `turnout explain`.
+// What the page says is what the tools say: on generated clusters, its JSON is that of `turnout whatif`, `explain` and `status`.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, it } from "vitest";
 import { explain } from "../src/cli/commands/explain.ts";
+import { status as statusCommand } from "../src/cli/commands/status.ts";
 import { whatif } from "../src/cli/commands/whatif.ts";
 import { defaultConfig, nodeRoutes } from "../src/explain/node-routes.ts";
 import { trace } from "../src/explain/trace.ts";
@@ -16,11 +17,14 @@ import { families, familyOf, joinHostPort } from "../src/model/address.ts";
 import type { Endpoint, ServicePort, Snapshot } from "../src/model/snapshot.ts";
 import { modes } from "../src/modes/index.ts";
 import { systemClock } from "../src/observe/clock.ts";
-import type { ExplainView, WhatIfView } from "../src/page/json.ts";
+import { serveStatus } from "../src/observe/status/socket.ts";
+import type { Status } from "../src/observe/status/status.ts";
+import type { ExplainView, NodeView, WhatIfView } from "../src/page/json.ts";
 import type { PageNode } from "../src/page/node.ts";
 import { NodeViews } from "../src/page/views.ts";
 import { arbitraryObjects, clusterFromSeed, type Objects, thisNode } from "./generators.ts";
 import { outputOf } from "./support/command-output.ts";
+import { plainRecord } from "./support/sync-record.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "turnout-page-tools-"));
 const file = join(folder, "cluster.json");
@@ -103,7 +107,7 @@ const target = [`--source=files:${file}`, `--node=${thisNode}`];
 type Query = readonly (readonly string[])[];
 
 /** The page of a cluster, which is in the file as well. */
-function openPage(objects: Objects) {
+function openPage(objects: Objects, status: () => Status | null = () => null) {
   writeFileSync(file, textOf(objects));
   const known = new Cluster(thisNode);
   for (const kind of kinds) known.replace(kind, objects[kind]);
@@ -115,7 +119,7 @@ function openPage(objects: Objects) {
     spec,
     mode: modes.nftables,
     config: () => config,
-    status: () => null,
+    status,
     snapshot: () => snapshot,
     routes: () => routes,
     problems: () => snapshot.problems,
@@ -182,3 +186,124 @@ function expectDrawn({ picture, candidates }: ExplainView, { picture: old }: Exp
   for (const chosen of path!.chosen) expect(isGone.has(chosen)).toBe(false);
   expect(picture.paths).toHaveLength(1);
 }
+
+it("node: is what turnout status prints of the daemon", async () => {
+  const socket = join(folder, "status.sock");
+  let current: Status | null = null;
+  const none = { "/relays": () => ({}), "/view": () => null, "/traffic": () => null };
+  const answers = { ...none, "/cluster": () => [null], "/history": () => [], "/": () => current! };
+  const close = await serveStatus(socket, () => answers);
+  const page = openPage(clusterFromSeed(1), () => current);
+  try {
+    await fc.assert(
+      fc.asyncProperty(arbitraryStatus, async (status) => {
+        current = status;
+        const tool = await outputOf(statusCommand, `--source=daemon:${socket}`, "-o", "json");
+        const printed = JSON.parse(tool.out) as Status;
+        const { value } = await page.ask<NodeView>("node", []);
+        const { problems, ...said } = value.status!;
+        const { problems: all, ...rest } = printed;
+        expect(said).toEqual(rest);
+        expect(problems).toEqual(all.slice(0, 200));
+        expect(value.moreProblems + value.problems.length).toBe(all.length);
+        const { head } = value;
+        expect([head.problems, head.latency]).toEqual([all.length, printed.latency]);
+        expect(head.state).toBe(
+          printed.waits !== null ? "starting" : printed.health!.healthy ? "healthy" : "unhealthy",
+        );
+        const reasons = printed.waits === null ? printed.health!.reasons.map(({ message }) => message) : [];
+        for (const [i, reason] of reasons.entries()) expect(head.reasons[i]).toContain(reason);
+        expect(
+          value.syncs.map(({ at, operations, trigger, objects }) => [at, operations, trigger, objects]),
+        ).toEqual(
+          printed.syncs
+            .map(({ finishedAt, operations, trigger, objects = [] }) => [
+              finishedAt,
+              operations,
+              trigger,
+              objects,
+            ])
+            .reverse(),
+        );
+        expect(head.lastSync?.at).toBe(printed.syncs[0]?.finishedAt);
+        expect(value.configuration).toBe(printed.configuration);
+      }),
+      { numRuns: 60 },
+    );
+  } finally {
+    close();
+  }
+}, 60_000);
+
+const text = fc.string({ unit: "grapheme", maxLength: 20 });
+const moment = fc.nat({ max: 2_000_000_000_000 });
+const arbitraryProblem = fc.record({
+  kind: fc.constantFrom("refused" as const, "invalid-address" as const),
+  object: text,
+  field: text,
+  message: text,
+});
+
+const arbitraryStatus: fc.Arbitrary<Status> = fc
+  .record({
+    healthy: fc.boolean(),
+    reasons: fc.array(text, { maxLength: 2 }),
+    waits: fc.option(fc.record({ for: text, since: moment, until: fc.constant(null) }), { freq: 5 }),
+    configuration: text,
+    syncs: fc.array(
+      fc.record({
+        family: fc.constantFrom("ipv4" as const, "ipv6" as const),
+        trigger: fc.constantFrom("first" as const, "change" as const, "drift" as const),
+        startedAt: moment,
+        finishedAt: moment,
+        operations: fc.nat(),
+        objects: fc.option(fc.array(text, { minLength: 1, maxLength: 3 }), { nil: undefined }),
+        outcome: fc.constantFrom(
+          { kind: "ok" as const, refused: [] },
+          { kind: "failed" as const, message: "EBUSY" },
+        ),
+      }),
+      { maxLength: 20 },
+    ),
+    problems: fc.array(arbitraryProblem, { maxLength: 250, size: "max" }),
+    latency: fc.option(fc.record({ p50: fc.nat(), p99: fc.nat(), samples: fc.nat() })),
+    used: fc.nat(),
+    note: text,
+    at: moment,
+  })
+  .map(({ healthy, reasons, waits, syncs, problems, latency, used, note, at, configuration }) => ({
+    pid: 1,
+    version: "v1.37.1",
+    node: thisNode,
+    mode: "nftables",
+    families: ["ipv4", "ipv6"] as const,
+    source: "api",
+    ownership: "plain" as const,
+    startedAt: 1,
+    health: {
+      healthy: healthy || reasons.length === 0,
+      reasons: reasons.map((message) => ({ kind: "sync" as never, family: null, since: at, message })),
+      watchAges: {},
+    },
+    waits,
+    configuration,
+    syncs: syncs.map((sync) => ({ ...plainRecord, ...sync })) as Status["syncs"],
+    lastSuccess: {},
+    problems,
+    drift: [],
+    watches: {},
+    latency,
+    limits: [{ name: "conntrack" as const, unit: "entries" as const, used, limit: used + 1 }],
+    events: [
+      {
+        reason: "Starting" as const,
+        type: "Normal" as const,
+        regarding: { kind: "Node" as const, name: thisNode },
+        note,
+        at,
+        count: 1,
+        lastAt: at,
+        delivery: "sent" as const,
+      },
+    ],
+  }));

@@ -3,11 +3,18 @@ import { execFileSync } from "node:child_process";
 import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openPlaygroundPage } from "../../playground/page.ts";
+import { status } from "../../src/cli/commands/status.ts";
+import { whatif } from "../../src/cli/commands/whatif.ts";
+import type { WhatIf } from "../../src/explain/what-if.ts";
+import type { Status } from "../../src/observe/status/status.ts";
 import type { PageFiles } from "../../src/page/files.ts";
+import type { NodeView } from "../../src/page/json.ts";
 import type { OpenPage } from "../../src/page/server.ts";
 import { playgroundFor, reasonToSkipPlayground } from "../kernel/ground.ts";
+import { outputOf } from "../support/command-output.ts";
 import {
   closeBrowser,
+  expectAccessible,
   freshFiles,
   goTo,
   leaveTab,
@@ -73,6 +80,66 @@ describe("the page of a playground", () => {
     await tab.click("button:has-text('Compare with the kernel')");
     await poll(() => text(".answer")).toContain("The kernel handles this packet as planned");
     expect(await text(".answer .steps")).toContain("@service-ips");
+  });
+
+  it("the node's view shows limits, Events, Syncs and latency as turnout status prints them", async () => {
+    const socket = place.playground.statusSocketOf("node-a");
+    const read = async () => {
+      const { out } = await outputOf(status, `--source=daemon:${socket}`, "-o", "json");
+      return JSON.parse(out) as Status;
+    };
+    place.playground.scale("web", 5);
+    await poll(async () => (await read()).latency?.samples ?? 0).toBeGreaterThan(0);
+    place.playground.scale("web", 3);
+    expect(await place.playground.settled()).toBe(true);
+    await goTo(tab, "#/node");
+    await poll(async () => tab.locator('[aria-label="Latest Syncs"] tbody tr').count()).toBeGreaterThan(2);
+    const printed = await read();
+    const authorization = `Bearer ${page.token}`;
+    const answer = await fetch(`http://127.0.0.1:${page.port}/api/node?node=node-a`, {
+      headers: { authorization },
+    });
+    const shown = ((await answer.json()) as NodeView).status!;
+    for (const field of ["syncs", "events", "latency", "drift", "problems", "configuration"] as const)
+      expect(shown[field]).toEqual(printed[field]);
+    expect(shown.limits!.map(({ name, limit }) => [name, limit])).toEqual(
+      printed.limits!.map(({ name, limit }) => [name, limit]),
+    );
+    const { p50, p99 } = printed.latency!;
+    await poll(() => text("header")).toContain(`p50 ${Math.round(p50)} ms · p99 ${Math.round(p99)} ms`);
+    const rows = tab.locator('[aria-label="Latest Syncs"] tbody tr');
+    const [first] = printed.syncs;
+    for (const part of [...(first!.objects ?? []), String(first!.operations)])
+      await poll(() => rows.first().textContent()).toContain(part);
+    expect(first!.objects?.[0]).toMatch(/^EndpointSlice shop\/web-ipv[46] modified$/);
+    for (const { reason, delivery } of printed.events!)
+      await poll(() => text('[aria-label="Kubernetes Events"]')).toMatch(
+        new RegExp(`${reason}.*${delivery}`),
+      );
+    const conntrack = printed.limits!.find(({ name }) => name === "conntrack")!;
+    expect(await text('[aria-label="Limits"]')).toContain(`of ${conntrack.limit} entries`);
+    await expectAccessible(tab);
+  });
+
+  it("what-if takes names of pods, and offers nodes and zones", async () => {
+    await goTo(tab, "#/packet?from=web-1&to=svc/shop/stock");
+    await tab.click("summary:has-text('What if')");
+    await tab.click('.choices button:has-text("zone a")');
+    await poll(() => text(".compared")).toContain("This node would be gone");
+    await tab.click('.choices button:has-text("zone a")');
+    await tab.click('.choices button:has-text("pod stock-1")');
+    await poll(() => text(".compared")).toContain("gone");
+    const line = (await text(".what-if .command code"))!;
+    const flags = line.split(" ").slice(2);
+    expect(flags[0]).toMatch(/^--without=pod\/10\.0\.1\.\d+$/);
+    const { out, code } = await outputOf(whatif, flags[0]!, ...flags.slice(1), "-o", "json");
+    const rows = await tab.locator(".what-if tbody tr").allTextContents();
+    const { changes } = JSON.parse(out) as WhatIf;
+    expect([code, rows.length]).toEqual([0, changes.length]);
+    for (const [i, { port, usable }] of changes.entries())
+      for (const part of [port, `${usable.before} → ${usable.after}`]) expect(rows[i]).toContain(part);
+    expect(changes[0]).toMatchObject({ port: "shop/stock:grpc", from: [{ hintsLost: true }] });
+    expect(rows[0]).toContain("topology hints no longer hold");
   });
 
   it("a flushed ruleset is reported, and the other node is shown on request", async () => {
