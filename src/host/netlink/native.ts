@@ -144,19 +144,13 @@ async function load(): Promise<Native> {
       });
     },
     watch(fd, readable) {
-      let isOpen = true;
-      const read = () => {
-        if (isOpen) readable();
-      };
-      // Node.js does not run promises after a callback of koffi, but after one of its own: without it they wait for a timer.
-      const handle = koffi.node.poll(fd, { readable: true }, () => setImmediate(read));
+      const handle = koffi.node.poll(fd, { readable: true }, () => {
+        readable();
+        // Node.js runs what waits for promises after its own callbacks, not after those of koffi.
+        setImmediate(nothing);
+      });
       handle.unref();
-      return {
-        close() {
-          isOpen = false;
-          handle.close();
-        },
-      };
+      return handle;
     },
     listenOnLoopback(port) {
       const fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -193,6 +187,8 @@ async function load(): Promise<Native> {
     }
   }
 }
+
+function nothing(): void {}
 
 function openNamespace(netns: string): number {
   try {
