@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Operation } from "../../src/host/netlink/batch.ts";
 import { u32Bytes } from "../../src/host/netlink/bytes.ts";
+import type { NfFamily } from "../../src/host/netlink/netfilter.ts";
 import { declareSet } from "../../src/host/netlink/settypes.ts";
 import { openSocket } from "../../src/host/netlink/socket.ts";
 import { type TableChange, watchTables } from "../../src/host/netlink/tableevents.ts";
@@ -41,6 +42,16 @@ describe.runIf(isRoot)("netlink events", () => {
     for (const socket of sockets) await socket.close();
   });
 
+  it("reports changes of one family alone if asked to, and all transactions", async () => {
+    const seen = await follow([], "ip6");
+    here.run("nft", "add table ip t; add chain ip t c; add table ip6 t");
+    here.run("nft", "add chain ip t d");
+    await waitFor(() => seen.committed.length === 2);
+    expect(seen.changed.map(({ verb, family, name }) => `${verb} ${family} ${name}`)).toEqual([
+      "newTable ip6 t",
+    ]);
+  });
+
   it("reports lost events", async () => {
     const seen = await follow();
     const addresses = Array.from({ length: 150_000 }, (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`);
@@ -72,14 +83,14 @@ describe.runIf(isRoot)("netlink events", () => {
     expect(seen.committed).toEqual([]);
   });
 
-  async function follow(own: readonly number[] = []) {
+  async function follow(own: readonly number[] = [], family?: NfFamily) {
     const seen = { changed: [] as TableChange[], committed: [] as object[], lost: 0 };
     const listener = {
       changed: (change: TableChange) => void seen.changed.push(change),
       committed: (generation: object) => void seen.committed.push(generation),
       lost: () => void seen.lost++,
     };
-    await watchTables(listener, stop.signal, { netns: here.path, own });
+    await watchTables(listener, stop.signal, { netns: here.path, own, ...(family && { family }) });
     return seen;
   }
 });

@@ -85,7 +85,7 @@ async function watchForeignChanges(
     },
     lost: () => onChange("events of nf_tables were lost"),
   };
-  await watchTables(listener, signal, place).catch(unlessUnavailable);
+  await watchTables(listener, signal, { ...place, family: families[host.family] }).catch(unlessUnavailable);
 }
 
 const families = { ipv4: "ip", ipv6: "ip6" } as const satisfies Record<Family, string>;
@@ -95,8 +95,8 @@ const ofKubelet = /^KUBE-(KUBELET-CANARY|IPTABLES-HINT)$/;
 const builtIn = new Set(["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"]);
 
 /** Other programs' chains are ignored; a change of a built-in chain may have removed a jump of ours. */
-function concernsUs({ verb, family, table, name }: TableChange, host: WatchedHost): boolean {
-  if (family !== families[host.family] || !tableNames.some((known) => known === table)) return false;
+function concernsUs({ verb, table, name }: TableChange, host: WatchedHost): boolean {
+  if (!tableNames.some((known) => known === table)) return false;
   if (verb === "delTable") return true;
   if (name === "KUBE-FIREWALL") return host.guardsLoopback();
   if (name.startsWith("KUBE-")) return !ofKubelet.test(name);

@@ -27,6 +27,8 @@ export type TableListener = {
 export type WatchOptions = Place & {
   /** The port ids of our own sockets: nothing is reported of their transactions. */
   readonly own?: readonly number[];
+  /** Changes of other families are not reported, and cost little: the load of one family is thousands of events. */
+  readonly family?: NfFamily;
 };
 
 const nftablesGroup = 7;
@@ -35,14 +37,14 @@ const nftablesGroup = 7;
 export function watchTables(
   listener: TableListener,
   signal: AbortSignal,
-  { own = [], ...place }: WatchOptions = {},
+  { own = [], family, ...place }: WatchOptions = {},
 ): Promise<void> {
   const visit = (from: Buffer, message: Message) => {
     const verb = verbOf(message.type);
     if (verb === "newGeneration") {
       const generation = codecs.generation.read(from, message.start + netfilterHeaderLength, message.end);
       if (generation !== undefined) listener.committed({ ...generation, portId: message.portId });
-    } else if (verb !== undefined) {
+    } else if (verb !== undefined && (family === undefined || familyAt(from, message.start) === family)) {
       const change = changeOf(verb, from, message);
       if (change !== undefined) listener.changed(change);
     }

@@ -222,7 +222,7 @@ export class NftablesHost implements TableHost {
     return watchTables(
       {
         changed: (change) => {
-          if (change.family !== this.family || change.table !== tableName) return;
+          if (change.table !== tableName) return;
           touched ??= `${change.verb} ${change.name}`;
         },
         committed: ({ process }) => {
@@ -232,7 +232,7 @@ export class NftablesHost implements TableHost {
         lost: () => onForeignChange("events of nf_tables were lost"),
       },
       signal,
-      { own: [...this.#commits.portIds], ...this.#place },
+      { own: [...this.#commits.portIds], family: this.family, ...this.#place },
     );
   }
 
