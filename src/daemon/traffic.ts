@@ -42,6 +42,7 @@ export function openTraffic(
     drivers,
     flows,
     noFlows,
+    uncounted: mode.uncounted,
     clock: systemClock,
     log,
   });

@@ -29,6 +29,8 @@ export type Mode = {
   readonly drift: "watched" | "polled";
   /** own: connections end at sockets of the mode, which deletes their stale conntrack entries itself. */
   readonly conntrack: "shared" | "own";
+  /** Why `--traffic` does not count connections; null: it does. */
+  readonly uncounted: string | null;
   /** Logged at every start, and recorded as an Event of the Node. */
   readonly deprecation: Deprecation | null;
   /** Kernel modules that it uses; a kernel may have them built in. */

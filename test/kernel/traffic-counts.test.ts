@@ -218,6 +218,27 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     }
   }, 60_000);
 
+  it("counts connections in userspace mode, where the relays know them", async () => {
+    await rig.stop();
+    await rig.start("endpoints", "userspace");
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 4 })).toBe(4);
+    expect(rig.send({ to: "fd00:99::10", port: 80, count: 2 })).toBe(2);
+    expect(rig.send({ to: "192.168.7.1", port: 30010, count: 2 })).toBe(2);
+    expect(rig.send({ to: "172.31.0.11", port: 80, count: 3, udp: true })).toBe(3);
+    expect(rig.send({ to: "172.31.0.13", port: 80, count: 2, udp: true })).toBe(0);
+    await expectConnections("web", 8);
+    await expectConnections("dns", 3);
+    const { endpoints } = (await rig.portNamed("web"))!;
+    expect(endpoints.map(({ connections }) => connections)).toEqual([3, 3, 1, 1]);
+    expect(await countsOf("empty")).toEqual({ connections: 0, refused: 2, outOfRange: 0 });
+    await expect
+      .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
+      .toBeGreaterThan(8 * 1000);
+    expect(rig.metrics()).toContain(
+      'turnout_service_connections_total{namespace="shop",port="main",service="web"} 8\n',
+    );
+  }, 60_000);
+
   it("counts bytes in iptables mode, and reports that connections are not counted", async () => {
     await rig.stop();
     await rig.start("services", "iptables");
@@ -227,7 +248,8 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
       .toBeGreaterThan(3 * 1000);
     expect((await rig.traffic()).counters).toEqual({
       counted: false,
-      because: "iptables mode does not count connections and refused packets; nftables mode does",
+      because:
+        "iptables mode does not count connections and refused packets: the counters of its rules begin again when a Sync rewrites them; nftables mode counts them",
     });
   }, 60_000);
 

@@ -13,7 +13,8 @@ export type RelayOptions = {
   readonly limit: number;
   /** The file descriptors shared by all relays. */
   readonly room: FdBudget;
-  readonly onOutcome?: (outcome: "forwarded" | "failed") => void;
+  /** Once for each connection, or client of a UDP relay. `to`: who got it. */
+  readonly onOutcome?: (outcome: "forwarded" | "failed", to: RelayBackend | null) => void;
 };
 
 export type Relay = {

@@ -59,7 +59,7 @@ function listening(server: Server, options: TcpRelayOptions): Promise<void> {
 
 function turnAway(client: Socket, options: TcpRelayOptions): void {
   client.destroy();
-  options.onOutcome?.("failed");
+  options.onOutcome?.("failed", null);
 }
 
 async function forward(client: Socket, options: TcpRelayOptions, open: Set<Socket>): Promise<void> {
@@ -70,14 +70,14 @@ async function forward(client: Socket, options: TcpRelayOptions, open: Set<Socke
     options.room.give(2);
   });
   client.on("error", () => client.destroy());
-  const backend = await dial(client, options);
-  if (backend === null || client.destroyed) {
-    backend?.destroy();
+  const dialled = await dial(client, options);
+  if (dialled === null || client.destroyed) {
+    dialled?.socket.destroy();
     return turnAway(client, options);
   }
-  options.onOutcome?.("forwarded");
-  carry(client, backend);
-  carry(backend, client);
+  options.onOutcome?.("forwarded", dialled.backend);
+  carry(client, dialled.socket);
+  carry(dialled.socket, client);
 }
 
 /** Forwards a FIN as a FIN and a reset as a reset: a truncated response must not look complete. */
@@ -89,15 +89,17 @@ function carry(from: Socket, to: Socket): void {
   from.pipe(to);
 }
 
-async function dial(client: Socket, { choose, dialMs }: TcpRelayOptions): Promise<Socket | null> {
+type Dialled = { readonly socket: Socket; readonly backend: RelayBackend };
+
+async function dial(client: Socket, { choose, dialMs }: TcpRelayOptions): Promise<Dialled | null> {
   const from = client.remoteAddress;
   // Closed before it was handled.
   if (from === undefined) return null;
   for (const [attempt, ms] of dialMs.entries()) {
     const backend = choose(from, attempt);
     if (backend === null) return null;
-    const connected = await connect(backend, ms);
-    if (connected !== null) return connected;
+    const socket = await connect(backend, ms);
+    if (socket !== null) return { socket, backend };
     if (client.destroyed) return null;
   }
   return null;

@@ -75,7 +75,7 @@ class Flows {
     const { choose, onOutcome, room, idleMs } = this.#options;
     const backend = choose(client.address, 0);
     const isServed = backend !== null && this.#makeRoom();
-    onOutcome?.(isServed ? "forwarded" : "failed");
+    onOutcome?.(isServed ? "forwarded" : "failed", isServed ? backend : null);
     if (!isServed) return null;
     room.take(1);
     const socket = createSocket(backend.address.includes(":") ? "udp6" : "udp4");

@@ -15,6 +15,8 @@ export const iptables: Mode = {
   behavior: iptablesBehavior,
   drift: "watched",
   conntrack: "shared",
+  uncounted:
+    "iptables mode does not count connections and refused packets: the counters of its rules begin again when a Sync rewrites them; nftables mode counts them",
   deprecation: null,
   modules: ["x_tables", "nf_conntrack"],
   keepRules: null,

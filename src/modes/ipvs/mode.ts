@@ -20,6 +20,7 @@ export const ipvs: Mode = {
   // The kernel reports no changes of virtual servers and sets.
   drift: "polled",
   conntrack: "shared",
+  uncounted: null,
   deprecation: {
     reason: "IPVSDeprecation",
     text: "The ipvs proxier has been deprecated and will be disabled by default in Kubernetes 1.40 and removed in Kubernetes 1.43. Migrate to the 'nftables' proxier instead.",

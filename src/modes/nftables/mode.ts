@@ -14,6 +14,7 @@ export const nftables: Mode = {
   behavior: nftablesBehavior,
   drift: "watched",
   conntrack: "shared",
+  uncounted: null,
   deprecation: null,
   modules: ["nf_tables", "nf_conntrack"],
   keepRules: null,

@@ -21,6 +21,7 @@ export const userspace: Mode = {
   // The rules include no canary chain.
   drift: "polled",
   conntrack: "own",
+  uncounted: null,
   deprecation: null,
   modules: ["x_tables", "nf_conntrack"],
   keepRules: null,
@@ -34,11 +35,12 @@ export const userspace: Mode = {
   leftovers: () => [],
   sysctls: () => [],
   prepare: async ({ config }) => mustNotBindLoopback(config.bindAddress),
-  open: (family, { config, clock }) => {
+  open: (family, { config, clock, settings }) => {
     const range = parsePortRange(config.portRange);
     return openUserspace({
       family,
       clock,
+      traffic: settings[family].traffic,
       bind: bindAddressOf(family, config.bindAddress),
       portRange: range.ok ? range.value : null,
       udpIdleMs: milliseconds(config.conntrack.udpTimeout) || defaultUdpIdleMs,

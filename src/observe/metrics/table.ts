@@ -18,7 +18,7 @@ const iptables = inModes("iptables");
 const nftables = inModes("nftables");
 const ruleModes = inModes("iptables", "nftables");
 /** Modes that count connections with --traffic. */
-const countingModes = inModes("nftables", "ipvs");
+const countingModes = inModes("nftables", "ipvs", "userspace");
 const kernelModes = inModes("iptables", "ipvs", "nftables");
 const nftablesLocalhost = { modes: ["nftables"], gate: "KubeProxyNFTablesLocalhostNodePorts" } as const;
 
@@ -113,7 +113,7 @@ export const turnoutMetrics = {
   eventsDropped: counter("turnout_events_dropped_total", ["why"], everywhere, "Kubernetes Events that were given up: queue-full, rejected, retries"),
   connectionsDropped: counter("turnout_server_connections_dropped_total", ["server"], everywhere, "Connections closed to make room for newer ones"),
   serviceConnections: readCounter("turnout_service_connections_total", servicePort, countingModes, "Connections to a Service port since its rules were written, with --traffic"),
-  serviceRefused: readCounter("turnout_service_refused_packets_total", [...servicePort, "reason"], nftables, "Packets to a Service port that were rejected or dropped (reason no-endpoint, source-range), with --traffic"),
+  serviceRefused: readCounter("turnout_service_refused_packets_total", [...servicePort, "reason"], inModes("nftables", "userspace"), "Packets to a Service port that were rejected or dropped (reason no-endpoint, source-range), with --traffic"),
   serviceBytes: readCounter("turnout_service_bytes_total", [...servicePort, "direction"], everywhere, "Bytes of IP packets from clients (direction in) and to them (out) since the daemon started, with --traffic"),
   servicePackets: readCounter("turnout_service_packets_total", [...servicePort, "direction"], everywhere, "Packets from clients (direction in) and to them (out) since the daemon started, with --traffic"),
   serviceActive: readGauge("turnout_service_active_connections", servicePort, everywhere, "Conntrack entries of a Service port that are not closed, with --traffic"),

@@ -104,7 +104,7 @@ describe("the report", () => {
     });
     expect(setUp({ counts: false }).keeper.report().counters).toEqual({
       counted: false,
-      because: "iptables mode does not count connections and refused packets; nftables mode does",
+      because: "not in this mode",
     });
     expect(setUp().keeper.report().flows).toEqual({ counted: false, because: "no accounting here" });
   });
@@ -187,6 +187,7 @@ function setUp({
     drivers: new Map(Object.entries(gaps).map(([family, gap]) => [family as Family, driverOf(gap)])),
     flows: noFlows,
     noFlows: "no accounting here",
+    uncounted: counts ? null : "not in this mode",
     clock,
     log,
   });

@@ -18,6 +18,8 @@ export type TrafficOptions = {
   readonly flows: Pick<FlowAccounts, "watch" | "setRoutes" | "dump" | "of" | "gaps">;
   /** Why the kernel does not count packets and bytes of flows; null: it does. */
   readonly noFlows: string | null;
+  /** Why the mode does not count connections; null: it does. */
+  readonly uncounted: string | null;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -139,13 +141,9 @@ export class TrafficKeeper {
   }
 
   #coverage(): Coverage {
-    const { setting, mode, drivers } = this.#options;
+    const { setting, uncounted } = this.#options;
     if (setting === "off") return { counted: false, because: "--traffic is off" };
-    if ([...drivers.values()].every(({ readCounts }) => readCounts === undefined))
-      return {
-        counted: false,
-        because: `${mode} mode does not count connections and refused packets; nftables mode does`,
-      };
+    if (uncounted !== null) return { counted: false, because: uncounted };
     return { counted: true, gaps: mergedGaps([...this.#counted.values()].map(({ gaps }) => gaps)) };
   }
 

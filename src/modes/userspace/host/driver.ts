@@ -1,4 +1,5 @@
 // The driver of userspace mode: opens relays, then writes the rules that lead to them; deletes rules before closing relays.
+import type { TrafficSetting } from "../../../config/resolve/settings.ts";
 import { HostError } from "../../../host/error.ts";
 import { detectBackEnd } from "../../../host/iptables/back-end.ts";
 import { starter } from "../../../host/iptables/command.ts";
@@ -26,6 +27,8 @@ export type UserspaceOptions = {
   /** null: the kernel chooses ports. */
   readonly portRange: Range | null;
   readonly udpIdleMs: number;
+  /** What is counted. */
+  readonly traffic: TrafficSetting;
 };
 
 export async function openUserspace(options: UserspaceOptions): Promise<Driver> {
@@ -35,7 +38,7 @@ export async function openUserspace(options: UserspaceOptions): Promise<Driver> 
   const ports = new RelayPorts(options.portRange, random);
   const now = () => clock.steady();
   const relays = new Relays({ family, bind, ports, room: processFdBudget(), udpIdleMs, random, now });
-  return new UserspaceDriver(host, relays, bind, (query) => cleanFlows(query));
+  return new UserspaceDriver(host, relays, bind, (query) => cleanFlows(query), options.traffic);
 }
 
 type CleanFlows = (query: FlowQuery) => Promise<Pick<Cleaning, "complete">>;
@@ -55,8 +58,18 @@ export class UserspaceDriver implements Driver {
   /** Whether a tracked flow may lead past the relay that is there now: always so after a start. */
   #mustCheckFlows = true;
 
-  constructor(host: IptablesHost, relays: Relays, bind: Address | null, clean: CleanFlows) {
+  readonly readCounts: Driver["readCounts"];
+
+  constructor(
+    host: IptablesHost,
+    relays: Relays,
+    bind: Address | null,
+    clean: CleanFlows,
+    traffic: TrafficSetting = "off",
+  ) {
     this.#relays = relays;
+    if (traffic !== "off")
+      this.readCounts = async () => ({ ports: relays.counts(traffic === "endpoints"), gaps: [] });
     this.#tables = new TablesDriver(host, {
       place: {},
       compile: (before, routes) => compile(before, routes, { bind, socketsOf: relays.socketsOf }),

@@ -15,6 +15,7 @@ import {
   serveUdp,
   tcpEcho,
   udpClient,
+  udpEcho,
   until,
 } from "../../../../test/support/sockets.ts";
 import { FdBudget } from "../../../host/relay/fd-budget.ts";
@@ -145,6 +146,61 @@ describe("relays", () => {
     expect([bench.room.has(9998), bench.room.has(9999)]).toEqual([true, false]);
     await bench.sync();
     expect([bench.room.has(10_000), bench.room.has(10_001)]).toEqual([true, false]);
+  });
+
+  it("count connections, UDP clients and what they turn away, by endpoint", async () => {
+    const bench = new Bench();
+    const [one, two] = [`${host}:${await tcpEcho()}`, `${host}:${await tcpEcho()}`];
+    const web = (...endpoints: readonly string[]) =>
+      servicePort("shop/web", { endpoints: endpoints.map((at) => endpoint(at)) });
+    const dns = servicePort("shop/dns", {
+      protocol: "udp",
+      clusterIP: "172.30.0.2",
+      endpoints: [endpoint(`${host}:${await udpEcho()}`)],
+    });
+    await bench.sync(web(one, two), dns);
+    const door = bench.portOf(web());
+    for (let i = 0; i < 4; i++) await exchange(await connected(door), "x");
+    const client = await udpClient();
+    for (let i = 0; i < 3; i++) await datagram(client, bench.portOf(dns), "x");
+    const counts = (key: string) => bench.relays.counts(true).get(key);
+    expect(counts(web().key)).toEqual({
+      connections: 4,
+      refused: 0,
+      outOfRange: 0,
+      endpoints: new Map([
+        [one, 2],
+        [two, 2],
+      ]),
+    });
+    // One client is one flow, however many datagrams it sends.
+    expect(counts(dns.key)).toMatchObject({ connections: 1, refused: 0 });
+    expect(bench.relays.counts(false).get(dns.key)!.endpoints).toBeNull();
+    await bench.sync(web(one), dns);
+    expect(counts(web().key)!.endpoints).toEqual(new Map([[one, 2]]));
+    await bench.sync(web(one, two), dns);
+    expect(counts(web().key)!.endpoints!.get(two)).toBe(0);
+    await bench.sync(web(), dns);
+    const refused = await connected(bench.portOf(web()));
+    refused.on("error", () => {});
+    await expect.poll(() => counts(web().key)).toMatchObject({ connections: 4, refused: 1, outOfRange: 0 });
+    await bench.sync(dns);
+    expect(counts(web().key)).toBeUndefined();
+  });
+
+  it("count clients outside the source ranges apart from those without an endpoint", async () => {
+    const bench = new Bench();
+    const web = servicePort("shop/web", {
+      loadBalancerIPs: ["203.0.113.9"],
+      sourceRanges: ["192.0.2.0/24"],
+      endpoints: [endpoint(`${host}:${await tcpEcho()}`)],
+    });
+    await bench.sync(web);
+    const guarded = bench.relays.socketsOf(web.key).relayPorts.get("guarded")!;
+    (await connected(guarded)).on("error", () => {});
+    await expect
+      .poll(() => bench.relays.counts(false).get(web.key))
+      .toEqual({ connections: 0, refused: 0, outOfRange: 1, endpoints: null });
   });
 
   it("21/11 choose in turn, in an order that only other endpoints change", async () => {

@@ -1,6 +1,6 @@
 // The relays of one family in userspace mode: opened before rules lead to them, closed after the rules are gone.
 import { HostError } from "../../../host/error.ts";
-import { Balancer } from "../../../host/relay/balancer.ts";
+import { Balancer, type RelayBackend } from "../../../host/relay/balancer.ts";
 import type { FdBudget } from "../../../host/relay/fd-budget.ts";
 import { listeningPorts } from "../../../host/relay/listening.ts";
 import { type PortReservation, reservePort } from "../../../host/relay/port-reservation.ts";
@@ -18,6 +18,7 @@ import {
   type PortRoutes,
   type Routes,
 } from "../../../routing/routes.ts";
+import type { PortCounts } from "../../driver.ts";
 import type { Sockets } from "../compile.ts";
 import {
   type Guard,
@@ -52,6 +53,16 @@ type Served = {
   readonly relays: Map<RelayPolicy, Relay>;
   /** Frontends whose place was held for it, now or before. */
   readonly held: Set<FrontendId>;
+  readonly counts: RelayCounts;
+};
+
+/** Connections, and clients of UDP, since the ServicePort is served. */
+type RelayCounts = {
+  connections: number;
+  /** Those that were turned away, whatever the reason. */
+  failed: number;
+  outOfRange: number;
+  readonly endpoints: Map<string, number>;
 };
 
 /** A relay that is open now and was not, or the other way round. */
@@ -105,6 +116,20 @@ export class Relays {
       };
     });
     return { ports, held: [...this.#holds.keys()], taken: [...this.#taken] };
+  }
+
+  /** What the relays have forwarded and turned away. */
+  counts(endpoints: boolean): ReadonlyMap<PortKey, PortCounts> {
+    return new Map(
+      [...this.#served].map(([key, { counts, balancers }]) => {
+        const { connections, failed, outOfRange } = counts;
+        const current = Object.values(balancers).flatMap(({ backends }) => backends.map(endpointKey));
+        const each = current.map((endpoint) => [endpoint, counts.endpoints.get(endpoint) ?? 0] as const);
+        // A client outside the source ranges is turned away too.
+        const refused = failed - outOfRange;
+        return [key, { connections, refused, outOfRange, endpoints: endpoints ? new Map(each) : null }];
+      }),
+    );
   }
 
   /** Opens what these ServicePorts lack, and lets their relays choose by the new Routes. Nothing is closed. */
@@ -192,6 +217,9 @@ export class Relays {
     served.guard = guardOf(routed);
     served.settings = settings;
     const affinity = port.affinity?.seconds ?? null;
+    const known = new Set(port.endpoints.map(endpointKey));
+    for (const endpoint of served.counts.endpoints.keys())
+      if (!known.has(endpoint)) served.counts.endpoints.delete(endpoint);
     served.balancers.cluster.set(pools.cluster.endpoints, affinity);
     served.balancers.local.set(pools.local.endpoints, affinity);
     const serving = new Set(port.endpoints.filter((endpoint) => endpoint.serving).map(endpointKey));
@@ -204,7 +232,15 @@ export class Relays {
     const balancer = () => new Balancer({ order: "turn", random, now });
     const balancers = { cluster: balancer(), local: balancer() };
     const guard = guardOf(routed);
-    const served: Served = { routed, guard, settings, balancers, relays: new Map(), held: new Set() };
+    const served: Served = {
+      routed,
+      guard,
+      settings,
+      balancers,
+      relays: new Map(),
+      held: new Set(),
+      counts: noCounts(),
+    };
     this.#served.set(routed.port.key, served);
     return served;
   }
@@ -236,8 +272,11 @@ export class Relays {
         // A link-local address comes with its interface.
         const address = client.split("%")[0]!;
         const pool = poolFor(policy, address, served.guard, served.settings);
-        return pool === null ? null : served.balancers[pool].choose(address, attempt > 0);
+        if (pool !== null) return served.balancers[pool].choose(address, attempt > 0);
+        served.counts.outOfRange++;
+        return null;
       },
+      onOutcome: (_, to) => count(served.counts, to),
     };
     return served.routed.port.protocol === "tcp"
       ? openTcpRelay({ ...options, dialMs })
@@ -303,6 +342,20 @@ export class Relays {
     await place.release();
     this.#options.room.give(1);
   }
+}
+
+function noCounts(): RelayCounts {
+  return { connections: 0, failed: 0, outOfRange: 0, endpoints: new Map() };
+}
+
+function count(counts: RelayCounts, to: RelayBackend | null): void {
+  if (to === null) {
+    counts.failed++;
+    return;
+  }
+  const endpoint = endpointKey(to);
+  counts.connections++;
+  counts.endpoints.set(endpoint, (counts.endpoints.get(endpoint) ?? 0) + 1);
 }
 
 function messageOf(error: unknown): string {
