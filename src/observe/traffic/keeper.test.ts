@@ -13,7 +13,7 @@ import type { Log } from "../log/log.ts";
 import { silentLog } from "../log/log.ts";
 import { openRegistry } from "../metrics/registry.ts";
 import { metricTable } from "../metrics/table.ts";
-import { readEveryMs, TrafficKeeper } from "./keeper.ts";
+import { readEveryMs, TrafficKeeper, type TrafficOptions } from "./keeper.ts";
 import { mostPorts, reportTraffic } from "./metrics.ts";
 
 const ports = [1, 2].map((n) =>
@@ -110,6 +110,54 @@ describe("the report", () => {
   });
 });
 
+describe("a kernel that refuses conntrack", () => {
+  const refused = new HostError("refused", "Cannot watch conntrack: EPROTONOSUPPORT");
+  const errorsIn = (errors: string[]): Log => ({
+    ...silentLog,
+    error: (error) => void errors.push(String((error as Error).message)),
+  });
+
+  it("because it has no nf_conntrack_netlink: bytes are not counted, connections are", async () => {
+    const errors: string[] = [];
+    const dump = async () => {
+      throw new HostError("refused", "Cannot read flows: EPROTONOSUPPORT");
+    };
+    const watch = async () => {
+      throw refused;
+    };
+    const { keeper, start, synced, clock } = setUp({
+      log: errorsIn(errors),
+      flows: { watch, dump },
+      noFlows: null,
+    });
+    await start();
+    await synced();
+    clock.advance(readEveryMs);
+    await settle();
+    expect(keeper.report()).toMatchObject({
+      counters: { counted: true },
+      flows: { counted: false, because: refused.message },
+      ports: [{ name: "s1", counts: { connections: 5 } }],
+    });
+    expect(errors).toEqual([refused.message, "Cannot read flows: EPROTONOSUPPORT"]);
+  });
+
+  it("for a while: bytes are counted again after that", async () => {
+    let failing = true;
+    const dump = async () => {
+      if (failing) throw new HostError("refused", "Cannot read flows: ENOMEM");
+    };
+    const { keeper, start, synced, clock } = setUp({ flows: { dump }, noFlows: null });
+    await start();
+    await synced();
+    expect(keeper.report().flows).toEqual({ counted: false, because: "Cannot read flows: ENOMEM" });
+    failing = false;
+    clock.advance(readEveryMs);
+    await settle();
+    expect(keeper.report().flows).toEqual({ counted: true, gaps: [] });
+  });
+});
+
 describe("metrics", () => {
   it("have a limit on Service ports, which stays with the same ones, and a count of the others", async () => {
     const many = Array.from({ length: mostPorts + 3 }, (_, i) => servicePort(`shop/m${i}`));
@@ -124,6 +172,18 @@ describe("metrics", () => {
     expect(first).toContain("\nturnout_traffic_hidden_ports 3\n");
     expect(first).toContain("\nturnout_traffic_hidden_connections_total 6\n");
     expect(await print()).toBe(first);
+  });
+
+  it("have no bytes where the kernel does not count them", async () => {
+    const of = () => ({ active: 1, packetsIn: 0, bytesIn: 0, packetsOut: 0, bytesOut: 0 });
+    const { keeper, start, synced } = setUp({ flows: { of } });
+    const { metrics, print } = openMetricsForTest();
+    reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+    await start();
+    await synced();
+    const text = await print();
+    expect(text).toMatch(/^turnout_service_active_connections\{.*\} 1$/m);
+    expect(text).not.toMatch(/^turnout_service_(bytes|packets)_total\{/m);
   });
 
   it("are absent when nothing is counted", async () => {
@@ -151,6 +211,8 @@ type Options = {
   costMs?: number;
   log?: Log;
   ports?: typeof ports;
+  flows?: Partial<TrafficOptions["flows"]>;
+  noFlows?: string | null;
   gaps?: Readonly<Partial<Record<Family, CountGap | undefined>>>;
 };
 
@@ -160,6 +222,8 @@ function setUp({
   costMs = 0,
   log = silentLog,
   ports: all = ports,
+  flows = {},
+  noFlows: reason = "no accounting here",
   gaps = { ipv4: undefined },
 }: Options = {}) {
   const clock = manualClock();
@@ -185,8 +249,8 @@ function setUp({
     setting,
     mode: counts ? "nftables" : "iptables",
     drivers: new Map(Object.entries(gaps).map(([family, gap]) => [family as Family, driverOf(gap)])),
-    flows: noFlows,
-    noFlows: "no accounting here",
+    flows: { ...noFlows, ...flows },
+    noFlows: reason,
     uncounted: counts ? null : "not in this mode",
     clock,
     log,

@@ -46,7 +46,10 @@ export class TrafficKeeper {
   #dumpedAt: number | null = null;
   #dumpMs = 0;
   #signal: AbortSignal = AbortSignal.abort();
-  #failure: string | null = null;
+  /** What could not be read, and why, by what it is; each is logged when it begins. */
+  readonly #failures = new Map<string, string>();
+  /** Why ended flows are not reported; null: they are. */
+  #unwatched: string | null = null;
   #synced = () => {};
   /** Every family has synced once: what is counted from then on can be read. */
   readonly #firstSyncs = new Promise<void>((resolve) => {
@@ -110,18 +113,13 @@ export class TrafficKeeper {
   }
 
   report(): TrafficReport {
-    const { setting, mode, flows, noFlows } = this.#options;
+    const { setting, mode } = this.#options;
     return {
       setting,
       mode,
       at: this.#at,
       counters: this.#coverage(),
-      flows:
-        setting === "off"
-          ? { counted: false, because: "--traffic is off" }
-          : noFlows === null
-            ? { counted: true, gaps: flows.gaps }
-            : { counted: false, because: noFlows },
+      flows: this.#flowCoverage(),
       ports: this.#ports(),
     };
   }
@@ -147,12 +145,20 @@ export class TrafficKeeper {
     return { counted: true, gaps: mergedGaps([...this.#counted.values()].map(({ gaps }) => gaps)) };
   }
 
+  #flowCoverage(): Coverage {
+    const { setting, flows, noFlows } = this.#options;
+    if (setting === "off") return { counted: false, because: "--traffic is off" };
+    const because = noFlows ?? this.#unwatched ?? this.#failures.get("conntrack") ?? null;
+    return because === null ? { counted: true, gaps: flows.gaps } : { counted: false, because };
+  }
+
   async #startFlows(signal: AbortSignal): Promise<void> {
     const { flows, noFlows, log } = this.#options;
     if (noFlows !== null) return;
     await flows.watch(signal).catch((error: unknown) => {
       if (!(error instanceof HostError)) throw error;
-      log.error(error, "Cannot watch conntrack: bytes of short connections are not counted");
+      this.#unwatched = error.message;
+      log.error(error, "Cannot watch conntrack: packets and bytes of Services are not counted");
     });
   }
 
@@ -194,13 +200,13 @@ export class TrafficKeeper {
   async #attempt(what: string, read: () => Promise<void>): Promise<void> {
     try {
       await read();
-      if (this.#failure === what) this.#failure = null;
+      this.#failures.delete(what);
     } catch (error) {
       if (this.#options.setting !== "off" && this.#signal.aborted) return;
       if (!(error instanceof HostError)) throw error;
-      if (this.#failure !== what)
+      if (!this.#failures.has(what))
         this.#options.log.error(error, "Cannot read the traffic of Services; retrying", { from: what });
-      this.#failure = what;
+      this.#failures.set(what, error.message);
     }
   }
 

@@ -49,9 +49,13 @@ export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
   metrics.serviceActive.from(
     each(({ flows }, labels) => (flows === null ? [] : [{ labels, value: flows.active }])),
   );
-  metrics.serviceBytes.from(each(({ flows }, labels) => directed(labels, flows?.bytesIn, flows?.bytesOut)));
+  // What is not counted is absent, and not 0.
+  const counted = (flows: PortTraffic["flows"]) => (report().flows.counted ? flows : null);
+  metrics.serviceBytes.from(
+    each(({ flows }, labels) => directed(labels, counted(flows)?.bytesIn, counted(flows)?.bytesOut)),
+  );
   metrics.servicePackets.from(
-    each(({ flows }, labels) => directed(labels, flows?.packetsIn, flows?.packetsOut)),
+    each(({ flows }, labels) => directed(labels, counted(flows)?.packetsIn, counted(flows)?.packetsOut)),
   );
   reportEndpoints(metrics, { refresh, report }, ports);
   reportLimits(metrics, { refresh, report }, ports);
