@@ -36,6 +36,7 @@ const changed: Readonly<Record<string, unknown>> = {
   config: { mode: "iptables", nodePortAddresses: ["primary"] },
   netRaw: true,
   configChanges: "restart",
+  history: { volume: { emptyDir: { sizeLimit: "64Mi" } } },
   extraArgs: ["-v=4", "--nftables-ownership=owned"],
   initContainer: { enabled: false },
   serviceAccount: { name: "proxy" },
@@ -73,6 +74,9 @@ describe("Helm", () => {
     [{ config: { kind: "KubeProxyConfiguration" } }, "/config/kind"],
     [{ configChanges: "live" }, "/configChanges"],
     [{ extraArgs: ["v=4"] }, "/extraArgs/0"],
+    [{ history: { volume: { nfs: {} } } }, "/history/volume"],
+    [{ history: { volume: { hostPath: { path: "var/lib" } } } }, "/history/volume/hostPath/path"],
+    [{ history: { volume: { emptyDir: {}, hostPath: { path: "/var/lib/turnout" } } } }, "/history/volume"],
     [{ netraw: true }, "additional properties 'netraw' not allowed"],
   ])("the schema rejects %j", (values, where) => {
     const { stderr, status } = template({ ...host, ...values });

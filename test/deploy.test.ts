@@ -101,6 +101,21 @@ describe("the Helm chart", () => {
     expect(other.containers[0].securityContext.capabilities.add).toEqual(["NET_ADMIN", "NET_RAW"]);
   });
 
+  it.each([
+    { emptyDir: { sizeLimit: "64Mi" } },
+    { hostPath: { path: "/var/lib/turnout", type: "DirectoryOrCreate" } },
+  ])("keeps the history in %j, and by default in memory only", (volume) => {
+    const podWith = (values: object) =>
+      byKind(renderChart(chart, "kube-system", { ...apiServer, ...values })).DaemonSet.spec.template.spec;
+    const { containers, volumes } = podWith({ history: { volume } });
+    const [flag] = containers[0].args.filter((arg: string) => arg.startsWith("--history-dir="));
+    const mount = containers[0].volumeMounts.find(({ name }: { name: string }) => name === "history");
+    expect(flag).toBe(`--history-dir=${mount.mountPath}`);
+    expect(mount.readOnly).toBeUndefined();
+    expect(volumes.at(-1)).toEqual({ name: "history", ...volume });
+    expect(JSON.stringify(podWith({}))).not.toContain("history");
+  });
+
   it("follows its values", () => {
     const objects = byKind(
       renderChart(chart, "net", {
