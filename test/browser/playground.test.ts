@@ -6,6 +6,9 @@ import { openPlaygroundPage } from "../../playground/page.ts";
 import { status } from "../../src/cli/commands/status.ts";
 import { whatif } from "../../src/cli/commands/whatif.ts";
 import type { WhatIf } from "../../src/explain/what-if.ts";
+import { changeLines } from "../../src/history/print.ts";
+import { readHistory } from "../../src/inspect/history.ts";
+import { queryDaemon } from "../../src/observe/status/client.ts";
 import type { Status } from "../../src/observe/status/status.ts";
 import type { PageFiles } from "../../src/page/files.ts";
 import type { NodeView } from "../../src/page/json.ts";
@@ -140,6 +143,43 @@ describe("the page of a playground", () => {
       for (const part of [port, `${usable.before} → ${usable.after}`]) expect(rows[i]).toContain(part);
     expect(changes[0]).toMatchObject({ port: "shop/stock:grpc", from: [{ hintsLost: true }] });
     expect(rows[0]).toContain("topology hints no longer hold");
+  });
+
+  it("a Service's history, traffic and flows are those that the tools print", async () => {
+    const socket = place.playground.statusSocketOf("node-a");
+    place.playground.scale("web", 4);
+    await poll(() => text(".list tbody")).toContain("shop/web");
+    await goTo(tab, "#/services?service=shop/web&tab=history");
+    await poll(async () => tab.locator(".history li").count()).toBeGreaterThan(0);
+    const lines = async () => {
+      const { changes } = await readHistory(socket, { to: "svc/shop/web" });
+      return changes
+        .toReversed()
+        .flatMap((change) => change.changes.flatMap(changeLines).map((line) => line.trim()));
+    };
+    await poll(async () => {
+      const shown = await tab.locator(".history .line").allTextContents();
+      return JSON.stringify(shown) === JSON.stringify(await lines());
+    }).toBe(true);
+    await goTo(tab, "#/services?service=shop/web&tab=traffic");
+    await run("send stock-1 svc/shop/web 6");
+    await poll(async () => {
+      const report = (await queryDaemon(socket, "/traffic"))!;
+      const own = report.ports.find(({ name }) => name === "web");
+      const cells = await tab.locator(".traffic .wide tbody td:nth-child(5)").allTextContents();
+      const printed = own?.endpoints.map(({ connections }) => String(connections)) ?? [];
+      return printed.length > 0 && JSON.stringify(cells) === JSON.stringify(printed);
+    }).toBe(true);
+    await goTo(tab, "#/services?service=shop/web&tab=flows");
+    await poll(() => text(".flows .summary")).toMatch(/\d+ flows/);
+    const clients = await tab.locator(".flows tbody td:nth-child(2) code").allTextContents();
+    const args = ["flows", "svc/shop/web", `--source=daemon:${socket}`, "--limit=1000", "-o", "json"];
+    const { flows } = JSON.parse(execFileSync("bin/turnout", args, { encoding: "utf8" })) as {
+      flows: { client: string }[];
+    };
+    expect(clients.length).toBeGreaterThan(0);
+    for (const client of clients) expect(flows.map((flow) => flow.client)).toContain(client);
+    place.playground.scale("web", 3);
   });
 
   it("a flushed ruleset is reported, and the other node is shown on request", async () => {
