@@ -94,15 +94,15 @@ function Change({ change, now }: { readonly change: ChangeJson; readonly now: nu
 const senderNames = { pod: "pods here", node: "this node", outside: "outside" } as const;
 
 function Packets({ change }: { readonly change: ChangeJson }) {
-  const fates = change.changes.flatMap(({ frontends = [] }) =>
-    frontends.flatMap(({ frontend, fates: each }) => each.map((fate) => ({ frontend, ...fate }))),
+  const results = change.changes.flatMap(({ frontends = [] }) =>
+    frontends.flatMap(({ frontend, fates: each }) => each.map((result) => ({ frontend, ...result }))),
   );
-  if (fates.length === 0) return <p class="dim">packets are handled as before</p>;
+  if (results.length === 0) return <p class="dim">packets are handled as before</p>;
   return (
     <details>
       <summary>packets before and after</summary>
       <dl>
-        {fates.map(({ frontend, senders, before, after }, i) => (
+        {results.map(({ frontend, senders, before, after }, i) => (
           <div key={i}>
             <dt>
               <bdi>{frontend}</bdi> from{" "}

@@ -61,7 +61,7 @@ function rateAt(points: readonly TrafficPoint[], i: number, of: "connections" | 
   const [before, now] = [points[i - 1], points[i]!];
   if (before === undefined || now.at - before.at > longestGapMs) return null;
   const [then, value] = [before[of], now[of]];
-  // A counter that is smaller was written anew.
+  // A counter that is smaller began again.
   if (then === null || value === null || value < then) return null;
   return (1000 * (value - then)) / (now.at - before.at);
 }

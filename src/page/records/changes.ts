@@ -71,9 +71,9 @@ function changeJson(entry: HistoryEntry): ChangeJson {
 }
 
 function bounded(change: ServiceChange): ServiceChange {
-  const frontends = change.frontends!.map(({ frontend, fates }) => ({
+  const frontends = change.frontends!.map(({ frontend, fates: results }) => ({
     frontend,
-    fates: fates.map(({ senders, before, after }) => ({ senders, before: cut(before), after: cut(after) })),
+    fates: results.map(({ senders, before, after }) => ({ senders, before: cut(before), after: cut(after) })),
   }));
   return { ...change, frontends };
 }
