@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../../test/clusters.ts";
+import { servicePort as plainPort } from "../../test/support/routed.ts";
 import type { ModeName } from "../config/modes.ts";
 import { type Family, families } from "../model/address.ts";
 import { noCauses, noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
@@ -50,6 +51,16 @@ it.each(["node", "pod:10.0.1.5", "outside:203.0.113.9", "pod:fd00::1"])(
     expect(from.ok && from.value.kind !== "named" && senderText(from.value)).toBe(text);
   },
 );
+
+it.each(["svc/shop/web", "svc/shop/web:80", "172.30.0.1:80"])("%s concerns one Service of many", (text) => {
+  const ports = Array.from({ length: 100 }, (_, i) =>
+    plainPort(`shop/${i === 1 ? "web" : `s${i}`}`, { clusterIP: `172.30.0.${i}` }),
+  );
+  const to = parseTo(text);
+  if (!to.ok) throw new Error(to.reason);
+  const view = viewFor(snapshot({ ipv4: ports, ipv6: [] }), [], { kind: "node" }, to.value);
+  expect(view.ipv4.ports.map(({ name }) => name)).toEqual(["web"]);
+});
 
 it("sends its whole state in chunks, none of them large", () => {
   fc.assert(

@@ -28,9 +28,12 @@ export type View = {
 export function viewFor(snapshot: Snapshot, nodeIPs: readonly Address[], from: Sender, to: To): View {
   const all = families.flatMap((family) => [...snapshot[family].ports.values()]);
   const places = placesOf(all, nodeIPs, to);
+  // A Service without a port in the question has none, which is not the node port 0 of most others.
+  const number = to.port === null ? Number.NaN : Number(to.port);
   const matters = (port: ServicePort) =>
     isNamed(port, to) ||
-    [port.nodePort, port.healthCheckNodePort].includes(Number(to.port)) ||
+    port.nodePort === number ||
+    port.healthCheckNodePort === number ||
     addressesOf(port).some((address) => places.has(address)) ||
     (from.kind === "pod" &&
       port.endpoints.some(({ address }) => [from.address, from.otherAddress].includes(address)));
