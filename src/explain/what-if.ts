@@ -1,6 +1,6 @@
 // What would change for traffic if endpoints were gone or objects were different: who loses which endpoints, from where. Pure.
 import { type Family, families } from "../model/address.ts";
-import { type Keyed, keyed } from "../model/keyed.ts";
+import { keyed } from "../model/keyed.ts";
 import { same } from "../model/same.ts";
 import { type Endpoint, endpointKey, portLabel, type ServicePort, type Snapshot } from "../model/snapshot.ts";
 import { atOnce, type Steps } from "../model/steps.ts";
@@ -67,8 +67,10 @@ export function* whatIfInSteps(before: Snapshot, after: Snapshot, nodes: readonl
   const changes: PortOutlook[] = [];
   for (const family of families) {
     const [old, now] = [before[family].ports, after[family].ports];
-    for (const [i, key] of differing(old, now).entries()) {
-      changes.push(outlook(family, old.get(key), now.get(key), nodes));
+    const keys = [...new Set([...old.keys(), ...now.keys()])].sort();
+    for (const [i, key] of keys.entries()) {
+      const [port, other] = [old.get(key), now.get(key)];
+      if (port !== other && !same(port, other)) changes.push(outlook(family, port, other, nodes));
       if (i % portsPerStep === 0) yield;
     }
   }
@@ -90,19 +92,27 @@ export function* partsWithout(
   snapshot: Snapshot,
   isGone: (endpoint: Endpoint) => boolean,
 ): Steps<{ readonly before: Snapshot; readonly after: Snapshot }> {
-  const affected = { ipv4: new Map<string, ServicePort>(), ipv6: new Map<string, ServicePort>() };
+  const changes = { ipv4: [] as Change[], ipv6: [] as Change[] };
   const all = families.flatMap((family) => [...snapshot[family].ports.values()]);
   for (const [i, port] of all.entries()) {
-    if (port.endpoints.some(isGone)) affected[port.family].set(port.key, port);
+    if (port.endpoints.some(isGone)) changes[port.family].push({ port, left: without(port, isGone) });
     if (i % portsPerStep === 0) yield;
   }
-  const part = (family: Family) => ({
-    ...snapshot[family],
-    ports: keyed(affected[family]),
-    changed: new Set<string>(),
-  });
-  const before = { ...snapshot, ipv4: part("ipv4"), ipv6: part("ipv6") };
-  return { before, after: withoutEndpoints(before, isGone) };
+  const part = (which: keyof Change): Snapshot => {
+    const of = (family: Family) => ({
+      ...snapshot[family],
+      ports: keyed(changes[family].map((change) => [change[which].key, change[which]] as const)),
+      changed: new Set<string>(),
+    });
+    return { ...snapshot, ipv4: of("ipv4"), ipv6: of("ipv6") };
+  };
+  return { before: part("port"), after: part("left") };
+}
+
+type Change = { readonly port: ServicePort; readonly left: ServicePort };
+
+function without(port: ServicePort, isGone: (endpoint: Endpoint) => boolean): ServicePort {
+  return { ...port, endpoints: port.endpoints.filter((each) => !isGone(each)) };
 }
 
 /** The same Snapshot without some endpoints. */
@@ -110,8 +120,7 @@ export function withoutEndpoints(snapshot: Snapshot, isGone: (endpoint: Endpoint
   const of = (family: Family) => {
     const changes = new Map<string, ServicePort>();
     for (const port of snapshot[family].ports.values())
-      if (port.endpoints.some(isGone))
-        changes.set(port.key, { ...port, endpoints: port.endpoints.filter((each) => !isGone(each)) });
+      if (port.endpoints.some(isGone)) changes.set(port.key, without(port, isGone));
     return {
       ...snapshot[family],
       ports: snapshot[family].ports.with(changes),
@@ -123,16 +132,6 @@ export function withoutEndpoints(snapshot: Snapshot, isGone: (endpoint: Endpoint
 
 function isWithoutEndpoint({ kind, usable }: PortOutlook): boolean {
   return kind !== "removed" && usable.after === 0 && (kind === "added" || usable.before > 0);
-}
-
-function differing(old: Keyed<ServicePort>, now: Keyed<ServicePort>): string[] {
-  const keys = new Set<string>();
-  for (const [key, port] of old.entries()) {
-    const other = now.get(key);
-    if (other !== port && !same(other, port)) keys.add(key);
-  }
-  for (const key of now.keys()) if (!old.has(key)) keys.add(key);
-  return [...keys].sort();
 }
 
 function outlook(

@@ -53,7 +53,7 @@ export async function goneOf(
   without: readonly string[],
   signal: AbortSignal,
 ): Promise<Gone> {
-  const taken = new Taken(places, endpointsIn(now));
+  const taken = new Taken(places, now);
   for (const text of without) await taken.add(text, target, signal);
   return {
     has: (endpoint) => taken.has(endpoint),
@@ -85,10 +85,13 @@ function textOf(path: string): string {
   }
 }
 
-function endpointsIn(snapshot: Snapshot): readonly Endpoint[] {
-  return families.flatMap((family) =>
-    [...snapshot[family].ports.values()].flatMap(({ endpoints }) => endpoints),
-  );
+/** Names of nodes that have endpoints. */
+function nodesIn(snapshot: Snapshot): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const family of families)
+    for (const { endpoints } of snapshot[family].ports.values())
+      for (const { nodeName } of endpoints) if (nodeName !== "") names.add(nodeName);
+  return names;
 }
 
 /** Nodes and addresses that are taken away. */
@@ -96,11 +99,11 @@ class Taken {
   readonly nodes = new Set<string>();
   readonly #addresses = new Set<Address>();
   readonly #places: readonly Place[];
-  readonly #endpoints: readonly Endpoint[];
+  readonly #now: Snapshot;
 
-  constructor(places: readonly Place[], endpoints: readonly Endpoint[]) {
+  constructor(places: readonly Place[], now: Snapshot) {
     this.#places = places;
-    this.#endpoints = endpoints;
+    this.#now = now;
   }
 
   has({ address, nodeName }: Endpoint): boolean {
@@ -120,11 +123,10 @@ class Taken {
   }
 
   #addNode(name: string): void {
-    const names = new Set([
-      ...this.#places.map(({ nodeName }) => nodeName),
-      ...this.#endpoints.flatMap(({ nodeName }) => (nodeName === "" ? [] : [nodeName])),
-    ]);
-    if (!names.has(name)) throw new UsageError(unknown("node", name, [...names]));
+    const known = this.#places.map(({ nodeName }) => nodeName);
+    // A Node that is gone, or cannot be read, may still have endpoints.
+    const names = known.includes(name) ? null : new Set([...known, ...nodesIn(this.#now)]);
+    if (names !== null && !names.has(name)) throw new UsageError(unknown("node", name, [...names]));
     this.nodes.add(name);
   }
 

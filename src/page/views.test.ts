@@ -10,7 +10,7 @@ import { trace } from "../explain/trace.ts";
 import { noCauses, noTriggers, type Snapshot } from "../model/snapshot.ts";
 import { modes } from "../modes/index.ts";
 import type { Routes } from "../routing/routes.ts";
-import type { ServicesView, ServiceView, Update } from "./json.ts";
+import type { ServicesView, ServiceView, Update, WhatIfView } from "./json.ts";
 import type { NodeObserver, PageNode } from "./node.ts";
 import { NodeViews } from "./views.ts";
 
@@ -171,23 +171,40 @@ it("has no Services before the first Sync, and all after it", async () => {
   expect((await get<ServicesView>("services")).value.total).toBe(1);
 });
 
-it("yields to other work while it makes a large table", async () => {
-  const ports = Array.from({ length: 3000 }, (_, i) =>
+const many = (count: number) =>
+  Array.from({ length: count }, (_, i) =>
     servicePort(`shop/s${i}`, {
       clusterIP: `172.30.${i >> 8}.${i & 255}`,
-      endpoints: [endpoint("10.180.0.1:80")],
+      endpoints: [endpoint("10.180.0.1:80"), endpoint("10.180.0.2:80")],
     }),
   );
-  const { get } = viewsOf(testNode(routed(ports)).node);
+
+/** How many turns of the event loop other work gets meanwhile. */
+async function turnsDuring<T>(work: Promise<T>): Promise<readonly [T, number]> {
   let turns = 0;
   let done = false;
-  const answer = get<ServicesView>("services").finally(() => {
+  const answer = work.finally(() => {
     done = true;
   });
   while (!done) {
     turns++;
     await nextTurn();
   }
-  expect((await answer).value.total).toBe(3000);
+  return [await answer, turns];
+}
+
+it("yields to other work while it makes a large table", async () => {
+  const { get } = viewsOf(testNode(routed(many(3000))).node);
+  const [{ value }, turns] = await turnsDuring(get<ServicesView>("services"));
+  expect(value.total).toBe(3000);
   expect(turns).toBeGreaterThan(20);
+});
+
+it("yields to other work while it compares what would be gone, and sends the first changes", async () => {
+  const { get } = viewsOf(testNode(routed(many(3000))).node);
+  await get("services");
+  const [{ value }, turns] = await turnsDuring(get<WhatIfView>("whatif", "without=pod/10.180.0.1"));
+  expect(value.answer.changes.length + value.moreChanges).toBe(3000);
+  expect(value.answer.changes.flatMap(({ from }) => from[0]!.shares).length).toBeLessThanOrEqual(2000);
+  expect(turns).toBeGreaterThan(100);
 });
