@@ -307,7 +307,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     it("states that there are none, and that there is no daemon", async () => {
       await open(await withFlows(noFlows), hash);
       await tab.waitForSelector("text=The kernel tracks no connection to this Service.");
-      await tab.context().close();
+      await leaveTab(browser);
       await page.close();
       await open(null, hash);
       await tab.waitForSelector("text=flows are tracked by the kernel of a node");
