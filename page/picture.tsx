@@ -5,13 +5,15 @@ import { count, percent } from "./format.ts";
 import { type Box, curve, type Layout, layoutOf, type Shown } from "./layout.ts";
 import { outcomeText } from "./why.tsx";
 
-type PictureProps = {
+export type PictureProps = {
   readonly port: PortJson;
   /** Names of pods by their address. */
   readonly names: Readonly<Record<string, string>>;
   /** Index of the path. */
   readonly selected: number;
   readonly hrefOfPath: (path: number) => string;
+  /** How many clients are pinned to an endpoint, by its place. */
+  readonly pinned?: ReadonlyMap<string, number>;
 };
 
 const senderNames: Readonly<Record<Sender, string>> = {
@@ -27,7 +29,7 @@ const kindNames = {
   nodePort: "node port",
 } as const;
 
-export function Picture({ port, names, selected, hrefOfPath }: PictureProps) {
+export function Picture({ port, names, selected, hrefOfPath, pinned = nothing }: PictureProps) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const path = port.paths[selected]!;
@@ -62,7 +64,7 @@ export function Picture({ port, names, selected, hrefOfPath }: PictureProps) {
         <Senders {...common} />
         <Frontends {...common} />
         {layout.endpoints.map((shown, i) => (
-          <EndpointBox key={i} shown={shown} port={port} path={path} names={names} />
+          <EndpointBox key={i} shown={shown} port={port} path={path} names={names} pinned={pinned} />
         ))}
         {layout.endpoints.length === 0 && (
           <text class="dim" x={width - 150} y={layout.height / 2}>
@@ -73,6 +75,8 @@ export function Picture({ port, names, selected, hrefOfPath }: PictureProps) {
     </div>
   );
 }
+
+const nothing: ReadonlyMap<string, number> = new Map();
 
 /** That of the element, as it changes. */
 function useWidth(frame: { current: HTMLDivElement | null }): number {
@@ -193,11 +197,13 @@ function EndpointBox({
   port,
   path,
   names,
+  pinned,
 }: {
   readonly shown: Shown;
   readonly port: PortJson;
   readonly path: Path;
   readonly names: PictureProps["names"];
+  readonly pinned: ReadonlyMap<string, number>;
 }) {
   const { box, reason, endpoint, hidden } = shown;
   if (endpoint === null)
@@ -219,6 +225,11 @@ function EndpointBox({
       <text class={reason === null ? "mono" : "mono dim"} x={box.x + 12} y={box.y + 18}>
         {fitted(place, box.width - 20)}
       </text>
+      {pinned.has(place) && (
+        <text class="sticky" x={box.x + box.width - 10} y={box.y + 18} text-anchor="end">
+          {pinned.get(place)} sticky
+        </text>
+      )}
       <text class={reason === null ? "share" : "reason"} x={box.x + 12} y={box.y + 34}>
         {fitted(text, box.width - 20, 6.2)}
       </text>

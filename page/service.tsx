@@ -7,6 +7,7 @@ import { useView } from "./live.ts";
 import { Message, State } from "./parts.tsx";
 import { Picture } from "./picture.tsx";
 import { hrefOf, withQuery } from "./route.ts";
+import { StickyPicture } from "./sticky.tsx";
 import { Traffic } from "./traffic.tsx";
 import { Why } from "./why.tsx";
 
@@ -120,18 +121,19 @@ function Problems({ view, port }: { readonly view: ServiceView; readonly port: P
   );
 }
 
-function Body({ port, route, names }: ViewProps & { readonly port: Port }) {
+function Body(props: ViewProps & { readonly service: string; readonly port: Port }) {
+  const { port, route, names, service } = props;
   const selected = selectedPath(port, route);
   if (port.paths[selected] === undefined)
     return <Message title="No frontends">Another Service holds all addresses of this port.</Message>;
-  return (
-    <Picture
-      port={port}
-      names={names}
-      selected={selected}
-      hrefOfPath={(i) => hrefOf(withQuery(route, { path: String(i) }))}
-    />
-  );
+  const picture = {
+    port,
+    names,
+    selected,
+    hrefOfPath: (i: number) => hrefOf(withQuery(route, { path: String(i) })),
+  };
+  if (port.affinitySeconds === null) return <Picture {...picture} />;
+  return <StickyPicture key={`${service} ${portId(port)}`} {...props} picture={picture} />;
 }
 
 function selectedPath({ paths }: Port, { query }: ViewProps["route"]): number {

@@ -1,7 +1,5 @@
 // The page of the daemon: what it shows of this node, loaded at the first use, and its server with `--page-address`.
 import type { BothRoutes } from "../explain/resolve.ts";
-import { visitEveryFlow } from "../host/netlink/visit-flows.ts";
-import { readSysctl } from "../host/sysctl.ts";
 import type { Family } from "../model/address.ts";
 import { keyed } from "../model/keyed.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -18,8 +16,8 @@ import { type Routes, route } from "../routing/routes.ts";
 import type { FinishedSync } from "../sync/flows.ts";
 import type { LoopObserver } from "../sync/loop.ts";
 import type { DaemonOptions } from "./daemon.ts";
+import { kernelRecords } from "./page-records.ts";
 import type { Part } from "./part.ts";
-import { accountingFile } from "./start/kernel-settings.ts";
 import type { OpenNode } from "./start/start.ts";
 
 export type DaemonPage = Part & {
@@ -32,14 +30,14 @@ export function openDaemonPage(
   options: Pick<DaemonOptions, "pageAddress" | "version">,
   node: OpenNode,
   status: () => Status,
-  records: Omit<NodeRecords, "flows">,
+  records: Omit<NodeRecords, "flows" | "pinned">,
   log: Log,
 ): DaemonPage {
   const state = keepState(node);
   let loaded: Promise<PageViews & { close(): void }> | null = null;
   let served: OpenPage | null = null;
   const views = () => {
-    loaded ??= load(pageNode(options, node, status, state), { ...records, flows: flowRecords(node) });
+    loaded ??= load(pageNode(options, node, status, state), { ...records, ...kernelRecords(node) });
     return loaded;
   };
   return {
@@ -166,20 +164,6 @@ function pageNode(
     },
   };
 }
-
-/** In the network namespace of the daemon. */
-function flowRecords({ families }: Pick<OpenNode, "families">): NodeRecords["flows"] {
-  const isOn = (file: string) => {
-    const value = readSysctl(file);
-    return value === "" ? null : value !== "0";
-  };
-  return {
-    visit: (visit, signal) => visitEveryFlow(families, visit, {}, signal),
-    settings: () => ({ accounting: isOn(accountingFile), timestamps: isOn(timestampFile) }),
-  };
-}
-
-const timestampFile = "/proc/sys/net/netfilter/nf_conntrack_timestamp";
 
 /** Reading the sets of a large cluster takes a second. */
 const kernelMs = 10_000;

@@ -5,8 +5,9 @@ import type { ModeName } from "../config/modes.ts";
 import { writtenPeriod } from "../config/pace.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { milliseconds } from "../config/units/duration.ts";
-import type { Family } from "../model/address.ts";
+import type { Address, Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
+import type { ServicePort } from "../model/snapshot.ts";
 import type { SysctlChange, SysctlTarget } from "../model/sysctl.ts";
 import type { RuleSelection } from "../plan/iptables/types.ts";
 import type { Behavior } from "../routing/behavior.ts";
@@ -62,6 +63,8 @@ export type Mode = {
   differences(query: HostQuery): Promise<readonly string[]>;
   /** Every path a new packet can take through the Plan, and through what the host holds. */
   walkHost(query: HostQuery, packet: Packet): Promise<HostWalks>;
+  /** Clients that the host keeps for the endpoints of a ServicePort with session affinity; absent: the mode does not report them. */
+  readonly pinned?: (port: ServicePort, at: Netns, signal: AbortSignal) => Promise<readonly Pinned[]>;
   /** Removes everything the mode has put on the host, and counts it; safe to repeat. Throws HostError. */
   cleanup(options: CleanupOptions): Promise<Removed>;
   /** The same while another mode is running, without breaking connections; draining: some remain, call it again later. */
@@ -93,6 +96,14 @@ export type Walk = {
   readonly outcome: RelayedWalk["outcome"];
   /** The rules and elements that matched. */
   readonly steps: readonly string[];
+};
+
+/** Clients of one endpoint; `set`: where the host keeps them. */
+export type Pinned = {
+  readonly endpoint: string;
+  readonly set: string;
+  /** Each for so many seconds more, unless it connects again. */
+  readonly clients: readonly { readonly address: Address; readonly seconds: number }[];
 };
 
 export type CleanupOptions = Netns & { readonly keep: RuleSelection | null };

@@ -176,6 +176,26 @@ export type FlowJson = Omit<FlowRow, "pod"> & {
   readonly finding: { readonly class: FlowClass; readonly because: string } | null;
 };
 
+/** `/api/sticky?name=…`: clients that the kernel keeps at an endpoint (session affinity). */
+export type StickyView = {
+  /** Why they are not known; null: they are. */
+  readonly note: string | null;
+  /** Endpoints that have any, of all ports with session affinity. */
+  readonly endpoints: readonly StickyEndpoint[];
+};
+
+export type StickyEndpoint = {
+  readonly family: Family;
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly endpoint: string;
+  /** The set of the kernel. */
+  readonly set: string;
+  readonly count: number;
+  /** The first few, those that were pinned last first. */
+  readonly clients: readonly { readonly address: string; readonly seconds: number }[];
+};
+
 /** `/api/history?name=…[&after=SEQ][&limit=N]` */
 export type HistoryView = {
   /** null: there is no daemon. */

@@ -16,6 +16,7 @@ import { pictureOf } from "./picture.ts";
 import { changesView } from "./records/changes.ts";
 import { FlowsReader } from "./records/flows.ts";
 import type { NodeRecords } from "./records/records.ts";
+import { StickyReader } from "./records/sticky.ts";
 import { rowTraffic, stateOf, type TrafficRecords, TrafficSampler, trafficView } from "./records/traffic.ts";
 import { compare } from "./row.ts";
 import { filterOf, windowOf } from "./service-filter.ts";
@@ -39,6 +40,7 @@ export class NodeViews implements PageViews {
   readonly #records: NodeRecords | null;
   /** null: traffic is not counted. */
   #sampler: TrafficSampler | null;
+  readonly #pins: StickyReader;
   /** null: there is no daemon. */
   #flowsReader: FlowsReader | null;
   readonly #streams = new Set<LatestEvents>();
@@ -51,6 +53,7 @@ export class NodeViews implements PageViews {
     this.#node = node;
     this.#clock = clock;
     this.#records = records;
+    this.#pins = new StickyReader(node.mode.name, records, clock);
     [this.#sampler, this.#flowsReader] = this.#readers();
   }
 
@@ -70,6 +73,8 @@ export class NodeViews implements PageViews {
         return viewAnswer(200, await trafficView(this.#sampler, this.#traffic, query.get("name") ?? ""));
       case "flows":
         return this.#flows(live.table, query.get("name") ?? "");
+      case "sticky":
+        return this.#sticky(live.table, query.get("name") ?? "");
       case "history":
         return changesView(this.#records, query);
       case "explain":
@@ -158,6 +163,11 @@ export class NodeViews implements PageViews {
       return viewError(400, "there is no daemon, and flows are tracked by the kernel of a node");
     if (table.row(name) === undefined) return noService(name);
     return this.#flowsReader.answer(name);
+  }
+
+  async #sticky(table: ServiceTable, name: string): Promise<ViewAnswer> {
+    const ports = table.portsOf(name).map(({ port }) => port);
+    return ports.length === 0 ? noService(name) : this.#pins.answer(name, ports);
   }
 
   #service(table: ServiceTable, name: string): ViewAnswer {

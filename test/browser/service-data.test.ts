@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { causesOf, changeLines, writtenWords } from "../../src/history/print.ts";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
 import type { FlowView } from "../../src/model/flow.ts";
+import { endpointKey, type ServicePort } from "../../src/model/snapshot.ts";
 import type { TrafficReport } from "../../src/observe/traffic/report.ts";
 import type { PageFiles } from "../../src/page/files.ts";
 import type { FlowsView, TrafficView } from "../../src/page/json.ts";
@@ -80,6 +81,19 @@ const webFlows = [
   trackedView("tcp 203.0.113.9:4003 > 172.30.0.10:80 > 10.0.1.99:8080"),
 ];
 
+/** Three clients are pinned to the first endpoint of every port. */
+const pins = async ({ endpoints }: ServicePort) => [
+  {
+    endpoint: endpointKey(endpoints[0]!),
+    set: "affinity-ABC",
+    clients: [
+      { address: "10.0.1.77", seconds: 10_000 },
+      { address: "10.0.1.78", seconds: 40 },
+      { address: "203.0.113.5", seconds: 5 },
+    ],
+  },
+];
+
 const off = { setting: "off", read: () => Promise.reject(new Error("must not be read")) } as const;
 
 describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", () => {
@@ -122,6 +136,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       history: shop.history.lines,
       traffic: off,
       flows: noFlows,
+      pinned: null,
     });
     const printed = async (shop: ShopDaemon) => {
       const [, ...changes] = [...shop.history.lines(new URLSearchParams({ to: "svc/shop/web" }))];
@@ -193,6 +208,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       history: (await shopDaemon(0)).history.lines,
       traffic,
       flows: noFlows,
+      pinned: null,
     });
     const json = async <T>(view: string, query = "") =>
       JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
@@ -256,6 +272,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       history: (await shopDaemon(0)).history.lines,
       traffic: off,
       flows,
+      pinned: null,
     });
 
     it("lists them, stale ones first with the reason of doctor flows", async () => {
@@ -314,6 +331,45 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     });
   });
 
+  describe("sticky clients", () => {
+    const sticky = objects.map((object) => {
+      const { kind, metadata, spec } = object as Record<string, { name: string }>;
+      return String(kind) === "Service" && metadata!.name === "web"
+        ? { ...(object as object), spec: { ...spec, sessionAffinity: "ClientIP" } }
+        : object;
+    });
+    const withPins = async (pinned: NodeRecords["pinned"]): Promise<NodeRecords> => ({
+      history: (await shopDaemon(0)).history.lines,
+      traffic: off,
+      flows: noFlows,
+      pinned,
+    });
+    const openSticky = async (records: NodeRecords | null) => {
+      await open(records, "#/services?service=shop/web");
+      page.write(sticky);
+      await tab.waitForSelector("text=sticky for 10800 s");
+    };
+
+    it("are counted at their endpoint in the picture, and listed", async () => {
+      await openSticky(await withPins(pins));
+      await poll(() => texts(".picture text.sticky")).toEqual(["3 sticky"]);
+      expect(await texts(".pins li")).toEqual([
+        "10.0.1.10:8080 ← 10.0.1.77 for 2 h, 10.0.1.78 for 40 s, 203.0.113.5 for 5 s",
+      ]);
+      await expectAccessible(tab);
+      await expectFits(tab);
+    });
+
+    it("are stated to be unknown where the mode does not report them, and without a daemon", async () => {
+      await openSticky(await withPins(null));
+      await tab.waitForSelector("text=nftables mode does not report them");
+      await tab.context().close();
+      await page.close();
+      await openSticky(null);
+      await tab.waitForSelector("text=not known: there is no daemon");
+    });
+  });
+
   it.each([
     [1400, "light"],
     [1400, "dark"],
@@ -323,7 +379,12 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     const shop = await shopDaemon();
     await shop.change("EndpointSlice", webSlice("1", "2-", "4"));
     const viewport = { width, height: 800 };
-    const records = { history: shop.history.lines, traffic: counted(), flows: tracked(webFlows) };
+    const records = {
+      history: shop.history.lines,
+      traffic: counted(),
+      flows: tracked(webFlows),
+      pinned: pins,
+    };
     await open(records, "#/services", { viewport, colorScheme });
     for (const name of ["traffic", "flows", "history"]) {
       await goTo(tab, `#/services?service=shop/web&tab=${name}`);

@@ -22,6 +22,8 @@ export type SiteService = {
   readonly nodePort?: number;
   readonly externalIPs?: readonly string[];
   readonly internalPolicy?: "Local";
+  /** Clients stay at their endpoint. */
+  readonly sticky?: true;
   readonly endpoints: readonly Place[];
 };
 
@@ -141,6 +143,7 @@ function objectsOf(service: SiteService): object[] {
         ipFamilies: ["IPv4"],
         ...(externalIPs === undefined ? {} : { externalIPs }),
         ...(service.internalPolicy === undefined ? {} : { internalTrafficPolicy: service.internalPolicy }),
+        ...(service.sticky === undefined ? {} : { sessionAffinity: "ClientIP" }),
         ports: [{ port, protocol, targetPort, ...(nodePort === undefined ? {} : { nodePort }) }],
       },
     },

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
 import type { TrafficReport } from "../../src/observe/traffic/report.ts";
-import type { FlowsView, HistoryView, ServicesView, TrafficView } from "../../src/page/json.ts";
+import type { FlowsView, HistoryView, ServicesView, StickyView, TrafficView } from "../../src/page/json.ts";
 import { remoteViews } from "../../src/page/remote-views.ts";
 import type { FlowRow } from "../../src/traffic/flow-row.ts";
 import type { FlowReport } from "../../src/traffic/report.ts";
@@ -17,6 +17,7 @@ const pods = ["10.180.0.2", "10.180.1.1", "10.180.1.2"] as const;
 const shapes: readonly Omit<SiteService, "endpoints">[] = [
   { name: "shop/web", clusterIP: "172.30.0.10", port: 80, nodePort: 30_080 },
   { name: "shop/cart", clusterIP: "172.30.0.11", port: 81 },
+  { name: "shop/sticky", clusterIP: "172.30.0.12", port: 82, sticky: true },
   { name: "kube-system/dns", protocol: "UDP", clusterIP: "172.30.0.2", port: 53 },
 ];
 
@@ -121,6 +122,23 @@ describe.skipIf(reasonToSkip() !== null)("the page of a daemon with traffic", ()
     );
     expect([shown.matched, shown.complete]).toEqual([list.matched, true]);
     expect(list.matched).toBeGreaterThan(0);
+  });
+
+  it("the sticky clients that nft prints", async () => {
+    await talk("L1", "tcp", "172.30.0.12", 82);
+    await talk("X", "tcp", "172.30.0.12", 82);
+    const { note, endpoints } = await view<StickyView>("sticky", { name: "shop/sticky" });
+    expect([note, endpoints.reduce((sum, { count }) => sum + count, 0)]).toEqual([null, 2]);
+    for (const { endpoint, set, clients } of endpoints) {
+      const listed = site.world.node.run("nft", "list", "set", "ip", "kube-proxy", set);
+      const printedClients = [...listed.matchAll(/(\d+\.\d+\.\d+\.\d+) (?:timeout \S+ )?expires/g)].map(
+        ([, address]) => address,
+      );
+      expect(clients.map(({ address }) => address).sort()).toEqual(printedClients.sort());
+      for (const { seconds } of clients) expect([seconds > 10_000, seconds <= 10_800]).toEqual([true, true]);
+      expect(pods.map((pod) => `${pod}:8080`)).toContain(endpoint);
+    }
+    expect((await view<StickyView>("sticky", { name: "shop/web" })).note).toContain("no port");
   });
 
   it("the classes and reasons of doctor flows, in all Services together", async () => {

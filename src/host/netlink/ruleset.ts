@@ -145,7 +145,8 @@ export function readCounters(
   );
 }
 
-async function readSetElements(
+/** Throws HostError with ENOENT when there is no such set. */
+export async function readSetElements(
   family: NfFamily,
   table: string,
   set: string,

@@ -6,6 +6,7 @@ import type { Mode, Netns } from "../mode.ts";
 import { nftablesBehavior } from "./behavior.ts";
 import { nftablesDifferences } from "./host/differences.ts";
 import { openNftables } from "./host/driver.ts";
+import { nftablesPinned } from "./host/pinned.ts";
 import { walkNftablesHost } from "./host/walk.ts";
 import { previewNftables } from "./preview.ts";
 
@@ -38,6 +39,7 @@ export const nftables: Mode = {
     }),
   differences: nftablesDifferences,
   walkHost: walkNftablesHost,
+  pinned: nftablesPinned,
   cleanup: removeTables,
   release: removeTables,
 };

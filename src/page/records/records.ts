@@ -1,6 +1,7 @@
-// What only a daemon has of its node, besides the cluster: the history of changes, traffic, and tracked flows.
+// What only a daemon has of its node, besides the cluster: the history of changes, traffic, tracked flows, and clients that are pinned to endpoints.
 import type { HistoryEntry, HistoryHead } from "../../history/entry.ts";
 import type { FlowRecords } from "./flows.ts";
+import type { PinnedClients } from "./sticky.ts";
 import type { TrafficRecords } from "./traffic.ts";
 
 export type NodeRecords = {
@@ -8,4 +9,6 @@ export type NodeRecords = {
   readonly history: (query: URLSearchParams) => Iterable<HistoryHead | HistoryEntry | undefined>;
   readonly traffic: TrafficRecords;
   readonly flows: FlowRecords;
+  /** null: the mode does not report them. */
+  readonly pinned: PinnedClients | null;
 };
