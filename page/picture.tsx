@@ -11,6 +11,8 @@ export type PictureProps = {
   readonly names: Readonly<Record<string, string>>;
   /** Index of the path. */
   readonly selected: number;
+  /** Of a picture with one path: who sends. */
+  readonly sender?: string;
   readonly hrefOfPath: (path: number) => string;
   /** How many clients are pinned to an endpoint, by its place. */
   readonly pinned?: ReadonlyMap<string, number>;
@@ -29,7 +31,14 @@ const kindNames = {
   nodePort: "node port",
 } as const;
 
-export function Picture({ port, names, selected, hrefOfPath, pinned = nothing }: PictureProps) {
+export function Picture({
+  port,
+  names,
+  selected,
+  sender: named,
+  hrefOfPath,
+  pinned = nothing,
+}: PictureProps) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const path = port.paths[selected]!;
@@ -37,7 +46,8 @@ export function Picture({ port, names, selected, hrefOfPath, pinned = nothing }:
   const layout = layoutOf(port, path, senders.length, width);
   const pathOf = (sender: Sender, frontend: number) =>
     port.paths.findIndex((each) => each.sender === sender && each.frontend === frontend);
-  const common = { port, layout, senders, path, pathOf, hrefOfPath };
+  const nameOf = (sender: Sender) => named ?? senderNames[sender];
+  const common = { port, layout, senders, path, pathOf, nameOf, hrefOfPath };
   return (
     <div class="picture" ref={frame}>
       {layout.senders.length === 0 && (
@@ -48,7 +58,7 @@ export function Picture({ port, names, selected, hrefOfPath, pinned = nothing }:
               href={hrefOfPath(pathOf(sender, path.frontend))}
               aria-current={sender === path.sender ? "true" : undefined}
             >
-              {senderNames[sender]}
+              {nameOf(sender)}
             </a>
           ))}
         </nav>
@@ -58,7 +68,7 @@ export function Picture({ port, names, selected, hrefOfPath, pinned = nothing }:
         height={layout.height}
         viewBox={`0 0 ${width} ${layout.height}`}
         role="group"
-        aria-label={`From ${senderNames[path.sender]} to ${port.frontends[path.frontend]!.place}: ${outcomeText(path)}`}
+        aria-label={`From ${nameOf(path.sender)} to ${port.frontends[path.frontend]!.place}: ${outcomeText(path)}`}
       >
         <Edges {...common} />
         <Senders {...common} />
@@ -97,6 +107,7 @@ type PartProps = {
   readonly senders: readonly Sender[];
   readonly path: Path;
   readonly pathOf: (sender: Sender, frontend: number) => number;
+  readonly nameOf: (sender: Sender) => string;
   readonly hrefOfPath: (path: number) => string;
 };
 
@@ -138,7 +149,7 @@ function thickness(candidates: number): number {
   return Math.max(1.5, Math.min(6, 9 / Math.max(1, candidates) + 1.5));
 }
 
-function Senders({ layout, senders, path, pathOf, hrefOfPath }: PartProps) {
+function Senders({ layout, senders, path, pathOf, nameOf, hrefOfPath }: PartProps) {
   return (
     <g>
       {layout.senders.map((box, i) => {
@@ -152,7 +163,7 @@ function Senders({ layout, senders, path, pathOf, hrefOfPath }: PartProps) {
           >
             <Frame box={box} tone={isOn ? "on" : ""} />
             <text x={box.x + 12} y={box.y + 26}>
-              {senderNames[sender]}
+              {fitted(nameOf(sender), box.width - 20)}
             </text>
           </a>
         );

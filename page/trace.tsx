@@ -13,7 +13,9 @@ export function TracePicture({ view, names, route }: TraceProps) {
   if (view.picture === null) return null;
   const service = view.service!.split(":")[0]!;
   const href = hrefOf({ view: "services", query: { node: route.query.node ?? "", service } });
-  return <Picture port={view.picture} names={names} selected={0} hrefOfPath={() => href} />;
+  const { from } = view.packet;
+  const sender = names[from.address] ?? (from.origin === "node" ? "this node" : from.address);
+  return <Picture port={view.picture} names={names} selected={0} sender={sender} hrefOfPath={() => href} />;
 }
 
 export function TraceSteps({ view, names }: Omit<TraceProps, "route">) {

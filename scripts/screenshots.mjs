@@ -15,6 +15,12 @@ const views = [
     height: 470,
     colorScheme: "dark",
   },
+  {
+    name: "page-what-if",
+    hash: "#/packet?from=stock-1&to=svc/shop/web&without=node/node-b",
+    width: 1120,
+    height: 640,
+  },
 ];
 
 const playground = spawn(join(root, "bin/turnout"), ["playground"], { stdio: ["ignore", "pipe", "inherit"] });

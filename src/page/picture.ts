@@ -1,7 +1,7 @@
 // One Service as data for a picture: Frontends, Endpoints, and what happens between them to packets of each sender.
 import { outsideExample, senderText } from "../explain/question.ts";
 import { type BothRoutes, type Sender as ExampleSender, questionOf } from "../explain/resolve.ts";
-import { trace } from "../explain/trace.ts";
+import { type Trace, trace } from "../explain/trace.ts";
 import {
   type Address,
   addressBytes,
@@ -62,26 +62,33 @@ function pathsOf(
       const question = questionOf(sender, { kind: "address", ...to }, both);
       if (!question.ok) return [];
       const found = trace(mode, routes, question.value.packet);
-      const known = (endpoint: string) => indexes.get(endpoint) ?? -1;
-      return [
-        {
-          frontend: i,
-          sender: sender.kind,
-          from: senderText(sender),
-          to: toText(to),
-          outcome: found.outcome,
-          because: found.because,
-          candidates: found.candidates.length,
-          chosen: found.candidates.map(({ endpoint }) => known(endpoint)).filter((index) => index >= 0),
-          masqueraded: found.candidates.filter(({ masquerade }) => masquerade).length,
-          leftOut: found.leftOut
-            .map(({ endpoint, reason }) => ({ endpoint: known(endpoint), reason }))
-            .filter(({ endpoint }) => endpoint >= 0),
-          clientSees: found.clientSees,
-        },
-      ];
+      const place = { frontend: i, sender: sender.kind, from: senderText(sender), to: toText(to) };
+      return [{ ...place, ...pathOf(found, indexes) }];
     }),
   );
+}
+
+type TracedPath = Omit<Trace, "leftOut"> & {
+  readonly leftOut: readonly { readonly endpoint: string; readonly reason: string }[];
+};
+
+/** Of the Endpoints, those with an index. */
+export function pathOf(
+  { outcome, because, candidates, leftOut, clientSees }: TracedPath,
+  indexes: ReadonlyMap<string, number>,
+): Omit<Path, "frontend" | "sender" | "from" | "to"> {
+  const known = (endpoint: string) => indexes.get(endpoint) ?? -1;
+  return {
+    outcome,
+    because,
+    candidates: candidates.length,
+    chosen: candidates.map(({ endpoint }) => known(endpoint)).filter((index) => index >= 0),
+    masqueraded: candidates.filter(({ masquerade }) => masquerade).length,
+    leftOut: leftOut
+      .map(({ endpoint, reason }) => ({ endpoint: known(endpoint), reason }))
+      .filter(({ endpoint }) => endpoint >= 0),
+    clientSees,
+  };
 }
 
 type Destination = Packet["to"] & { readonly protocol: Frontend["protocol"] };

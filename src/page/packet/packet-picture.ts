@@ -2,8 +2,8 @@
 import type { Trace } from "../../explain/trace.ts";
 import { type Endpoint, endpointKey } from "../../model/snapshot.ts";
 import type { Mode } from "../../modes/mode.ts";
-import type { Path, PortJson } from "../json.ts";
-import { pictureOf } from "../picture.ts";
+import type { PortJson } from "../json.ts";
+import { pathOf, pictureOf } from "../picture.ts";
 import { placeOf } from "../row.ts";
 import type { Asked } from "./question.ts";
 
@@ -27,35 +27,16 @@ export function pictureOfPacket(
     ...whole,
     lost: [],
     frontends: [{ kind: frontend.kind, place: placeOf(frontend), allowed }],
-    paths: [pathOf({ from, to }, { ...found, leftOut: [...gone, ...found.leftOut] }, indexes)],
+    paths: [
+      {
+        frontend: 0,
+        sender: found.sender,
+        from,
+        to,
+        ...pathOf({ ...found, leftOut: [...gone, ...found.leftOut] }, indexes),
+      },
+    ],
   };
 }
 
 export type Missing = { readonly has: (endpoint: Endpoint) => boolean; readonly reason: string };
-
-type PathTrace = Omit<Trace, "leftOut"> & {
-  readonly leftOut: readonly { readonly endpoint: string; readonly reason: string }[];
-};
-
-function pathOf(
-  texts: Pick<Path, "from" | "to">,
-  found: PathTrace,
-  indexes: ReadonlyMap<string, number>,
-): Path {
-  const { sender, outcome, because, candidates, leftOut, clientSees } = found;
-  const known = (endpoint: string) => indexes.get(endpoint) ?? -1;
-  return {
-    ...texts,
-    frontend: 0,
-    sender,
-    outcome,
-    because,
-    candidates: candidates.length,
-    chosen: candidates.map(({ endpoint }) => known(endpoint)).filter((index) => index >= 0),
-    masqueraded: candidates.filter(({ masquerade }) => masquerade).length,
-    leftOut: leftOut
-      .map(({ endpoint, reason }) => ({ endpoint: known(endpoint), reason }))
-      .filter(({ endpoint }) => endpoint >= 0),
-    clientSees,
-  };
-}
