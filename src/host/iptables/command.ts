@@ -35,12 +35,11 @@ export const programs = {
 /** Waits at most five seconds for the lock of the legacy back end, as kube-proxy does. */
 export const waitForLock = ["-w", "5"] as const;
 
-/** Starts programs of this machine. */
+/** Starts programs of this machine; always the same function for our own network namespace. */
 export function starter({ netns }: Place = {}): Start {
+  if (netns === undefined) return start;
   return (program, args, input, signal) =>
-    netns === undefined
-      ? start(program, args, input, signal)
-      : start("nsenter", [`--net=${netns}`, program, ...args], input, signal);
+    start("nsenter", [`--net=${netns}`, program, ...args], input, signal);
 }
 
 /** Runs to the end. A program that is missing is `unavailable`. */
