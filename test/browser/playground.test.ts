@@ -1,5 +1,6 @@
 // The page of a playground in Chromium: what happens in a real kernel is visible as it happens.
 import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import type { BrowserContext } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openPlaygroundPage } from "../../playground/page.ts";
@@ -24,6 +25,7 @@ import {
   missingBrowser,
   openBrowser,
   openTab,
+  root,
   type Tab,
 } from "./browser.ts";
 
@@ -174,7 +176,7 @@ describe("the page of a playground", () => {
     await poll(() => text(".flows .summary")).toMatch(/\d+ flows/);
     const clients = await tab.locator(".flows tbody td:nth-child(2) code").allTextContents();
     const args = ["flows", "svc/shop/web", `--source=daemon:${socket}`, "--limit=1000", "-o", "json"];
-    const { flows } = JSON.parse(execFileSync("bin/turnout", args, { encoding: "utf8" })) as {
+    const { flows } = JSON.parse(execFileSync(join(root, "bin", "turnout"), args, { encoding: "utf8" })) as {
       flows: { client: string }[];
     };
     expect(clients.length).toBeGreaterThan(0);

@@ -363,7 +363,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     it("are stated to be unknown where the mode does not report them, and without a daemon", async () => {
       await openSticky(await withPins(null));
       await tab.waitForSelector("text=nftables mode does not report them");
-      await tab.context().close();
+      await leaveTab(browser);
       await page.close();
       await openSticky(null);
       await tab.waitForSelector("text=not known: there is no daemon");
