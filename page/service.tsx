@@ -1,6 +1,7 @@
 // One Service: what it is, where its packets go as a picture, why, and what the kernel holds for it.
 import type { ServiceView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
+import { Arrows } from "./arrows.tsx";
 import { Flows } from "./flows.tsx";
 import { History } from "./history.tsx";
 import { useView } from "./live.ts";
@@ -124,7 +125,8 @@ function Problems({ view, port }: { readonly view: ServiceView; readonly port: P
 function Body(props: ViewProps & { readonly service: string; readonly port: Port }) {
   const { port, route, names, service } = props;
   const selected = selectedPath(port, route);
-  if (port.paths[selected] === undefined)
+  const path = port.paths[selected];
+  if (path === undefined)
     return <Message title="No frontends">Another Service holds all addresses of this port.</Message>;
   const picture = {
     port,
@@ -132,8 +134,18 @@ function Body(props: ViewProps & { readonly service: string; readonly port: Port
     selected,
     hrefOfPath: (i: number) => hrefOf(withQuery(route, { path: String(i) })),
   };
-  if (port.affinitySeconds === null) return <Picture {...picture} />;
-  return <StickyPicture key={`${service} ${portId(port)}`} {...props} picture={picture} />;
+  return (
+    <>
+      {port.affinitySeconds === null ? (
+        <Picture {...picture} />
+      ) : (
+        <StickyPicture key={`${service} ${portId(port)}`} {...props} picture={picture} />
+      )}
+      {props.head?.kernel === true && (
+        <Arrows key={`${props.node} ${path.from} ${path.to}`} {...props} path={path} />
+      )}
+    </>
+  );
 }
 
 function selectedPath({ paths }: Port, { query }: ViewProps["route"]): number {

@@ -30,7 +30,7 @@ export function openDaemonPage(
   options: Pick<DaemonOptions, "pageAddress" | "version">,
   node: OpenNode,
   status: () => Status,
-  records: Omit<NodeRecords, "flows" | "pinned">,
+  records: Pick<NodeRecords, "history" | "traffic">,
   log: Log,
 ): DaemonPage {
   const state = keepState(node);

@@ -196,6 +196,15 @@ export type StickyEndpoint = {
   readonly clients: readonly { readonly address: string; readonly seconds: number }[];
 };
 
+/** `/api/arrows?from=…&to=…`: rules and elements of the kernel beside each arrow, as `nft` prints them in nftables mode. */
+export type ArrowsView = {
+  /** On the way to the Service. */
+  readonly service: readonly string[];
+  /** From there to each endpoint; the first few. */
+  readonly endpoints: readonly { readonly endpoint: string; readonly steps: readonly string[] }[];
+  readonly more: number;
+};
+
 /** `/api/history?name=…[&after=SEQ][&limit=N]` */
 export type HistoryView = {
   /** null: there is no daemon. */

@@ -13,6 +13,7 @@ import type { PageNode } from "./node.ts";
 import { tryPacket } from "./packet/try-packet.ts";
 import { placesView, whatIfView } from "./packet/what-if.ts";
 import { pictureOf } from "./picture.ts";
+import { arrowsView } from "./records/arrows.ts";
 import { changesView } from "./records/changes.ts";
 import { FlowsReader } from "./records/flows.ts";
 import type { NodeRecords } from "./records/records.ts";
@@ -73,6 +74,8 @@ export class NodeViews implements PageViews {
         return viewAnswer(200, await trafficView(this.#sampler, this.#traffic, query.get("name") ?? ""));
       case "flows":
         return this.#flows(live.table, query.get("name") ?? "");
+      case "arrows":
+        return arrowsView(this.#node, this.#records?.walks ?? null, query);
       case "sticky":
         return this.#sticky(live.table, query.get("name") ?? "");
       case "history":

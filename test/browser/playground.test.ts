@@ -184,6 +184,20 @@ describe("the page of a playground", () => {
     place.playground.scale("web", 3);
   });
 
+  it("the elements of the kernel are shown beside each arrow", async () => {
+    await goTo(tab, "#/services?service=shop/web");
+    await tab.click('button:has-text("show the kernel\'s elements")');
+    await poll(() => tab.locator(".arrows dt").count()).toBe(4);
+    const [way, ...endpoints] = await tab.locator(".arrows dd").allTextContents();
+    expect(way).toContain("@service-ips");
+    const places = await tab.locator(".picture text.mono").allTextContents();
+    for (const [i, title] of (await tab.locator(".arrows dt").allTextContents()).slice(1).entries()) {
+      const endpoint = title.split(" → ")[1]!;
+      expect(places).toContain(endpoint);
+      expect(endpoints[i]).toContain(endpoint.split(":")[0]);
+    }
+  });
+
   it("a flushed ruleset is reported, and the other node is shown on request", async () => {
     await run("flush node-b");
     await tab.selectOption("h1 select", "node-b");

@@ -94,6 +94,8 @@ const pins = async ({ endpoints }: ServicePort) => [
   },
 ];
 
+const walks = () => Promise.reject(new Error("must not be read"));
+
 const off = { setting: "off", read: () => Promise.reject(new Error("must not be read")) } as const;
 
 describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", () => {
@@ -137,6 +139,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       traffic: off,
       flows: noFlows,
       pinned: null,
+      walks,
     });
     const printed = async (shop: ShopDaemon) => {
       const [, ...changes] = [...shop.history.lines(new URLSearchParams({ to: "svc/shop/web" }))];
@@ -209,6 +212,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       traffic,
       flows: noFlows,
       pinned: null,
+      walks,
     });
     const json = async <T>(view: string, query = "") =>
       JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
@@ -273,6 +277,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       traffic: off,
       flows,
       pinned: null,
+      walks,
     });
 
     it("lists them, stale ones first with the reason of doctor flows", async () => {
@@ -343,6 +348,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       traffic: off,
       flows: noFlows,
       pinned,
+      walks,
     });
     const openSticky = async (records: NodeRecords | null) => {
       await open(records, "#/services?service=shop/web");
@@ -384,6 +390,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       traffic: counted(),
       flows: tracked(webFlows),
       pinned: pins,
+      walks,
     };
     await open(records, "#/services", { viewport, colorScheme });
     for (const name of ["traffic", "flows", "history"]) {

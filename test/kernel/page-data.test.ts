@@ -3,7 +3,15 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
 import type { TrafficReport } from "../../src/observe/traffic/report.ts";
-import type { FlowsView, HistoryView, ServicesView, StickyView, TrafficView } from "../../src/page/json.ts";
+import type {
+  ArrowsView,
+  FlowsView,
+  HistoryView,
+  ServicesView,
+  ServiceView,
+  StickyView,
+  TrafficView,
+} from "../../src/page/json.ts";
 import { remoteViews } from "../../src/page/remote-views.ts";
 import type { FlowRow } from "../../src/traffic/flow-row.ts";
 import type { FlowReport } from "../../src/traffic/report.ts";
@@ -140,6 +148,30 @@ describe.skipIf(reasonToSkip() !== null)("the page of a daemon with traffic", ()
     }
     expect((await view<StickyView>("sticky", { name: "shop/web" })).note).toContain("no port");
   });
+
+  it.each(shapes)("the elements that nft prints, beside each arrow of $name", async ({ name }) => {
+    const { ports } = await view<ServiceView>("service", { name });
+    const ruleset = plainRules(site.world.node.run("nft", "list", "table", "ip", "kube-proxy"));
+    let elements = 0;
+    for (const { from, to, outcome, chosen } of ports[0]!.paths) {
+      const arrows = await view<ArrowsView>("arrows", { from, to });
+      expect(outcome).toBe("forward");
+      const places = chosen.map((index) => ports[0]!.endpoints[index]!.endpoint);
+      expect(arrows.endpoints.map(({ endpoint }) => endpoint).sort()).toEqual(places.sort());
+      for (const step of [...arrows.service, ...arrows.endpoints.flatMap(({ steps }) => steps)]) {
+        const [, element] = / {2}\{ (.*) \}$/.exec(step) ?? [];
+        if (element === undefined) continue;
+        elements++;
+        expect(ruleset).toContain(element);
+      }
+      for (const { endpoint, steps } of arrows.endpoints)
+        expect(steps.join(" ")).toContain(endpoint.split(":")[0]);
+    }
+    expect(elements).toBeGreaterThan(0);
+  });
+  /** Without counters, and on one line. */
+  const plainRules = (text: string) =>
+    text.replace(/ counter packets \d+ bytes \d+/g, "").replace(/\s+/g, " ");
 
   it("the classes and reasons of doctor flows, in all Services together", async () => {
     const { classes } = await printed<FlowReport>("doctor", "flows", "--wait=0");

@@ -48,7 +48,7 @@ export function routesOf(part: Snapshot, whole: BothRoutes): BothRoutes {
   };
 }
 
-function relevantPart(snapshot: Snapshot, whole: BothRoutes, from: Sender, to: To): Snapshot {
+export function relevantPart(snapshot: Snapshot, whole: BothRoutes, from: Sender, to: To): Snapshot {
   const nodeIPs = families.map((family) => whole[family].settings.nodeIP);
   return snapshotOf([viewFor(snapshot, nodeIPs, from, to)]);
 }

@@ -1,5 +1,6 @@
-// What only a daemon has of its node, besides the cluster: the history of changes, traffic, tracked flows, and clients that are pinned to endpoints.
+// What only a daemon has of its node, besides the cluster: the history of changes, traffic, tracked flows, and what its kernel holds.
 import type { HistoryEntry, HistoryHead } from "../../history/entry.ts";
+import type { KernelWalks } from "./arrows.ts";
 import type { FlowRecords } from "./flows.ts";
 import type { PinnedClients } from "./sticky.ts";
 import type { TrafficRecords } from "./traffic.ts";
@@ -9,6 +10,7 @@ export type NodeRecords = {
   readonly history: (query: URLSearchParams) => Iterable<HistoryHead | HistoryEntry | undefined>;
   readonly traffic: TrafficRecords;
   readonly flows: FlowRecords;
+  readonly walks: KernelWalks;
   /** null: the mode does not report them. */
   readonly pinned: PinnedClients | null;
 };
