@@ -26,6 +26,11 @@ export function Arrows({ node, path, port }: ArrowsProps) {
       <button type="button" class="link" onClick={read} disabled={reading.kind === "reading"}>
         {reading.kind === "read" ? "read the kernel's elements again" : "show the kernel's elements"}
       </button>
+      {reading.kind === "read" && (
+        <button type="button" class="link" onClick={() => setReading({ kind: "idle" })}>
+          hide
+        </button>
+      )}
       {reading.kind === "failed" && <p class="bad">{reading.message}</p>}
       {reading.kind === "read" && (
         <Elements view={reading.view} from={path.from} to={port.frontends[path.frontend]!.place} />
