@@ -111,6 +111,9 @@ function Syncs({
                   <td>{point.family === "ipv4" ? "IPv4" : "IPv6"}</td>
                   <td class="cause">
                     {triggers[point.trigger]}
+                    {point.trigger === "change" && point.objects.length === 0 && (
+                      <span class="dim">: of the node itself, or without effect here</span>
+                    )}
                     {point.objects.length > 0 && (
                       <span class="dim">
                         {": "}

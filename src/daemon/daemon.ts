@@ -164,7 +164,7 @@ async function run(
     history: history.lines,
     traffic: { setting: options.traffic ?? "off", read: traffic.answer },
   };
-  const page = openDaemonPage(options, node, answers.status, records, log.in("daemon/page.ts"));
+  const page = openDaemonPage(options, node, answers, records, log.in("daemon/page.ts"));
   await socket.handTo({ ...answers.answering, page: page.views });
   const observers = [
     { synced: openSyncLog(log.in("observe/sync-log.ts")) },

@@ -7,7 +7,7 @@ import { systemClock } from "../observe/clock.ts";
 import type { Log } from "../observe/log/log.ts";
 import { keepServing } from "../observe/servers/keep-serving.ts";
 import { type PageViews, viewAnswer } from "../observe/status/page-views.ts";
-import { type Status, withObjects } from "../observe/status/status.ts";
+import type { RememberedSync, Status } from "../observe/status/status.ts";
 import { parsePageAddress } from "../page/address.ts";
 import type { NodeObserver, PageNode } from "../page/node.ts";
 import type { NodeRecords } from "../page/records/records.ts";
@@ -20,6 +20,8 @@ import { kernelRecords } from "./page-records.ts";
 import type { Part } from "./part.ts";
 import type { OpenNode } from "./start/start.ts";
 
+type StatusParts = { readonly status: () => Status; readonly lastSync: () => RememberedSync | null };
+
 export type DaemonPage = Part & {
   readonly observer: Partial<LoopObserver>;
   readonly views: () => Promise<PageViews>;
@@ -29,11 +31,11 @@ export type DaemonPage = Part & {
 export function openDaemonPage(
   options: Pick<DaemonOptions, "pageAddress" | "version">,
   node: OpenNode,
-  status: () => Status,
+  { status, lastSync }: StatusParts,
   records: Pick<NodeRecords, "history" | "traffic">,
   log: Log,
 ): DaemonPage {
-  const state = keepState(node);
+  const state = keepState(node, lastSync);
   let loaded: Promise<PageViews & { close(): void }> | null = null;
   let served: OpenPage | null = null;
   const views = () => {
@@ -99,7 +101,7 @@ type State = {
 };
 
 /** Two references per family while nobody uses the page. */
-function keepState({ families: served, settings }: OpenNode): State {
+function keepState({ families: served, settings }: OpenNode, lastSync: StatusParts["lastSync"]): State {
   const observers = new Set<NodeObserver>();
   const current = new Map<Family, FinishedSync["routes"]>();
   let snapshot: Snapshot | null = null;
@@ -116,10 +118,9 @@ function keepState({ families: served, settings }: OpenNode): State {
       arrived(arrived) {
         snapshot = arrived;
       },
-      synced(record, snapshot) {
-        if (observers.size === 0) return;
-        const remembered = withObjects(record, snapshot);
-        for (const observer of observers) observer.synced(remembered);
+      // The observer of the status comes first: its last Sync is this one.
+      synced(record) {
+        for (const observer of observers) observer.synced(lastSync() ?? record);
       },
       afterSync({ record: { family }, changed, routes }) {
         current.set(family, routes);

@@ -10,6 +10,7 @@ import {
   type Answers,
   healthReportOf,
   keepStatus,
+  type RememberedSync,
   type Status,
   type StatusFacts,
 } from "../observe/status/status.ts";
@@ -38,12 +39,13 @@ export function openStatusAnswers(
 ): {
   readonly answering: Answering;
   readonly status: () => Status;
+  readonly lastSync: () => RememberedSync | null;
   readonly observer: Partial<LoopObserver>;
 } {
   /** null: the Source has not yielded a Snapshot yet. */
   let latest: Snapshot | null = null;
   const firstLists = waitFor("the cluster's first complete lists");
-  const { status, ...keeper } = keepStatus(facts, {
+  const { status, lastSync, ...keeper } = keepStatus(facts, {
     source: () => source.status(),
     configuration: () => writeConfig(settings.config),
     problems: telemetry.problems,
@@ -78,6 +80,7 @@ export function openStatusAnswers(
       "/history": (query) => history.lines(query),
     },
     status,
+    lastSync,
     observer: { ...keeper, arrived },
   };
 }

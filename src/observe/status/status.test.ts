@@ -28,12 +28,21 @@ it("a Sync after a change has the objects that changed, of many the first", () =
     now: () => 0,
   });
   const causes = { objects: ["a", "b", "c", "d"].map(object), more: 5 };
-  const sync = (trigger: SyncRecord["trigger"], objects = causes) =>
-    keeper.synced({ ...synced("ipv4", { kind: "ok", refused: [] }), trigger }, { causes: objects });
-  sync("change", { objects: [object("a")], more: 0 });
+  const sync = (trigger: SyncRecord["trigger"]) =>
+    keeper.synced({ ...synced("ipv4", { kind: "ok", refused: [] }), trigger });
+  expect(keeper.lastSync()).toBeNull();
+  keeper.taken("ipv4", { causes: { objects: [object("a")], more: 0 } });
+  keeper.taken("ipv6", { causes });
   sync("change");
+  keeper.taken("ipv4", { causes });
+  sync("change");
+  // Other addresses of the node: no new Snapshot.
+  sync("change");
+  keeper.taken("ipv4", { causes });
   sync("resync");
+  expect(keeper.lastSync()?.trigger).toBe("resync");
   expect(keeper.status().syncs.map(({ objects }) => objects)).toEqual([
+    undefined,
     undefined,
     [
       "EndpointSlice shop/a modified",

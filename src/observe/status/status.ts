@@ -5,7 +5,7 @@ import type { View } from "../../explain/view.ts";
 import type { HistoryEntry, HistoryHead, NoState } from "../../history/entry.ts";
 import type { Family } from "../../model/address.ts";
 import type { Problem } from "../../model/problem.ts";
-import type { Cause, Snapshot } from "../../model/snapshot.ts";
+import { type Cause, type Causes, noCauses, type Snapshot } from "../../model/snapshot.ts";
 import type { OpenRelays } from "../../modes/userspace/relays.ts";
 import type { InterceptCounts } from "../../routing/intercepts.ts";
 import type { SourceStatus } from "../../sources/source.ts";
@@ -110,7 +110,7 @@ export type Status = StatusFacts & {
   readonly events?: readonly RecordedEvent[];
 };
 
-/** A Sync, and the objects whose change led to it: of many, the first. Empty: another cause than a change. */
+/** A Sync, and the objects whose change led to it: of many, the first. Absent: no object of the cluster. */
 export type RememberedSync = SyncRecord & { readonly objects?: readonly string[] };
 
 /** What the socket answers, by path. Relays are those of each family that has any. */
@@ -135,8 +135,11 @@ export type StreamedAnswers = {
 };
 
 export type StatusKeeper = Pick<LoopObserver, "readBack" | "paced"> & {
-  readonly synced: (record: SyncRecord, snapshot?: Pick<Snapshot, "causes">) => void;
+  readonly taken: (family: Family, snapshot: Pick<Snapshot, "causes">) => void;
+  readonly synced: (record: SyncRecord) => void;
   readonly status: () => Status;
+  /** null: there was none yet. */
+  readonly lastSync: () => RememberedSync | null;
 };
 
 const remembered = 20;
@@ -160,12 +163,20 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
   let syncs: readonly RememberedSync[] = [];
   let drift: readonly Drift[] = [];
   const refused = new Map<Family, readonly Problem[]>();
+  /** Why the Snapshots differ that were taken since the last Sync. */
+  const taken = new Map<Family, Causes>();
   const lastSuccess: Partial<Record<Family, number>> = {};
   const pace: Partial<Record<Family, PaceReport>> = {};
   const compared: Partial<Record<Family, number>> = {};
   return {
-    synced(record, snapshot) {
-      syncs = [withObjects(record, snapshot), ...syncs].slice(0, remembered);
+    taken(family, { causes }) {
+      taken.set(family, causes);
+    },
+    synced(record) {
+      // A Sync may also run without a new Snapshot: after other addresses of the node, for example.
+      const causes = taken.get(record.family) ?? noCauses;
+      taken.delete(record.family);
+      syncs = [withObjects(record, causes), ...syncs].slice(0, remembered);
       if (record.outcome.kind !== "ok") return;
       refused.set(record.family, record.outcome.refused);
       lastSuccess[record.family] = record.finishedAt;
@@ -179,6 +190,7 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
       compared[family] = now();
       if (differences > 0) drift = [{ at: now(), family, differences, what }, ...drift].slice(0, remembered);
     },
+    lastSync: () => syncs[0] ?? null,
     status: () => ({
       ...facts,
       waits: waits(),
@@ -200,12 +212,8 @@ export function keepStatus(facts: StatusFacts, sources: StatusSources): StatusKe
 const mostObjects = 3;
 
 /** With `EndpointSlice shop/web-x7k2p modified`, `and 3 more`. */
-export function withObjects(
-  record: SyncRecord,
-  snapshot: Pick<Snapshot, "causes"> | undefined,
-): RememberedSync {
-  if (record.trigger !== "change" || snapshot === undefined) return record;
-  const { objects, more } = snapshot.causes;
+function withObjects(record: SyncRecord, { objects, more }: Causes): RememberedSync {
+  if (record.trigger !== "change") return record;
   const rest = objects.length - mostObjects + more;
   const texts = [...objects.slice(0, mostObjects).map(objectText), ...(rest > 0 ? [`and ${rest} more`] : [])];
   return texts.length === 0 ? record : { ...record, objects: texts };
