@@ -113,10 +113,15 @@ describe("the page of a playground", () => {
     const { p50, p99 } = printed.latency!;
     await poll(() => text("header")).toContain(`p50 ${Math.round(p50)} ms · p99 ${Math.round(p99)} ms`);
     const rows = tab.locator('[aria-label="Latest Syncs"] tbody tr');
-    const [first] = printed.syncs;
-    for (const part of [...(first!.objects ?? []), String(first!.operations)])
-      await poll(() => rows.first().textContent()).toContain(part);
-    expect(first!.objects?.[0]).toMatch(/^EndpointSlice shop\/web-ipv[46] modified$/);
+    const caused = printed.syncs.find(({ objects }) => objects !== undefined)!;
+    expect(caused.objects![0]).toMatch(/^EndpointSlice shop\/web-ipv[46] modified$/);
+    await poll(async () => (await rows.allTextContents()).join("\n")).toContain(caused.objects!.join(", "));
+    for (const [i, { operations, changedPorts }] of printed.syncs.slice(0, 3).entries())
+      expect(await rows.nth(i).locator("td.number").allTextContents()).toEqual([
+        String(changedPorts),
+        String(operations),
+        expect.stringMatching(/ms$/),
+      ]);
     for (const { reason, delivery } of printed.events!)
       await poll(() => text('[aria-label="Kubernetes Events"]')).toMatch(
         new RegExp(`${reason}.*${delivery}`),
@@ -137,7 +142,12 @@ describe("the page of a playground", () => {
     const line = (await text(".what-if .command code"))!;
     const flags = line.split(" ").slice(2);
     expect(flags[0]).toMatch(/^--without=pod\/10\.0\.1\.\d+$/);
-    const { out, code } = await outputOf(whatif, flags[0]!, ...flags.slice(1), "-o", "json");
+    // Other playgrounds may run on this machine.
+    const here = flags.map((flag) =>
+      flag === "--source=playground" ? `--source=playground:${process.pid}` : flag,
+    );
+    const { out, code, err } = await outputOf(whatif, ...here, "-o", "json");
+    expect(err).toBe("");
     const rows = await tab.locator(".what-if tbody tr").allTextContents();
     const { changes } = JSON.parse(out) as WhatIf;
     expect([code, rows.length]).toEqual([0, changes.length]);
