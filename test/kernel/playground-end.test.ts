@@ -1,6 +1,6 @@
 // A playground removes its namespaces, processes and files, however it ends.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -81,12 +81,27 @@ async function nothingRemains(pid: number): Promise<void> {
 function remains(pid: number): string[] {
   const namespaces = existsSync("/run/netns") ? readdirSync("/run/netns") : [];
   const state = `/run/turnout-playground/${pid}`;
-  const processes = execFileSync("ps", ["-eo", "pid,stat,args"], { encoding: "utf8" })
-    .split("\n")
-    .filter((line) => line.includes(state) || (line.trim().startsWith(`${pid} `) && !/ Z/.test(line)));
+  const processes = readdirSync("/proc").filter(
+    (name) =>
+      /^\d+$/.test(name) && (name === `${pid}` ? isAlive(name) : read(name, "cmdline").includes(state)),
+  );
   return [
     ...namespaces.filter((name) => name.startsWith(`turnout-${pid}-`)),
     ...(existsSync(state) ? [state] : []),
-    ...processes,
+    ...processes.map((name) => `${name} ${read(name, "cmdline").replaceAll("\0", " ")}`),
   ];
+}
+
+/** One that has ended may wait for its parent. */
+function isAlive(pid: string): boolean {
+  return /^State:\s+[^Z]/m.test(read(pid, "status"));
+}
+
+/** A file of a process; empty when it has ended. */
+function read(pid: string, file: "cmdline" | "status"): string {
+  try {
+    return readFileSync(join("/proc", pid, file), "utf8");
+  } catch {
+    return "";
+  }
 }
