@@ -1,8 +1,19 @@
 // What a process and its children use, as the kernel counts it.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** CPU time of a process and its children: of those at work to the nanosecond, of the ended ones to the tick. */
 export function cpuSeconds(pid: number): number {
+  for (;;) {
+    try {
+      return readCpuSeconds(pid);
+    } catch (error) {
+      // A child that ended meanwhile now counts among the ended ones: read all again.
+      if (!existsSync(`/proc/${pid}`)) throw error;
+    }
+  }
+}
+
+function readCpuSeconds(pid: number): number {
   const own = readdirSync(`/proc/${pid}/task`)
     .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]))
     .reduce((sum, nanoseconds) => sum + nanoseconds, 0);
@@ -10,7 +21,7 @@ export function cpuSeconds(pid: number): number {
     .replace(/^.*\) /, "")
     .split(" ");
   const ended = (Number(fields[13]) + Number(fields[14])) / 100;
-  return childrenOf(pid).reduce((sum, child) => sum + cpuSeconds(child), own / 1e9 + ended);
+  return childrenOf(pid).reduce((sum, child) => sum + readCpuSeconds(child), own / 1e9 + ended);
 }
 
 function childrenOf(pid: number): number[] {
