@@ -68,6 +68,19 @@ const later: TrafficReport = {
 const screen = { width: 110, lines: null, endpoints: false, now: noon };
 const all = { sort: null, filter: null };
 
+it("prints 200,000 Services, and a Service with 200,000 endpoints", () => {
+  const many = Array.from({ length: 200_000 }, (_, i) => i);
+  const screen = { width: 120, lines: null, endpoints: false, now: noon };
+  const ports = many.map((i) => port(`s${i}`, i));
+  const all = { ...report, ports };
+  expect(printTop(topRows(all, null, { filter: null, sort: "name" }), all, screen).split("\n")).toHaveLength(
+    200_002,
+  );
+  const endpoints = many.map((i) => ({ endpoint: `e${i}`, connections: i === 0 ? 2 : 0, flows: null }));
+  const one = { ...report, ports: [port("huge", 2, { endpoints })] };
+  expect(topRows(one, null, { filter: null, sort: "name" })[0]!.skew).toBe(200_000);
+});
+
 describe("the table", () => {
   it("of one report", async () => {
     await expectGolden("top", printTop(topRows(report, null, all), report, screen));

@@ -73,7 +73,9 @@ export function printTop(rows: readonly TopRow[], report: TrafficReport, screen:
 }
 
 function table(cells: readonly (readonly string[])[], width: number): string[] {
-  const widths = columns.map(({ title }, i) => Math.max(title.length, ...cells.map((row) => row[i]!.length)));
+  const widths = columns.map(({ title }, i) =>
+    cells.reduce((width, row) => Math.max(width, row[i]!.length), title.length),
+  );
   const known = columns.flatMap((_, i) =>
     cells.some((row) => row[i] !== "" && row[i] !== unknown) ? [i] : [],
   );

@@ -89,7 +89,8 @@ function refusedOf(counts: PortTraffic["counts"]): number | null {
 function skewOf(endpoints: readonly EndpointTraffic[]): number | null {
   const counts = endpoints.map(({ connections }) => connections ?? 0);
   const sum = counts.reduce((total, count) => total + count, 0);
-  return sum === 0 ? null : (Math.max(...counts) * counts.length) / sum;
+  const most = counts.reduce((a, b) => Math.max(a, b), 0);
+  return sum === 0 ? null : (most * counts.length) / sum;
 }
 
 function nameOf({ namespace, name, portName, port, protocol }: PortTraffic): string {
