@@ -229,7 +229,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     await expectConnections("web", 8);
     await expectConnections("dns", 3);
     const { endpoints } = (await rig.portNamed("web"))!;
-    expect(endpoints.map(({ connections }) => connections)).toEqual([3, 3, 1, 1]);
+    expect(endpoints.map(({ connections }) => connections).toSorted()).toEqual([1, 1, 3, 3]);
     expect(await countsOf("empty")).toEqual({ connections: 0, refused: 2, outOfRange: 0 });
     await expect
       .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
@@ -251,6 +251,24 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
       because:
         "iptables mode does not count connections and refused packets: the counters of its rules begin again when a Sync rewrites them; nftables mode counts them",
     });
+  }, 60_000);
+
+  it("counts connections, and says why bytes are not counted, where the daemon may not set nf_conntrack_acct", async () => {
+    await rig.stop();
+    const file = "/proc/sys/net/netfilter/nf_conntrack_acct";
+    rig.node.sysctl({ "net.netfilter.nf_conntrack_acct": 0 });
+    rig.makeReadOnly(file);
+    await rig.start("services");
+    const { connections } = (await countsOf("web")) ?? { connections: 0 };
+    expect(rig.send({ to: "172.31.0.10", port: 80, count: 2 })).toBe(2);
+    await expectConnections("web", connections + 2);
+    expect((await rig.traffic()).flows).toEqual({
+      counted: false,
+      because: `${file} is not 1: the kernel does not count packets and bytes of connections`,
+    });
+    expect(rig.log()).toContain("Packets and bytes of Services are not counted");
+    expect(rig.metrics()).not.toContain("turnout_service_bytes_total{");
+    expect(rig.top("--once")).toContain(`! packets and bytes are not counted: ${file} is not 1`);
   }, 60_000);
 
   /** The answer after another read of everything. */

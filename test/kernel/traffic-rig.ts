@@ -18,6 +18,8 @@ export type TrafficRig = {
   /** Writes the cluster's objects; the daemon follows. */
   write(yaml: string): void;
   start(traffic: string, mode?: string, ...flags: readonly string[]): Promise<void>;
+  /** From now on the daemon cannot write this file, in its own mount namespace. */
+  makeReadOnly(file: string): void;
   stop(): Promise<void>;
   /** Sends a signal to the daemon. */
   signal(name: NodeJS.Signals): void;
@@ -86,6 +88,7 @@ export async function openTrafficRig(startMs = 30_000): Promise<TrafficRig> {
   const socket = join(folder, "status.sock");
   const servers = await startServers(pods!);
   let daemon: FilesDaemon | null = null;
+  let mounts = "";
   const traffic = async () => (await queryDaemon(socket, "/traffic"))!;
   const turnout = (command: string, ...args: readonly string[]) =>
     node!.run("bin/turnout", command, `--source=daemon:${socket}`, ...args);
@@ -95,7 +98,7 @@ export async function openTrafficRig(startMs = 30_000): Promise<TrafficRig> {
     async start(setting, mode = "nftables", ...flags) {
       daemon = startLine(
         node!,
-        `bin/turnout run --source=files:${folder}/cluster.yaml --hostname-override=node-a --mode=${mode} --status-socket=${socket} --traffic=${setting} --metrics-bind-address=127.0.0.1:10249 --cluster-cidr=10.8.0.0/16,fd00:8::/64 --detect-local-mode=ClusterCIDR ${flags.join(" ")}`,
+        `sh -c '${mounts} exec bin/turnout run --source=files:${folder}/cluster.yaml --hostname-override=node-a --mode=${mode} --status-socket=${socket} --traffic=${setting} --metrics-bind-address=127.0.0.1:10249 --cluster-cidr=10.8.0.0/16,fd00:8::/64 --detect-local-mode=ClusterCIDR ${flags.join(" ")}'`,
       );
       const isReady = async () => {
         if (daemon!.code() !== null) throw new Error(`the daemon ended: ${daemon!.log()}`);
@@ -104,6 +107,9 @@ export async function openTrafficRig(startMs = 30_000): Promise<TrafficRig> {
         return setting === "off" || (await traffic()).at !== null;
       };
       await eventually(isReady, "the daemon has synced and read the counters", startMs, 50);
+    },
+    makeReadOnly(file) {
+      mounts = `mount --bind ${file} ${file} && mount -o remount,bind,ro ${file} &&`;
     },
     async stop() {
       await daemon?.stop();

@@ -1,6 +1,7 @@
 // Packets, bytes and active connections of Services, from conntrack: ended flows as the kernel reports them, current ones by dumps.
 import { HostError } from "../../host/error.ts";
 import { type FlowQuery, readFlows } from "../../host/netlink/conntrack.ts";
+import { explained } from "../../host/netlink/conntrack-stats.ts";
 import { watchFlows } from "../../host/netlink/flow-events.ts";
 import type { Place } from "../../host/netlink/socket.ts";
 import type { Family } from "../../model/address.ts";
@@ -129,7 +130,7 @@ class FamilyAccounts {
         break;
       } catch (error) {
         const isInterrupted = error instanceof HostError && error.errno === "EINTR";
-        if (!isInterrupted) throw error;
+        if (!isInterrupted) explained(error);
         if (attempt === attempts) break;
       }
     }
