@@ -42,8 +42,8 @@ async function viewOf(shop: ShopDaemon | null, query: Record<string, string>) {
 }
 
 /** As `-o json` has it. */
-function entryIn({ text: _, ...entry }: ChangeJson): HistoryEntry {
-  return { ...entry, changes: entry.changes.map(({ frontends: __, ...change }) => change) };
+function entryIn({ text: _text, ...entry }: ChangeJson): HistoryEntry {
+  return { ...entry, changes: entry.changes.map(({ frontends: _frontends, ...change }) => change) };
 }
 
 /** As `turnout history` prints it. */

@@ -120,7 +120,9 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     await tab.waitForSelector("header.status .pill");
     await goTo(tab, hash);
   };
-  const poll = <T>(read: () => Promise<T>) => expect.poll(read, { timeout: 10_000, interval: 50 });
+  const poll = <T>(read: () => Promise<T>) => {
+    return expect.poll(read, { timeout: 10_000, interval: 50 });
+  };
   const texts = (selector: string) => tab.locator(selector).allTextContents();
 
   describe("History", () => {
@@ -338,8 +340,8 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
 
   describe("sticky clients", () => {
     const sticky = objects.map((object) => {
-      const { kind, metadata, spec } = object as Record<string, { name: string }>;
-      return String(kind) === "Service" && metadata!.name === "web"
+      const { kind, metadata, spec } = object as { kind: string; metadata: { name: string }; spec: object };
+      return kind === "Service" && metadata.name === "web"
         ? { ...(object as object), spec: { ...spec, sessionAffinity: "ClientIP" } }
         : object;
     });

@@ -91,9 +91,9 @@ describe.skipIf(reasonToSkip() !== null)("the page of a daemon with traffic", ()
     const { history, changes } = await printed<HistoryAnswer>("history", `svc/${name}`);
     const shown = await view<HistoryView>("history", { name });
     expect(shown.history).toEqual(history);
-    const plain = shown.changes.map(({ text: _, changes: each, ...entry }) => ({
+    const plain = shown.changes.map(({ text: _text, changes: each, ...entry }) => ({
       ...entry,
-      changes: each.map(({ frontends: __, ...change }) => change),
+      changes: each.map(({ frontends: _frontends, ...change }) => change),
     }));
     expect(plain.reverse()).toEqual(changes);
     expect(changes.length).toBeGreaterThan(1);
@@ -104,7 +104,7 @@ describe.skipIf(reasonToSkip() !== null)("the page of a daemon with traffic", ()
     await expect
       .poll(async () => {
         const { traffic } = await view<TrafficView>("traffic", { name });
-        return traffic!.ports.map(({ row: _, ...port }) => port);
+        return traffic!.ports.map(({ row: _row, ...port }) => port);
       })
       .toEqual(printedPorts);
     const { connections } = printedPorts[0]!.counts!;
@@ -123,8 +123,15 @@ describe.skipIf(reasonToSkip() !== null)("the page of a daemon with traffic", ()
     const list = await printed<{ flows: FlowRow[]; matched: number }>("flows", `svc/${name}`);
     const shown = await view<FlowsView>("flows", { name });
     // Seconds pass between the two readings.
-    const plain = ({ pod: _, timeoutSeconds: __, ageSeconds: ___, ...row }: FlowRow) => row;
-    const rows = shown.flows.map(({ words: _, finding: __, ...row }) => plain({ ...row, pod: null }));
+    const plain = ({
+      pod: _pod,
+      timeoutSeconds: _timeoutSeconds,
+      ageSeconds: _ageSeconds,
+      ...row
+    }: FlowRow) => row;
+    const rows = shown.flows.map(({ words: _words, finding: _finding, ...row }) =>
+      plain({ ...row, pod: null }),
+    );
     expect(new Set(rows.map((row) => JSON.stringify(row)))).toEqual(
       new Set(list.flows.map((row) => JSON.stringify(plain(row)))),
     );
@@ -140,7 +147,7 @@ describe.skipIf(reasonToSkip() !== null)("the page of a daemon with traffic", ()
     for (const { endpoint, set, clients } of endpoints) {
       const listed = site.world.node.run("nft", "list", "set", "ip", "kube-proxy", set);
       const printedClients = [...listed.matchAll(/(\d+\.\d+\.\d+\.\d+) (?:timeout \S+ )?expires/g)].map(
-        ([, address]) => address,
+        ([, address]) => address!,
       );
       expect(clients.map(({ address }) => address).sort()).toEqual(printedClients.sort());
       for (const { seconds } of clients) expect([seconds > 10_000, seconds <= 10_800]).toEqual([true, true]);

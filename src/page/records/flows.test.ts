@@ -73,7 +73,7 @@ describe("the list", () => {
     const { behavior } = modes.nftables;
     const attribute = attributor(routes.ipv4, behavior, { conntrack: "shared" });
     const eligibilityOf = eligibilityReader(routes.ipv4, behavior);
-    expect(view.flows.map(({ words: _, finding: __, ...row }) => ({ ...row, pod: null }))).toEqual(
+    expect(view.flows.map(({ words: _words, finding: _finding, ...row }) => ({ ...row, pod: null }))).toEqual(
       [gone, draining, fine].map((flow) =>
         rowOf(flow, attribute(flow), { eligibilityOf, now: clock.wall() }),
       ),

@@ -144,7 +144,7 @@ class FlowList {
   }
 }
 
-function flowJson({ pod: _, ...row }: FlowRow, finding: Finding | null): FlowJson {
+function flowJson({ pod: _pod, ...row }: FlowRow, finding: Finding | null): FlowJson {
   return {
     ...row,
     words: todayText(row),

@@ -88,7 +88,7 @@ describe("the sampler", () => {
     const { report, byService } = sampler.ask()!;
     const rows = topRows(report, first, { sort: "name", filter: null });
     expect(byService.get("shop/web")!.map(({ row }) => row)).toEqual(rows);
-    expect(byService.get("shop/web")!.map(({ row: _, ...traffic }) => traffic)).toEqual(report.ports);
+    expect(byService.get("shop/web")!.map(({ row: _row, ...traffic }) => traffic)).toEqual(report.ports);
     expect(rows[1]!.connectionRate).toBe(10);
   });
 

@@ -127,7 +127,7 @@ export async function trafficView(
   const state = stateOf(sampler, records);
   const sample = (await sampler?.first()) ?? null;
   if (!state.counted || sample === null) return { state, traffic: null };
-  const { ports: _, ...report } = sample.report;
+  const { ports: _ports, ...report } = sample.report;
   const traffic: ServiceTraffic = { ...report, ports: sample.byService.get(service) ?? [] };
   return { state: { counted: true, at: report.at }, traffic };
 }
