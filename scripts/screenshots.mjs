@@ -12,14 +12,14 @@ const views = [
     name: "page-packet",
     hash: "#/packet?from=web-1&to=svc/shop/stock",
     width: 760,
-    height: 470,
+    height: 800,
     colorScheme: "dark",
   },
   {
     name: "page-what-if",
     hash: "#/packet?from=stock-1&to=svc/shop/web&without=node/node-b",
     width: 1120,
-    height: 640,
+    height: 840,
   },
 ];
 
