@@ -48,7 +48,7 @@ export function kubeProxyProgram(
       run.objects = objects;
       // Nearly all changes are queued; on a busy machine they may take a while to arrive.
       const quiet = isNews ? 10 : 0;
-      await caughtUp(world.node, since, quiet, pace ?? { timeoutMs: 60_000, everyMs: 20 });
+      await caughtUp(world.node, since, quiet, pace ?? { timeoutMs: 60_000, everyMs: 60 });
     },
     async restart(world) {
       if (run === null) throw new Error(`${program} does not run`);

@@ -166,7 +166,7 @@ export async function eventually(
   isSo: () => boolean | Promise<boolean>,
   what: string,
   withinMs = 120_000,
-  everyMs = 25,
+  everyMs = 60,
 ) {
   for (const end = Date.now() + withinMs; !(await isSo()); await sleep(everyMs))
     if (Date.now() > end) throw new Error(`Not within ${withinMs} ms: ${what}`);

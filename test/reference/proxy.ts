@@ -63,7 +63,7 @@ export async function startProxy(
       api,
       pid: child.pid!,
       log,
-      async ready({ timeoutMs, everyMs } = { timeoutMs: 60_000, everyMs: 20 }) {
+      async ready({ timeoutMs, everyMs } = { timeoutMs: 60_000, everyMs: 60 }) {
         const deadline = Date.now() + timeoutMs;
         while (!(await hasSynced(foothold))) {
           if (!isAlive(child) || Date.now() > deadline)
