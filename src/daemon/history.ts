@@ -2,6 +2,7 @@
 import { parseTo } from "../explain/question.ts";
 import type { HistoryEntry, HistoryHead, NoState } from "../history/entry.ts";
 import { HistoryLog } from "../history/log.ts";
+import { type RemovedFrontends, removedFrontends } from "../history/removed.ts";
 import { entriesOf, type HistoryQuery } from "../history/report.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Clock, systemClock } from "../observe/clock.ts";
@@ -24,7 +25,9 @@ export type HistorySettings = {
 export type History = Part & {
   readonly observer: Partial<LoopObserver>;
   /** The history as a whole, then its changes, newest first. */
-  readonly lines: (query: URLSearchParams) => Iterable<HistoryHead | HistoryEntry | undefined>;
+  readonly lines: (
+    query: URLSearchParams,
+  ) => Iterable<HistoryHead | HistoryEntry | RemovedFrontends | undefined>;
   readonly stateAt: (at: number) => Promise<Snapshot | NoState>;
   /** Resolves when everything that arrived is recorded. */
   readonly idle: () => Promise<void>;
@@ -52,7 +55,8 @@ export function openHistory(
     observer: recorder,
     *lines(parameters) {
       yield recorder.head();
-      yield* entriesOf(kept, queryIn(parameters), here);
+      if (parameters.get("removed") === "true") yield* removedFrontends(kept);
+      else yield* entriesOf(kept, queryIn(parameters), here);
     },
     stateAt: (at) => recorder.stateAt(at),
     idle: () => recorder.idle(),

@@ -11,6 +11,7 @@ import { type Attribute, attributor } from "../traffic/attribute.ts";
 import { type EligibilityOf, eligibilityReader } from "../traffic/eligibility.ts";
 import type { NodeView } from "./node-view.ts";
 import type { ProgressWorld } from "./read-progress.ts";
+import { nothingRemoved, type Removed } from "./removed-frontends.ts";
 import { placeOf, type Target } from "./target.ts";
 
 /** How flows of one family are attributed, by the Routes of one moment. */
@@ -18,10 +19,10 @@ export type FlowReader = { readonly attribute: Attribute; readonly eligibilityOf
 
 export type FlowReaders = Readonly<Record<Family, FlowReader>>;
 
-export function flowReaders({ target, routes }: NodeView): FlowReaders {
+export function flowReaders({ target, routes }: NodeView, removed: Removed = nothingRemoved): FlowReaders {
   const { behavior, conntrack } = modes[target.config.mode];
   const readerOf = (family: Family): FlowReader => ({
-    attribute: attributor(routes[family], behavior, { conntrack }),
+    attribute: attributor(routes[family], behavior, { conntrack, removed: removed[family] }),
     eligibilityOf: eligibilityReader(routes[family], behavior),
   });
   return { ipv4: readerOf("ipv4"), ipv6: readerOf("ipv6") };

@@ -16,7 +16,8 @@ export async function readHistory(
 ): Promise<HistoryAnswer> {
   const lines: (HistoryHead | HistoryEntry)[] = [];
   try {
-    for await (const line of streamFromDaemon(socket, "/history", query)) lines.push(line);
+    for await (const line of streamFromDaemon(socket, "/history", query))
+      if (line.kind !== "removed") lines.push(line);
   } catch (error) {
     throw new UsageError(`the daemon at ${socket} closed the connection: ${(error as Error).message}; retry`);
   }

@@ -90,8 +90,8 @@ describe("a tracked flow belongs to", () => {
 
   it("a removed Frontend only when it is known as removed", () => {
     const removed = new Map([
-      ["node/tcp/30999", "shop/old:http"],
-      ["198.51.100.99/udp/53", "kube-system/old"],
+      ["node/tcp/30999", { label: "shop/old:http", endpoints: ["10.0.2.1:80", "10.0.2.2:80"] }],
+      ["198.51.100.99/udp/53", { label: "kube-system/old", endpoints: ["10.180.0.3:53"] }],
     ]);
     const options = { ...shared, removed };
     expect(attributed("tcp 203.0.113.9:4000 > 192.168.0.2:30999 > 10.0.2.2:80", {}, options)).toBe(
@@ -102,6 +102,8 @@ describe("a tracked flow belongs to", () => {
     );
     // A NodePort belongs to addresses of this node alone, and a protocol is part of a Frontend.
     for (const flow of [
+      // A hostPort that uses the number by now.
+      "tcp 203.0.113.9:4000 > 192.168.0.2:30999 > 10.0.2.9:80",
       "tcp 203.0.113.9:4000 > 198.51.100.77:30999 > 10.0.2.2:80",
       "tcp 203.0.113.9:4000 > 198.51.100.99:53 > 10.180.0.3:53",
     ])

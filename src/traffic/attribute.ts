@@ -48,9 +48,12 @@ export type OtherReason =
 export type AttributionOptions = {
   /** own: flows end at sockets of the daemon, and endpoints are not visible in conntrack. */
   readonly conntrack: "shared" | "own";
-  /** Frontends that were removed lately, with the label of their ServicePort. */
-  readonly removed?: ReadonlyMap<FrontendId, string>;
+  /** Frontends that were removed lately. */
+  readonly removed?: ReadonlyMap<FrontendId, RemovedFrontend>;
 };
+
+/** With its ServicePort and the endpoints, `address:port`, that this one had. */
+export type RemovedFrontend = { readonly label: string; readonly endpoints: readonly string[] };
 
 export type Attribute = (flow: FlowView) => Attribution;
 
@@ -140,17 +143,19 @@ type Removal = Pick<DeletedServiceFlow, "service" | "because">;
  */
 function removalTest(
   routes: Routes,
-  removed: ReadonlyMap<FrontendId, string>,
+  removed: ReadonlyMap<FrontendId, RemovedFrontend>,
 ): (flow: FlowView, protocol: Protocol) => Removal | null {
   const local = new Set(routes.settings.localAddresses);
   let clusterIPs: ReadonlyMap<Address, ServicePort> | null = null;
   return (flow, protocol) => {
     const { destination, destinationPort: port, zone } = flow;
     const atNode = local.has(destination) || isLoopback(destination);
-    const label =
+    const gone =
       removed.get(`${destination}/${protocol}/${port}`) ??
       (atNode ? removed.get(`node/${protocol}/${port}`) : undefined);
-    if (label !== undefined) return { service: label, because: `${label} was removed from this address` };
+    // Another program may translate at the same place by now: then to other endpoints.
+    if (gone?.endpoints.includes(endpointKey(answererOf(flow))))
+      return { service: gone.label, because: `${gone.label} was removed from this address` };
     if (zone !== 0) return null;
     clusterIPs ??= clusterIPsOf(routes);
     const owner = clusterIPs.get(destination);

@@ -150,7 +150,38 @@ describe.skipIf(reasonToSkip() !== null)("flows of a running daemon", () => {
     await site.update([web, dns]);
     expect(await classes()).toEqual({ "service-deleted": 1 });
     const { stdout } = await site.turnout("doctor", "flows", "--wait=0");
-    expect(stdout).toContain("172.30.0.20 is inside a ServiceCIDR, but belongs to no Service now");
+    expect(stdout).toContain("shop/old was removed from this address");
+  });
+
+  it("service-deleted: a node port and an external IP that a Service had, and not a hostPort at the same place", async () => {
+    const old: SiteService = {
+      name: "shop/old",
+      clusterIP: "172.30.0.20",
+      port: 80,
+      nodePort: 30099,
+      externalIPs: ["198.51.100.9"],
+      endpoints: [remote],
+    };
+    await site.update([web, dns, old]);
+    await talk("X", "tcp", "192.168.0.2", 30099);
+    await talk("L1", "tcp", "198.51.100.9", 80);
+    await site.update([web, dns]);
+    expect(await classes()).toEqual({ "service-deleted": 2 });
+    site.world.node.run(
+      "nft",
+      "add table ip portmap; add chain ip portmap pre { type nat hook prerouting priority -101; }; add rule ip portmap pre ip daddr 192.168.0.2 tcp dport 30099 dnat to 10.180.0.1:8080",
+    );
+    try {
+      expect((await talk("X", "tcp", "192.168.0.2", 30099)).reply).toBe("10.180.0.1:8080");
+      const { answer } = await json("doctor", "flows", "--wait=0");
+      expect(answer.classes[1]).toMatchObject({ class: "service-deleted", count: 2 });
+      expect(answer.classes[1].examples.map(({ because }: { because: string }) => because)).toEqual([
+        "shop/old was removed from this address",
+        "shop/old was removed from this address",
+      ]);
+    } finally {
+      site.world.node.run("nft", "delete table ip portmap");
+    }
   });
 
   it("not-eligible: draining endpoints, and policy Local", async () => {

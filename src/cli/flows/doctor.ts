@@ -4,6 +4,7 @@ import { FlowCleaner } from "../../host/netlink/conntrack.ts";
 import { type ConntrackStats, readConntrackStats } from "../../host/netlink/conntrack-stats.ts";
 import { type FlowReaders, flowReaders, visitFlows } from "../../inspect/flow-table.ts";
 import { loadNode, type NodeView, unknownNode } from "../../inspect/node-view.ts";
+import { loadRemoved } from "../../inspect/removed-frontends.ts";
 import { placeOf, resolveTarget, type Target, type TargetFlags } from "../../inspect/target.ts";
 import { alternatives, UsageError } from "../../inspect/usage-error.ts";
 import { families, joinHostPort, parseAddress } from "../../model/address.ts";
@@ -134,7 +135,7 @@ async function examine(
   seconds: number,
   order: Order | null,
 ): Promise<Examined> {
-  const readers = flowReaders(view);
+  const readers = flowReaders(view, await loadRemoved(view.target));
   const place = placeOf(target);
   const byEntry = keptAliveByEntry(world.clock.wall());
   const before = await readConntrackStats(place, signal);
@@ -215,7 +216,7 @@ async function remove(
 ): Promise<Deletion> {
   const view = await loadNode(target, signal, true);
   refuseLivingEndpoint(order, view);
-  const readers = flowReaders(view);
+  const readers = flowReaders(view, await loadRemoved(view.target));
   const cleaner = new FlowCleaner(placeOf(target));
   let [deleted, kept] = [0, 0];
   const select = (flow: FlowView) => {

@@ -10,6 +10,7 @@ import {
 } from "../../inspect/flow-table.ts";
 import type { NodeView } from "../../inspect/node-view.ts";
 import { podNamesOf } from "../../inspect/pod-names.ts";
+import { loadRemoved } from "../../inspect/removed-frontends.ts";
 import { compareRows, type FlowRow, rowOf } from "../../traffic/flow-row.ts";
 import { printRows, printTallies } from "../../traffic/print-rows.ts";
 import type { Matches } from "../../traffic/selector.ts";
@@ -27,7 +28,7 @@ export type FlowsReading = {
 export async function listFlows(asked: FlowsReading & { readonly limit: number }): Promise<number> {
   const { view, matches, output, world, signal, limit } = asked;
   const settings = await readConntrackSettings(view.target);
-  const readers = flowReaders(view);
+  const readers = flowReaders(view, await loadRemoved(view.target));
   const now = world.clock.wall();
   const rows: FlowRow[] = [];
   let matched = 0;
@@ -54,7 +55,7 @@ export async function sumFlows(
 ): Promise<number> {
   const { view, matches, output, world, signal, by } = asked;
   const settings = await readConntrackSettings(view.target);
-  const readers = flowReaders(view);
+  const readers = flowReaders(view, await loadRemoved(view.target));
   const tally = new FlowTally();
   const visit = (flow: Parameters<Matches>[0]) => {
     const attribution = readers[flow.family].attribute(flow);

@@ -3,6 +3,7 @@ import { readlinkSync } from "node:fs";
 import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { View } from "../../explain/view.ts";
 import type { HistoryEntry, HistoryHead, NoState } from "../../history/entry.ts";
+import type { RemovedFrontends } from "../../history/removed.ts";
 import type { Family } from "../../model/address.ts";
 import type { Problem } from "../../model/problem.ts";
 import { type Cause, type Causes, noCauses, type Snapshot } from "../../model/snapshot.ts";
@@ -131,7 +132,7 @@ export type StreamedAnswers = {
   /** All that is known of the cluster: Views that together are the whole. With `?at=` as it was then. */
   readonly "/cluster": View | NoState | null;
   /** First the history as a whole, then its changes, newest first. The parameters: docs/history.md. */
-  readonly "/history": HistoryHead | HistoryEntry;
+  readonly "/history": HistoryHead | HistoryEntry | RemovedFrontends;
 };
 
 export type StatusKeeper = Pick<LoopObserver, "readBack" | "paced"> & {
