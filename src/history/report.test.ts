@@ -27,7 +27,7 @@ it("another zone of this node is a change of every Service whose endpoints have 
     since: 0,
     after: 0,
     limit: 10,
-    packets: true,
+    packets: "only",
     to: { kind: "address", address: "172.30.0.10", port: 80, protocol: "tcp" },
   };
   const settings = { ipv4: ipv4Settings, ipv6: ipv6Settings };

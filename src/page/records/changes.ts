@@ -31,7 +31,7 @@ export async function changesView(
   for (const line of records.history(new URLSearchParams(asked))) {
     if (line === undefined) await nextTurn();
     else if (line.kind === "history") head = line;
-    else entries.push(line);
+    else if (line.kind === "change") entries.push(line);
   }
   return viewAnswer(200, viewOf(head!, entries, limit));
 }
