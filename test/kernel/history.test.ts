@@ -84,6 +84,7 @@ describe.skipIf(reasonToSkip() !== null)("turnout run --history-dir", () => {
     await expect.poll(() => daemon.code() ?? answer().then((each) => each === null)).toBeTruthy();
     write("10.0.9.9");
     await start();
+    await expect.poll(async () => (await answer())?.history.unsaved).toBeNull();
     const { history, changes } = (await answer())!;
     const kept = changes.filter(({ origin }) => origin === "watch").map(({ seq, at }) => [seq, at]);
     const due = seen
@@ -104,10 +105,10 @@ describe.skipIf(reasonToSkip() !== null)("turnout run --history-dir", () => {
     await daemon.stop();
     writeFileSync(join(saved(), "history.log"), "not a history\nat all\n");
     await start();
-    expect(readdirSync(saved()).sort()).toEqual([
-      "history.log",
-      expect.stringMatching(/^history\.log\.\d{8}T.*Z\.bad$/),
-    ]);
+    // The new file is written under another name first.
+    await expect
+      .poll(() => readdirSync(saved()).sort())
+      .toEqual(["history.log", expect.stringMatching(/^history\.log\.\d{8}T.*Z\.bad$/)]);
     expect(daemon.log()).toContain("Cannot read the saved history; beginning an empty one");
     expect((await answer())!).toMatchObject({ changes: [], history: { dropped: { reason: "unreadable" } } });
     await change("10.0.1.3");
