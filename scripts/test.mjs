@@ -44,6 +44,8 @@ function runVitest(args, i) {
         ...process.env,
         ...color,
         PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
+        // Some hundred processes load the same programs.
+        NODE_COMPILE_CACHE: join(scratch, "compiled"),
         TURNOUT_TEST_REPORT: reportFile(i),
       },
     },
