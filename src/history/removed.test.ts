@@ -56,7 +56,7 @@ function recorded() {
   let now = 0;
   return {
     cluster,
-    take() {
+    take: () => {
       const next = cluster.take();
       const record = finished(recordOf(last, next, 0));
       if (record !== null) log.append(record, { at: ++now, steadyAt: now }, next);
