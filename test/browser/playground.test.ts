@@ -63,13 +63,12 @@ describe("the page of a playground", () => {
     return expect.poll(read, { timeout: 20_000, interval: 20 });
   };
 
-  it("scaling a Deployment is visible within a second", async () => {
+  // Within a second: `npm run bench page`.
+  it("scaling a Deployment is visible without any action", async () => {
     await goTo(tab, "#/services?service=shop/web");
     await poll(() => text(".picture")).toContain("33.3 %");
-    const start = performance.now();
     place.playground.scale("web", 4);
     await poll(() => text(".picture")).toContain("25 %");
-    expect(performance.now() - start).toBeLessThan(1_000);
     await poll(() => text(".picture")).toContain("web-4");
     place.playground.scale("web", 3);
     await poll(() => text(".picture")).toContain("33.3 %");
