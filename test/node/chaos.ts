@@ -12,6 +12,8 @@ export type Failures = {
   readonly disturbance: string;
   readonly pod: Count;
   readonly outside: Count;
+  /** Why it could not be done; absent: it was done. */
+  readonly problem?: string;
 };
 
 type Disturbance = {
@@ -131,10 +133,20 @@ async function measured(
   const pod = fromPod(cluster);
   const outside = fromOutside(cluster);
   await sleep(2000);
-  await work();
+  const problem = await problemOf(work);
   await sleep(seconds * 1000);
   const [fromAPod, fromTheOutside] = await Promise.all([pod.stop(), outside.stop()]);
-  return { disturbance, pod: fromAPod, outside: fromTheOutside };
+  return { disturbance, pod: fromAPod, outside: fromTheOutside, ...(problem !== null && { problem }) };
+}
+
+/** A disturbance that cannot be done must not cost the results of an hour. */
+async function problemOf(work: () => void | Promise<void>): Promise<string | null> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 async function restart(cluster: NodeCluster, { daemonSet }: Installed): Promise<void> {

@@ -204,12 +204,18 @@ async function e2e(cluster: NodeCluster, programs: E2ePrograms, label: string): 
 }
 
 function chaos(installed: Installed, options: InstallOptions, label: string): Promise<readonly Failures[]> {
-  return disturb(installed, options, new RegExp(values.focus ?? ""), ({ disturbance, pod, outside }) => {
-    const reasons = JSON.stringify([pod.reasons, outside.reasons]);
-    logStep(
-      `${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside ${reasons}`,
-    );
-  });
+  return disturb(
+    installed,
+    options,
+    new RegExp(values.focus ?? ""),
+    ({ disturbance, pod, outside, problem }) => {
+      if (problem !== undefined) logStep(`${label}: ${disturbance}: not completed: ${problem}`);
+      const reasons = JSON.stringify([pod.reasons, outside.reasons]);
+      logStep(
+        `${label}: ${disturbance}: failed: ${failed(pod)} from a pod, ${failed(outside)} from outside ${reasons}`,
+      );
+    },
+  );
 }
 
 function missingTools(): string | null {

@@ -41,14 +41,17 @@ export function regressions(runs: readonly Run[]): string[] {
   });
 }
 
-/** Disturbances after which requests still failed with Turnout: `label: disturbance`. */
+/** Disturbances that Turnout did not complete, or after which requests still failed: `label: disturbance`. */
 export function unrepaired(disturbed: readonly Disturbed[]): string[] {
   return disturbed
     .filter(({ label }) => label.startsWith("Turnout"))
     .flatMap(({ label, failures }) =>
-      failures
-        .filter(({ pod, outside }) => !pod.served || !outside.served)
-        .map(({ disturbance }) => `${label}: requests still failed at the end: ${disturbance}`),
+      failures.flatMap(({ disturbance, pod, outside, problem }) => [
+        ...(problem === undefined ? [] : [`${label}: ${disturbance}: ${problem}`]),
+        ...(pod.served && outside.served
+          ? []
+          : [`${label}: requests still failed at the end: ${disturbance}`]),
+      ]),
     );
 }
 
@@ -90,7 +93,9 @@ function chaosTable(disturbed: readonly Disturbed[]): string {
   ];
   const cell = ({ failures }: Disturbed, name: string): string => {
     const found = failures.find(({ disturbance }) => disturbance === name);
-    return found === undefined ? "–" : `${failed(found.pod)}; ${failed(found.outside)}`;
+    if (found === undefined) return "–";
+    const note = found.problem === undefined ? "" : " (not completed)";
+    return `${failed(found.pod)}; ${failed(found.outside)}${note}`;
   };
   const rows = names.map((name) => [name, ...disturbed.map((each) => cell(each, name))]);
   const times = disturbed.map(({ took }) => `${took.date}, ${timeOf(took).join(" min, load ")}`);

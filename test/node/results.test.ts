@@ -145,6 +145,15 @@ describe("requests during a disturbance", () => {
     expect(unrepaired([{ label: "Turnout, nftables", took, failures }])).toEqual([
       "Turnout, nftables: requests still failed at the end: rules flushed",
     ]);
+    const stuck = [
+      { disturbance: "mode changed", pod: good, outside: good, problem: "still in iptables mode" },
+    ];
+    expect(unrepaired([{ label: "Turnout, nftables", took, failures: stuck }])).toEqual([
+      "Turnout, nftables: mode changed: still in iptables mode",
+    ]);
+    expect(
+      printReport({ ...none, disturbed: [{ label: "kube-proxy, nftables", took, failures: stuck }] }),
+    ).toContain("| mode changed | 12 of 2,100; 12 of 2,100 (not completed) |");
     expect(
       printReport({ ...none, disturbed })
         .trimEnd()
