@@ -8,7 +8,9 @@ import type { TrafficRecords } from "./traffic.ts";
 
 export type NodeRecords = {
   /** As `/history` of the status socket: the history as a whole, then changes, newest first, or what was removed; undefined: other work may go in between. */
-  readonly history: (query: URLSearchParams) => Iterable<HistoryHead | HistoryEntry | RemovedFrontends | undefined>;
+  readonly history: (
+    query: URLSearchParams,
+  ) => Iterable<HistoryHead | HistoryEntry | RemovedFrontends | undefined>;
   readonly traffic: TrafficRecords;
   readonly flows: FlowRecords;
   readonly walks: KernelWalks;
