@@ -1,10 +1,9 @@
 // The tracked connections of a Service, those that lead nowhere first; the kernel is read only while this is shown.
 import type { FlowJson, FlowsView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
-import { bytes, clockTime, count, span } from "./format.ts";
+import { addressOf, bytes, clockTime, count, span } from "./format.ts";
 import { usePolled } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
-import { addressOf } from "./traffic.tsx";
 
 /** After each answer. */
 const readMs = 5_000;

@@ -55,3 +55,8 @@ export function bytes(value: number | null): string {
   const scaled = value / 1024 ** unit;
   return `${unit === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`;
 }
+
+/** Of an endpoint: without the port, and without brackets. */
+export function addressOf(endpoint: string): string {
+  return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
+}

@@ -1,7 +1,7 @@
 // The way of one packet: as a picture, and step by step in text.
 import type { ExplainView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
-import { percent } from "./format.ts";
+import { addressOf, percent } from "./format.ts";
 import { Picture } from "./picture.tsx";
 import { hrefOf } from "./route.ts";
 import { outcomeText } from "./why.tsx";
@@ -87,7 +87,7 @@ function Candidates({ view, names }: Pick<TraceProps, "view" | "names">) {
               <td>
                 <code>{endpoint}</code>
               </td>
-              <td>{[names[addressIn(endpoint)], node].filter(Boolean).join(" on ")}</td>
+              <td>{[names[addressOf(endpoint)], node].filter(Boolean).join(" on ")}</td>
               <td class="dim">{because}</td>
             </tr>
           ))}
@@ -95,9 +95,4 @@ function Candidates({ view, names }: Pick<TraceProps, "view" | "names">) {
       </table>
     </div>
   );
-}
-
-/** `10.0.1.4` of `10.0.1.4:8080`. */
-export function addressIn(endpoint: string): string {
-  return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import type { PortJson, PortTrafficJson, ServiceTraffic, TrafficView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
-import { amount, bytes, clockTime, percent, rate } from "./format.ts";
+import { addressOf, amount, bytes, clockTime, percent, rate } from "./format.ts";
 import { type Loaded, usePolled } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
 import { axisOf, fromZero, Plot } from "./plot.tsx";
@@ -217,9 +217,4 @@ function EndpointTable({ traffic, own, port, names }: EndpointTableProps) {
       </table>
     </div>
   );
-}
-
-/** Without the port, and without brackets. */
-export function addressOf(endpoint: string): string {
-  return endpoint.slice(0, endpoint.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }

@@ -2,11 +2,11 @@
 import { useState } from "preact/hooks";
 import type { ExplainView, PacketOutlook, PlacesView, WhatIfView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
-import { count, percent } from "./format.ts";
+import { addressOf, count, percent } from "./format.ts";
 import { useView } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
 import { go, withQuery } from "./route.ts";
-import { addressIn, TracePicture, Verdict } from "./trace.tsx";
+import { TracePicture, Verdict } from "./trace.tsx";
 
 /** More chips than these would not be read. */
 const mostPods = 8;
@@ -83,7 +83,7 @@ function choicesOf({ candidates, leftOut }: ExplainView, places: PlacesView | nu
   const nodes = [...new Set(endpoints.map(({ node }) => node))].filter((node) => node !== "");
   const others = (places?.nodes ?? []).filter((node) => !nodes.includes(node));
   return [
-    ...endpoints.slice(0, mostPods).map(({ endpoint }) => `pod/${addressIn(endpoint)}`),
+    ...endpoints.slice(0, mostPods).map(({ endpoint }) => `pod/${addressOf(endpoint)}`),
     ...[...nodes, ...others].slice(0, mostPods).map((node) => `node/${node}`),
     ...(places?.zones ?? []).slice(0, mostPods).map((zone) => `zone/${zone}`),
   ];

@@ -90,12 +90,17 @@ function size(
   wanted: string,
   mode: Result["mode"] = "nftables",
 ): Target {
-  const scale = unit === "ms" ? 1000 : 1;
+  const scale = scaleOf(unit);
   const values = ({ compare }: BenchResults, who: Who): readonly number[] =>
     (compare?.results ?? [])
       .filter((r) => r.mode === mode && `${r.size.services}x${r.size.endpoints}` === of)
       .flatMap(({ figures }) => figures[who].map((one) => one[figure] * scale));
   return { title, wanted, unit, values };
+}
+
+/** Times are measured in seconds. */
+function scaleOf(unit: string): number {
+  return unit === "ms" ? 1000 : 1;
 }
 
 function sizeName(of: string): string {
@@ -147,7 +152,7 @@ const sizeColumns: readonly (readonly [title: string, figure: keyof Figures, uni
 export function sizesTable({ compare }: BenchResults): string {
   const rows = (compare?.results ?? []).map(({ mode, size: of, figures }) => {
     const cells = sizeColumns.map(([, figure, unit]) => {
-      const scale = unit === "ms" ? 1000 : 1;
+      const scale = scaleOf(unit);
       const [theirs, ours] = (["kube-proxy", "turnout"] as const).map((who) =>
         figures[who].map((one) => one[figure] * scale),
       ) as [number[], number[]];

@@ -58,7 +58,7 @@ function rowOf(
     now == null || then == null || seconds <= 0 ? null : Math.max(0, now - then) / seconds;
   return {
     service: `${port.namespace}/${port.name}`,
-    port: port.portName === "" ? `${port.port}/${port.protocol}` : port.portName,
+    port: portText(port),
     connections: counts?.connections ?? null,
     active: port.flows?.active ?? null,
     bytesIn: bytes?.bytesIn ?? null,
@@ -93,8 +93,13 @@ function skewOf(endpoints: readonly EndpointTraffic[]): number | null {
   return sum === 0 ? null : (most * counts.length) / sum;
 }
 
-function nameOf({ namespace, name, portName, port, protocol }: PortTraffic): string {
-  return `${namespace}/${name}:${portName === "" ? `${port}/${protocol}` : portName}`;
+/** The name of a port, or `80/tcp`. */
+export function portText({ portName, port, protocol }: PortTraffic): string {
+  return portName === "" ? `${port}/${protocol}` : portName;
+}
+
+function nameOf(port: PortTraffic): string {
+  return `${port.namespace}/${port.name}:${portText(port)}`;
 }
 
 /** Largest first; equal ones by name. */

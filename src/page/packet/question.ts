@@ -21,7 +21,7 @@ type Found =
   | { readonly ok: true; readonly value: Asked }
   | { readonly ok: false; readonly answer: ViewAnswer };
 
-export function packetOf(node: PageNode, query: URLSearchParams): Found {
+export function packetOf(node: Pick<PageNode, "snapshot" | "routes">, query: URLSearchParams): Found {
   const texts = { from: query.get("from") ?? "", to: query.get("to") ?? "" };
   const [from, to] = [parseFrom(texts.from), parseTo(texts.to)];
   if (!from.ok) return refused(400, from.reason);
@@ -48,7 +48,7 @@ export function routesOf(part: Snapshot, whole: BothRoutes): BothRoutes {
   };
 }
 
-export function relevantPart(snapshot: Snapshot, whole: BothRoutes, from: Sender, to: To): Snapshot {
+function relevantPart(snapshot: Snapshot, whole: BothRoutes, from: Sender, to: To): Snapshot {
   const nodeIPs = families.map((family) => whole[family].settings.nodeIP);
   return snapshotOf([viewFor(snapshot, nodeIPs, from, to)]);
 }

@@ -1,6 +1,4 @@
 // The rules and elements of the kernel beside each arrow of a picture: on the way to a Service, and from there to each endpoint.
-import { parseFrom, parseTo } from "../../explain/question.ts";
-import { questionOf } from "../../explain/resolve.ts";
 import { HostError } from "../../host/error.ts";
 import { joinHostPort } from "../../model/address.ts";
 import type { Walk } from "../../modes/mode.ts";
@@ -9,7 +7,7 @@ import type { Packet } from "../../routing/decide.ts";
 import type { Routes } from "../../routing/routes.ts";
 import type { ArrowsView } from "../json.ts";
 import type { PageNode } from "../node.ts";
-import { relevantPart, routesOf } from "../packet/question.ts";
+import { packetOf } from "../packet/question.ts";
 
 /** Every path that a new packet can take through what the kernel holds. Throws HostError. */
 export type KernelWalks = (routes: Routes, packet: Packet) => Promise<readonly Walk[]>;
@@ -23,18 +21,11 @@ export async function arrowsView(
   query: URLSearchParams,
 ): Promise<ViewAnswer> {
   if (walks === null) return viewError(400, "there is no kernel to read: no daemon runs");
-  const [from, to] = [parseFrom(query.get("from") ?? ""), parseTo(query.get("to") ?? "")];
-  if (!from.ok) return viewError(400, from.reason);
-  if (!to.ok) return viewError(400, to.reason);
-  if (from.value.kind === "named") return viewError(400, "use the address of a pod, or node, or outside");
-  const [snapshot, whole] = [node.snapshot(), node.routes()];
-  if (snapshot === null || whole === null) return viewError(503, "the cluster has not been read yet");
-  const routes = routesOf(relevantPart(snapshot, whole, from.value, to.value), whole);
-  const question = questionOf(from.value, to.value, routes);
-  if (!question.ok) return viewError(400, question.reason);
+  const asked = packetOf(node, query);
+  if (!asked.ok) return asked.answer;
+  const { routes, family, packet } = asked.value;
   try {
-    const found = await walks(routes[question.value.family], question.value.packet);
-    return viewAnswer(200, arrowsOf(found));
+    return viewAnswer(200, arrowsOf(await walks(routes[family], packet)));
   } catch (error) {
     if ((error as Error).name === "TimeoutError") return viewError(503, "the kernel did not answer in time");
     if (!(error instanceof HostError)) throw error;

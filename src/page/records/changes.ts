@@ -1,9 +1,9 @@
 // The view "History" of a Service: its changes in the words of `turnout history`, with what happened to packets before and after.
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseTo } from "../../explain/question.ts";
 import type { HistoryEntry, HistoryHead, ServiceChange } from "../../history/entry.ts";
 import { lossText } from "../../history/log.ts";
 import { causesOf, changeLines, clockWords, printHead, writtenWords } from "../../history/print.ts";
+import { nextTurn } from "../../model/steps.ts";
 import { type ViewAnswer, viewAnswer, viewError } from "../../observe/status/page-views.ts";
 import type { ChangeJson, HistoryView } from "../json.ts";
 import type { NodeRecords } from "./records.ts";

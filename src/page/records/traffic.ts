@@ -3,8 +3,8 @@ import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { ServiceName } from "../../model/snapshot.ts";
 import { readEveryMs } from "../../observe/traffic/keeper.ts";
-import type { PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
-import { type TopRow, topRows } from "../../observe/traffic/top-rows.ts";
+import type { TrafficReport } from "../../observe/traffic/report.ts";
+import { portText, type TopRow, topRows } from "../../observe/traffic/top-rows.ts";
 import type { PortTrafficJson, RowTraffic, ServiceTraffic, TrafficState, TrafficView } from "../json.ts";
 
 export type TrafficRecords = {
@@ -73,7 +73,7 @@ function sampleOf(report: TrafficReport, last: TrafficReport | null): Sample {
   const isRecent = last?.at != null && report.at !== null && report.at - last.at <= longestMs;
   const rows = topRows(report, isRecent ? last : null, { sort: "name", filter: null });
   const traffic = new Map(
-    report.ports.map((port) => [`${port.namespace}/${port.name} ${labelOf(port)}`, port]),
+    report.ports.map((port) => [`${port.namespace}/${port.name} ${portText(port)}`, port]),
   );
   const byService = new Map<ServiceName, PortTrafficJson[]>();
   for (const row of rows) {
@@ -82,11 +82,6 @@ function sampleOf(report: TrafficReport, last: TrafficReport | null): Sample {
     byService.set(row.service, ports);
   }
   return { report, byService };
-}
-
-/** As in `TopRow`. */
-function labelOf({ portName, port, protocol }: PortTraffic): string {
-  return portName === "" ? `${port}/${protocol}` : portName;
 }
 
 export function stateOf(sampler: TrafficSampler | null, records: TrafficRecords | null): TrafficState {
