@@ -1,39 +1,25 @@
 // What the kernel holds beside each arrow of the picture, read on request.
-import { useState } from "preact/hooks";
 import type { ArrowsView, Path, PortJson } from "../src/page/json.ts";
-import { getJson, type RequestError } from "./api.ts";
 import type { ViewProps } from "./app.tsx";
+import { useOnRequest } from "./live.ts";
 
 type ArrowsProps = ViewProps & { readonly path: Path; readonly port: PortJson };
 
-type Reading =
-  | { readonly kind: "idle" }
-  | { readonly kind: "reading" }
-  | { readonly kind: "read"; readonly view: ArrowsView }
-  | { readonly kind: "failed"; readonly message: string };
-
 export function Arrows({ node, path, port }: ArrowsProps) {
-  const [reading, setReading] = useState<Reading>({ kind: "idle" });
-  const read = () => {
-    setReading({ kind: "reading" });
-    getJson<ArrowsView>("arrows", { node, from: path.from, to: path.to }).then(
-      (view) => setReading({ kind: "read", view }),
-      ({ message }: RequestError) => setReading({ kind: "failed", message }),
-    );
-  };
+  const { state, read, clear } = useOnRequest<ArrowsView>("arrows", { node, from: path.from, to: path.to });
   return (
     <div class="arrows">
-      <button type="button" class="link" onClick={read} disabled={reading.kind === "reading"}>
-        {reading.kind === "read" ? "read the kernel's elements again" : "show the kernel's elements"}
+      <button type="button" class="link" onClick={read} disabled={state.kind === "reading"}>
+        {state.kind === "read" ? "read the kernel's elements again" : "show the kernel's elements"}
       </button>
-      {reading.kind === "read" && (
-        <button type="button" class="link" onClick={() => setReading({ kind: "idle" })}>
+      {state.kind === "read" && (
+        <button type="button" class="link" onClick={clear}>
           hide
         </button>
       )}
-      {reading.kind === "failed" && <p class="bad">{reading.message}</p>}
-      {reading.kind === "read" && (
-        <Elements view={reading.view} from={path.from} to={port.frontends[path.frontend]!.place} />
+      {state.kind === "failed" && <p class="bad">{state.message}</p>}
+      {state.kind === "read" && (
+        <Elements view={state.value} from={path.from} to={port.frontends[path.frontend]!.place} />
       )}
     </div>
   );

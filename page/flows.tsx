@@ -3,7 +3,7 @@ import type { FlowJson, FlowsView } from "../src/page/json.ts";
 import type { ViewProps } from "./app.tsx";
 import { addressOf, bytes, clockTime, count, span } from "./format.ts";
 import { usePolled } from "./live.ts";
-import { Command, Message } from "./parts.tsx";
+import { Command, Message, NumberHead } from "./parts.tsx";
 
 /** After each answer. */
 const readMs = 5_000;
@@ -72,16 +72,8 @@ function FlowTable({ view, names }: { readonly view: FlowsView; readonly names: 
             <th scope="col">State</th>
             <th scope="col">Client</th>
             <th scope="col">Endpoint</th>
-            {hasAge && (
-              <th scope="col" class="number">
-                Age
-              </th>
-            )}
-            {hasBytes && (
-              <th scope="col" class="number">
-                Bytes
-              </th>
-            )}
+            {hasAge && <NumberHead>Age</NumberHead>}
+            {hasBytes && <NumberHead>Bytes</NumberHead>}
             <th scope="col">Today</th>
           </tr>
         </thead>

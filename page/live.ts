@@ -1,4 +1,4 @@
-// The connection to the server: the latest update, and whether it is live, paused or lost.
+// What the page gets from its server: the latest update and whether it is live, and views that are read, polled or asked for.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Update } from "../src/page/json.ts";
 import { getJson, RequestError } from "./api.ts";
@@ -166,4 +166,31 @@ export function usePolled<T>(
     };
   }, [key, isOn, asked]);
   return { ...state, again: () => setAsked(asked + 1) };
+}
+
+/** What is read only when a user asks for it. */
+export type OnRequest<T> =
+  | { readonly kind: "idle" }
+  | { readonly kind: "reading" }
+  | { readonly kind: "read"; readonly value: T }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** `read` asks again; `clear` forgets the answer. A component that goes away ends its request. */
+export function useOnRequest<T>(
+  view: string,
+  query: Readonly<Record<string, string>>,
+): { readonly state: OnRequest<T>; readonly read: () => void; readonly clear: () => void } {
+  const [state, setState] = useState<OnRequest<T>>({ kind: "idle" });
+  const [asked, setAsked] = useState(0);
+  useEffect(() => {
+    if (asked === 0) return () => {};
+    const abort = new AbortController();
+    setState({ kind: "reading" });
+    getJson<T>(view, query, abort.signal).then(
+      (value) => setState({ kind: "read", value }),
+      ({ message }: RequestError) => !abort.signal.aborted && setState({ kind: "failed", message }),
+    );
+    return () => abort.abort();
+  }, [asked]);
+  return { state, read: () => setAsked(asked + 1), clear: () => setState({ kind: "idle" }) };
 }

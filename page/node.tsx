@@ -5,7 +5,7 @@ import { SyncChart } from "./chart.tsx";
 import { clockTime, count, millis, span } from "./format.ts";
 import { Events, Limits } from "./limits.tsx";
 import { useNow, useView } from "./live.ts";
-import { Command, Message } from "./parts.tsx";
+import { Command, Message, NumberHead } from "./parts.tsx";
 
 /** Limits fill without an update of the Services. */
 const reloadMs = 5_000;
@@ -89,15 +89,9 @@ function Syncs({
               <th scope="col">Time</th>
               <th scope="col">Family</th>
               <th scope="col">Cause</th>
-              <th scope="col" class="number">
-                Service ports
-              </th>
-              <th scope="col" class="number">
-                Operations
-              </th>
-              <th scope="col" class="number">
-                Duration
-              </th>
+              <NumberHead>Service ports</NumberHead>
+              <NumberHead>Operations</NumberHead>
+              <NumberHead>Duration</NumberHead>
               <th scope="col">Outcome</th>
             </tr>
           </thead>

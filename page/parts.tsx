@@ -42,6 +42,15 @@ export function Message({
   );
 }
 
+/** The heading of a column of numbers. */
+export function NumberHead({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <th scope="col" class="number">
+      {children}
+    </th>
+  );
+}
+
 const toneOf: Readonly<Record<Level, string>> = { trouble: "bad", warning: "warn", ok: "quiet" };
 
 export function State({ level, reasons }: { readonly level: Level; readonly reasons: readonly string[] }) {

@@ -4,7 +4,7 @@ import type { Level, RowTraffic, ServicesView as Services, ServiceType } from ".
 import type { ViewProps } from "./app.tsx";
 import { amount, count, rate } from "./format.ts";
 import { type Loaded, useTick, useView } from "./live.ts";
-import { Command, Endpoints, Message, State } from "./parts.tsx";
+import { Command, Endpoints, Message, NumberHead, State } from "./parts.tsx";
 import { go, hrefOf, type Route, withQuery } from "./route.ts";
 import { ServicePanel } from "./service.tsx";
 
@@ -172,9 +172,7 @@ function Table({ loaded, route, onScroll, starting }: TableProps) {
                 <th scope="col" class="number active">
                   Active
                 </th>
-                <th scope="col" class="number">
-                  New/s
-                </th>
+                <NumberHead>New/s</NumberHead>
               </>
             )}
             <th scope="col">State</th>

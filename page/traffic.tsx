@@ -5,7 +5,7 @@ import type { PortJson, PortTrafficJson, ServiceTraffic, TrafficView } from "../
 import type { ViewProps } from "./app.tsx";
 import { addressOf, amount, bytes, clockTime, percent, rate } from "./format.ts";
 import { type Loaded, usePolled } from "./live.ts";
-import { Command, Message } from "./parts.tsx";
+import { Command, Message, NumberHead } from "./parts.tsx";
 import { axisOf, fromZero, Plot } from "./plot.tsx";
 import { chartData, sampled, type TrafficPoint } from "./samples.ts";
 
@@ -184,18 +184,10 @@ function EndpointTable({ traffic, own, port, names }: EndpointTableProps) {
           <tr>
             <th scope="col">Endpoint</th>
             <th scope="col">Node</th>
-            <th scope="col" class="number">
-              Active
-            </th>
-            <th scope="col" class="number">
-              New/s
-            </th>
-            <th scope="col" class="number">
-              Connections
-            </th>
-            <th scope="col" class="number">
-              Share
-            </th>
+            <NumberHead>Active</NumberHead>
+            <NumberHead>New/s</NumberHead>
+            <NumberHead>Connections</NumberHead>
+            <NumberHead>Share</NumberHead>
           </tr>
         </thead>
         <tbody>

@@ -1,10 +1,9 @@
 // Why the packets of one sender go where they go, with the rules and elements of the kernel on request.
-import { useEffect, useState } from "preact/hooks";
 import { outcomePhrase } from "../src/explain/outcome.ts";
 import type { EndpointJson, ExplainView, KernelView, Path } from "../src/page/json.ts";
-import { getJson, type RequestError } from "./api.ts";
 import type { ViewProps } from "./app.tsx";
 import { percent } from "./format.ts";
+import { useOnRequest } from "./live.ts";
 import { Command, Message } from "./parts.tsx";
 
 type WhyProps = ViewProps & { readonly path: Path; readonly endpoints: readonly EndpointJson[] };
@@ -64,29 +63,12 @@ export function outcomeText({
   return outcomePhrase(outcome, `forward to ${share}, ${source}`);
 }
 
-type KernelState =
-  | { readonly kind: "idle" }
-  | { readonly kind: "reading" }
-  | { readonly kind: "read"; readonly view: KernelView }
-  | { readonly kind: "failed"; readonly message: string };
-
 /** Read on request: it takes the kernel time. */
 function Kernel({ node, from, to }: { readonly node: string; readonly from: string; readonly to: string }) {
-  const [state, setState] = useState<KernelState>({ kind: "idle" });
-  const [asked, setAsked] = useState(0);
-  useEffect(() => {
-    if (asked === 0) return () => {};
-    const abort = new AbortController();
-    setState({ kind: "reading" });
-    getJson<ExplainView>("explain", { node, from, to, live: "1" }, abort.signal).then(
-      ({ kernel }) => setState({ kind: "read", view: kernel! }),
-      (error: RequestError) => !abort.signal.aborted && setState({ kind: "failed", message: error.message }),
-    );
-    return () => abort.abort();
-  }, [asked]);
+  const { state, read } = useOnRequest<ExplainView>("explain", { node, from, to, live: "1" });
   return (
     <div class="kernel">
-      <button type="button" onClick={() => setAsked(asked + 1)} disabled={state.kind === "reading"}>
+      <button type="button" onClick={read} disabled={state.kind === "reading"}>
         {state.kind === "reading" ? "Reading the kernel…" : "Compare with the kernel"}
       </button>
       {state.kind === "failed" && (
@@ -94,7 +76,7 @@ function Kernel({ node, from, to }: { readonly node: string; readonly from: stri
           {state.message}
         </Message>
       )}
-      {state.kind === "read" && <KernelAnswer view={state.view} />}
+      {state.kind === "read" && <KernelAnswer view={state.value.kernel!} />}
     </div>
   );
 }
