@@ -21,7 +21,8 @@ export async function outputWith(
   const printed = { out: "", err: "" };
   const world = {
     version: "0.0.0",
-    environment: {},
+    // No daemon of this machine answers.
+    environment: { TURNOUT_STATUS_SOCKET: "/nonexistent/status.sock" },
     missingRights: () => null,
     width: 110,
     clock: systemClock,
