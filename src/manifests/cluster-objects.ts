@@ -8,7 +8,7 @@ import type { Identity } from "./identity.ts";
 import { type Kind, kinds } from "./objects.ts";
 import type { Parsed } from "./read.ts";
 import type { Reading } from "./reading.ts";
-import type { Service } from "./service.ts";
+import { isSameService, type Service } from "./service.ts";
 import type { ServiceCIDR } from "./servicecidr.ts";
 import { SliceIndex } from "./sliceindex.ts";
 import { Tracked } from "./tracked.ts";
@@ -27,7 +27,8 @@ export const unversioned: Received = { version: "", at: 0 };
 const mostCauses = 100;
 
 export class ClusterObjects {
-  readonly services = new Tracked<Service>();
+  /** Their ports have the Endpoints that they were joined with last, which are no part of the object. */
+  readonly services = new Tracked<Service>({ isSame: isSameService });
   readonly nodes = new Tracked<ClusterNode>();
   readonly cidrs = new Tracked<ServiceCIDR>();
   readonly slicesOf = new SliceIndex();

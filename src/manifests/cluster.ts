@@ -151,17 +151,21 @@ export class Cluster {
     const slices = this.#known.slicesOf.of(name);
     const outdated = this.#joined.get(name);
     const [before, now] = [services.settled(name), services.get(name)];
+    const joined = { ipv4: none, ipv6: none };
     for (const family of families) {
       const changes = this.#changes[family];
       for (const { key } of outdated?.[family] ?? none) changes.delete(key);
       for (const { key } of before?.[family] ?? none) changes.set(key, undefined);
-      for (const port of joinEndpoints(now?.[family] ?? none, slices)) {
+      joined[family] = joinEndpoints(now?.[family] ?? none, slices).map((port) => {
         const old = this.#last[family].ports.get(port.key);
         const kept = keepIdentity(old, port);
         if (kept === old) changes.delete(port.key);
         else changes.set(port.key, kept);
-      }
+        return kept;
+      });
     }
+    // The Snapshot and the known Service share their ports.
+    if (now !== undefined) services.exchange(name, joined);
   }
 
   #familySnapshot(family: Family, changes: ReadonlyMap<PortKey, ServicePort | undefined>): FamilySnapshot {

@@ -1,4 +1,5 @@
 // The identity of an object: kind, namespace and name, as key in our maps and as text in Problems.
+import { flatText } from "../model/flat-text.ts";
 import { quoted } from "../model/problem.ts";
 import { intern, type Kind, type Raw } from "./objects.ts";
 
@@ -21,7 +22,7 @@ export function identify(kind: Kind, object: unknown): Identity {
 
 export function identity(kind: Kind, namespace: string, name: string): Identity {
   if (!isNamespaced(kind)) return { kind, namespace: "", name, key: name };
-  return { kind, namespace: intern(namespace), name, key: `${namespace}/${name}` };
+  return { kind, namespace: intern(namespace), name, key: flatText("/", namespace, name) };
 }
 
 /** `Service shop/web`; text that is no legal name is quoted. */

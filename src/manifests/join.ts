@@ -4,14 +4,15 @@ import type { Slice } from "./endpointslice.ts";
 import type { SlicePort } from "./ports.ts";
 
 /**
- * The ports of one Service in one family with their Endpoints. Ports are joined by name and protocol alone.
+ * The ports of one Service in one family with their Endpoints, whichever they had before. Ports are joined by name and
+ * protocol alone.
  * `slices` are in the order of their names, so that the result does not depend on arrival; other families' are ignored.
  */
 export function joinEndpoints(
   ports: readonly ServicePort[],
   slices: readonly Slice[],
 ): readonly ServicePort[] {
-  if (ports.length === 0 || slices.length === 0) return ports;
+  if (ports.length === 0) return ports;
   // Most Services have one port, which is found sooner than all are sorted by name.
   if (ports.length === 1) return [joined(ports[0]!, claimsOn(ports[0]!, slices))];
   const byName = claimsByName(slices);
@@ -48,8 +49,11 @@ function claimsByName(slices: readonly Slice[]): ReadonlyMap<string, readonly Cl
 }
 
 function joined(port: ServicePort, claims: readonly Claim[]): ServicePort {
-  return claims.length === 0 ? port : { ...port, endpoints: merged(claims) };
+  const endpoints = claims.length === 0 ? none : merged(claims);
+  return port.endpoints === endpoints ? port : { ...port, endpoints };
 }
+
+const none: readonly Endpoint[] = [];
 
 /** For the same address and port one that does not terminate wins; of two such, the last. Sorted bytewise. */
 function merged(claims: readonly Claim[]): readonly Endpoint[] {

@@ -49,13 +49,25 @@ function lastOfEachName(report: Report, ports: readonly (Port | null)[]): readon
 /** One entry of `ports` of a slice. */
 export type SlicePort = Omit<Port, "nodePort">;
 
-/** Several entries may have the same name and protocol: all their numbers count. */
+/** Several entries may have the same name and protocol: all their numbers count. Slices with the same ports share one list. */
 export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
   const ports = list(report, slice.ports, "", "ports").map((item, i) =>
     slicePortOf(report, fields(report, item, "", slicePlace(i)), slicePlace(i)),
   );
-  return ports.every(isPort) ? ports : ports.filter(isPort);
+  return shared(ports.every(isPort) ? ports : ports.filter(isPort));
 }
+
+function shared(ports: readonly SlicePort[]): readonly SlicePort[] {
+  const text = ports.map(({ portName, protocol, port }) => `${portName}/${protocol}/${port}`).join(" ");
+  const known = sharedLists.get(text);
+  if (known !== undefined) return known;
+  if (sharedLists.size >= sharedAtMost) sharedLists.clear();
+  sharedLists.set(text, ports);
+  return ports;
+}
+
+const sharedLists = new Map<string, readonly SlicePort[]>();
+const sharedAtMost = 10_000;
 
 function isPort<P extends SlicePort>(port: P | null): port is P {
   return port !== null;

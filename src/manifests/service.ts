@@ -1,5 +1,6 @@
 // Reads the ServicePorts of a Service in both families, still without Endpoints.
-import { type Address, type Cidr, type Family, prefixLength } from "../model/address.ts";
+import { type Address, type Cidr, type Family, families, prefixLength } from "../model/address.ts";
+import { same } from "../model/same.ts";
 import { type Affinity, portKey, type ServicePort, type TrafficPolicy } from "../model/snapshot.ts";
 import { addressesOf, type ByFamily, cidrsOf, emptyByFamily } from "./addresses.ts";
 import { clusterIPsOf } from "./clusterip.ts";
@@ -21,8 +22,18 @@ import {
   texts,
 } from "./read.ts";
 
-/** The ServicePorts of one Service with empty `endpoints`; those come from the slices. */
+/** The ServicePorts of one Service; parsed with empty `endpoints`, which come from the slices. */
 export type Service = ByFamily<readonly ServicePort[]>;
+
+/** Whether they are the same but for the endpoints. */
+export function isSameService(a: Service | undefined, b: Service | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return families.every((family) => same(a[family].map(unjoined), b[family].map(unjoined)));
+}
+
+function unjoined(port: ServicePort): ServicePort {
+  return port.endpoints.length === 0 ? port : { ...port, endpoints: none };
+}
 
 /** Value null: not for this proxy (another proxy's, headless, ExternalName), or refused. */
 export function parseService(who: Identity, object: unknown): Parsed<Service> {

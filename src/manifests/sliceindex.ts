@@ -3,8 +3,8 @@ import type { ServiceName } from "../model/snapshot.ts";
 import type { Slice } from "./endpointslice.ts";
 
 export class SliceIndex {
-  /** In the order of their names. Most Services have one or two. */
-  readonly #byOwner = new Map<ServiceName, readonly Slice[]>();
+  /** The only slice, as most Services have it, or all in the order of their names. */
+  readonly #byOwner = new Map<ServiceName, Slice | readonly Slice[]>();
 
   /** Puts `now` where `before` was; they may belong to different Services. */
   move(before: Slice | undefined, now: Slice | undefined): void {
@@ -14,16 +14,22 @@ export class SliceIndex {
 
   /** The slices of a Service in the order of their names. */
   of(owner: ServiceName): readonly Slice[] {
-    return this.#byOwner.get(owner) ?? none;
+    const found = this.#byOwner.get(owner);
+    if (found === undefined) return none;
+    return isList(found) ? found : [found];
   }
 
   #set(owner: ServiceName, slices: readonly Slice[]): void {
     if (slices.length === 0) this.#byOwner.delete(owner);
-    else this.#byOwner.set(owner, slices);
+    else this.#byOwner.set(owner, slices.length === 1 ? slices[0]! : slices);
   }
 }
 
 const none: readonly Slice[] = [];
+
+function isList(found: Slice | readonly Slice[]): found is readonly Slice[] {
+  return Array.isArray(found);
+}
 
 function without(slices: readonly Slice[], slice: Slice): readonly Slice[] {
   return slices.filter((other) => other.key !== slice.key);

@@ -1,10 +1,20 @@
 // A map that tracks changes since it was last settled; a change that was reverted does not count.
 import { same } from "../model/same.ts";
 
+type Equality<V> = {
+  /** Whether putting one value in the place of the other is no change. */
+  isSame(a: V | undefined, b: V | undefined): boolean;
+};
+
 export class Tracked<V> {
   readonly #now = new Map<string, V>();
   /** The value of each changed key when it was last settled. */
   readonly #before = new Map<string, V | undefined>();
+  readonly #equality: Equality<V>;
+
+  constructor(equality: Equality<V> = { isSame: same }) {
+    this.#equality = equality;
+  }
 
   get(key: string): V | undefined {
     return this.#now.get(key);
@@ -26,11 +36,16 @@ export class Tracked<V> {
   /** `undefined` removes. A value equal to the one there changes nothing and keeps its identity. Returns what is there now. */
   set(key: string, value: V | undefined): V | undefined {
     const current = this.#now.get(key);
-    if (same(current, value)) return current;
+    if (this.#equality.isSame(current, value)) return current;
     const next = this.#settledOr(key, current, value);
     if (next === undefined) this.#now.delete(key);
     else this.#now.set(key, next);
     return next;
+  }
+
+  /** Puts an equal value in the place of the one there, which is no change. */
+  exchange(key: string, value: V): void {
+    this.#now.set(key, value);
   }
 
   /** Keys that differ from when it was last settled, with their values then. */
@@ -53,7 +68,7 @@ export class Tracked<V> {
       return value;
     }
     const settled = this.#before.get(key);
-    if (!same(settled, value)) return value;
+    if (!this.#equality.isSame(settled, value)) return value;
     this.#before.delete(key);
     return settled;
   }

@@ -1,5 +1,6 @@
 // What is known of the cluster at one moment: ServicePorts with their Endpoints, this Node, the ServiceCIDRs.
 import type { Address, Cidr, Family } from "./address.ts";
+import { flatText } from "./flat-text.ts";
 import type { Keyed } from "./keyed.ts";
 import type { Problem } from "./problem.ts";
 
@@ -130,7 +131,7 @@ export function portLabel(port: Pick<ServicePort, "service" | "portName">): stri
 }
 
 export function portKey(service: ServiceName, protocol: Protocol, portName: string): PortKey {
-  return `${service}/${protocol}/${portName}`;
+  return flatText("/", service, protocol, portName);
 }
 
 /** Everything else waits for these: the API server and what usually runs in `kube-system`, DNS above all. */

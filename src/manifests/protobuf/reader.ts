@@ -65,7 +65,7 @@ export class Reader {
     }
   }
 
-  /** Exact up to 2⁵³. */
+  /** Exact below 2 ** 53. */
   int64(): number {
     let value = 0n;
     for (let shift = 0; ; shift += 7) {

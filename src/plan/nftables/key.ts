@@ -10,6 +10,7 @@ import {
   networkAddress,
   prefixLength,
 } from "../../model/address.ts";
+import { flatText } from "../../model/flat-text.ts";
 import type { Protocol } from "../../model/snapshot.ts";
 
 /**
@@ -33,9 +34,8 @@ export function splitKey(key: ElementKey): string[] {
   return key === "" ? [] : key.split(separator);
 }
 
-/** In two steps: V8 keeps the result of a longer template as a chain of pieces, which takes more memory. */
 export function addressKey(address: Address, protocol: Protocol, port: number): ElementKey {
-  return `${address} . ${nodePortKey(protocol, port)}`;
+  return flatText(separator, address, protocol, port);
 }
 
 export function nodePortKey(protocol: Protocol, port: number): ElementKey {
