@@ -1,10 +1,16 @@
 // What changes between two clusters as one node sees them: which Services, which Frontends, which packets. Pure.
 import { type Family, families } from "../model/address.ts";
-import type { Keyed } from "../model/keyed.ts";
 import { type PortKey, portLabel } from "../model/snapshot.ts";
 import { printTarget } from "../routing/print.ts";
 import { printFrontend } from "../routing/print-frontend.ts";
-import { frontendId, type PortRoutes, type Route, type Sender } from "../routing/routes.ts";
+import {
+  frontendId,
+  hasSameRoutes,
+  type PortRoutes,
+  type Route,
+  type Routes,
+  type Sender,
+} from "../routing/routes.ts";
 import type { BothRoutes } from "./resolve.ts";
 
 /** What happens to packets of these senders at a Frontend, before and after; null: no such Frontend. */
@@ -28,17 +34,16 @@ export type PortChange = {
 /** Sorted by family and ServicePort; nothing for those whose packets are all handled as before. */
 export function compareRoutes(before: BothRoutes, after: BothRoutes): PortChange[] {
   return families.flatMap((family) => {
-    const [old, now] = [before[family].ports, after[family].ports];
+    const [old, now] = [before[family], after[family]];
     return [...differingKeys(old, now)]
       .sort()
-      .flatMap((key) => comparePort(family, old.get(key), now.get(key)));
+      .flatMap((key) => comparePort(family, old.ports.get(key), now.ports.get(key)));
   });
 }
 
-function differingKeys(old: Keyed<PortRoutes>, now: Keyed<PortRoutes>): ReadonlySet<PortKey> {
-  const keys = new Set<PortKey>();
-  for (const [key, port] of old.entries()) if (now.get(key) !== port) keys.add(key);
-  for (const key of now.keys()) if (old.get(key) === undefined) keys.add(key);
+function differingKeys(old: Routes, now: Routes): ReadonlySet<PortKey> {
+  const keys = new Set([...old.ports.keys(), ...now.ports.keys()]);
+  for (const key of keys) if (hasSameRoutes(old, now, key)) keys.delete(key);
   return keys;
 }
 

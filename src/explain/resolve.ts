@@ -55,10 +55,7 @@ function clusterAddress(
     port.name === to.name && (to.namespace === null || port.namespace === to.namespace);
   // Sorted: the map is in no particular order, and where several ports fit, the first is used.
   const all = families.flatMap((each) =>
-    [...routes[each].ports.values()]
-      .map(({ port }) => port)
-      .filter(isNamed)
-      .sort((a, b) => (a.key < b.key ? -1 : 1)),
+    [...routes[each].servicePorts.values()].filter(isNamed).sort((a, b) => (a.key < b.key ? -1 : 1)),
   );
   const [service, ...others] = [...new Set(all.map((port) => port.service))].sort();
   if (service === undefined) {
@@ -99,7 +96,7 @@ function portList(ports: readonly ServicePort[]): string {
 function similar(service: string, routes: BothRoutes): string {
   const name = service.slice(service.indexOf("/") + 1);
   const known = new Set(
-    families.flatMap((each) => [...routes[each].ports.values()]).map(({ port }) => port.service),
+    families.flatMap((each) => [...routes[each].servicePorts.values()]).map(({ service }) => service),
   );
   const namesakes = [...known].filter((each) => each.endsWith(`/${name}`)).sort();
   const near = closest(service, known);

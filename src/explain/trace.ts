@@ -4,7 +4,7 @@ import { type Endpoint, endpointKey, portLabel } from "../model/snapshot.ts";
 import type { Mode } from "../modes/mode.ts";
 import type { RelayedDecision, RelayedOutcome } from "../modes/userspace/decide.ts";
 import type { Choice, Decision, Packet } from "../routing/decide.ts";
-import { isLocal } from "../routing/pools.ts";
+import { isLocal, isSamePool } from "../routing/pools.ts";
 import { printFrontend } from "../routing/print-frontend.ts";
 import type { PortRoutes, Route, Routes } from "../routing/routes.ts";
 
@@ -110,7 +110,7 @@ function leftOut(
   const target = route.from[sender];
   const onlyHere =
     policy === "local" &&
-    (target.kind === "forward" ? target.pool === pools.local : !external || sender === "outside");
+    (target.kind === "forward" ? isSamePool(target.pool, pools.local) : !external || sender === "outside");
   const field = external ? "externalTrafficPolicy" : "internalTrafficPolicy";
   const reasonFor = (endpoint: Endpoint): string | null => {
     if (endpoint.state === "unready") return endpoint.serving ? "not ready" : "not ready, not serving";

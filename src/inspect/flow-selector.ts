@@ -68,8 +68,7 @@ export async function resolveSelector(
 /** A Service with several ports is selected with all of them. */
 function serviceSelector(to: Extract<To, { kind: "service" }>, routes: BothRoutes): FlowSelector {
   const ports = families
-    .flatMap((family) => [...routes[family].ports.values()])
-    .map(({ port }) => port)
+    .flatMap((family) => [...routes[family].servicePorts.values()])
     .filter(({ name, namespace }) => name === to.name && (to.namespace ?? namespace) === namespace);
   const [service, ...others] = new Set(ports.map((port) => port.service));
   const hasPort = ports.some(

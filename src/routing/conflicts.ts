@@ -10,6 +10,6 @@ export function conflicts(routes: Routes, { port, lost }: PortRoutes): Problem[]
     kind: "conflict",
     object: `Service ${port.service}`,
     field: frontend.kind,
-    message: `${printFrontend(frontend)} is held by ${portLabel(routes.ports.get(holder)!.port)}; ${portLabel(port)} is not served there`,
+    message: `${printFrontend(frontend)} is held by ${portLabel(routes.servicePorts.get(holder)!)}; ${portLabel(port)} is not served there`,
   }));
 }

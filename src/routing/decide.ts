@@ -6,6 +6,7 @@ import type { Behavior } from "./behavior.ts";
 import {
   type FrontendId,
   frontendId,
+  holderOf,
   type PortRoutes,
   type Route,
   type Routes,
@@ -87,13 +88,13 @@ type Found = {
 
 function find(routes: Routes, behavior: Behavior, { to }: Packet): Found | null {
   if (to.protocol === "icmp") return null;
-  const byAddress = holderOf(routes, `${to.address}/${to.protocol}/${to.port}`);
+  const byAddress = routeAt(routes, `${to.address}/${to.protocol}/${to.port}`);
   if (byAddress !== null) {
     const because = `${joinHostPort(to.address, to.port)} is a ${byAddress.route.frontend.kind} of ${portLabel(byAddress.routed.port)}`;
     return { ...byAddress, scope: "everything", because };
   }
   if (!isNodeAddress(to.address, routes.settings)) return null;
-  const byNodePort = holderOf(routes, `node/${to.protocol}/${to.port}`);
+  const byNodePort = routeAt(routes, `node/${to.protocol}/${to.port}`);
   const scope = nodePortScope(to.address, routes.settings, behavior);
   if (byNodePort === null || scope === null) return null;
   return {
@@ -103,10 +104,10 @@ function find(routes: Routes, behavior: Behavior, { to }: Packet): Found | null 
   };
 }
 
-function holderOf(routes: Routes, id: FrontendId): { routed: PortRoutes; route: Route } | null {
-  const claim = routes.claims.get(id)?.[0];
-  if (claim === undefined) return null;
-  const routed = routes.ports.get(claim.key)!;
+function routeAt(routes: Routes, id: FrontendId): { routed: PortRoutes; route: Route } | null {
+  const key = holderOf(routes, id);
+  if (key === undefined) return null;
+  const routed = routes.ports.get(key)!;
   return { routed, route: routed.routes.find((candidate) => frontendId(candidate.frontend) === id)! };
 }
 
@@ -196,7 +197,7 @@ function withoutFrontend(routes: Routes, behavior: Behavior, { to }: Packet): Ve
     const because = `${to.address} is inside ServiceCIDR ${cidr}, but belongs to no Service`;
     return { outcome: { kind: behavior.unallocatedAddress }, because };
   }
-  const nodePort = to.protocol === "icmp" ? null : holderOf(routes, `node/${to.protocol}/${to.port}`);
+  const nodePort = to.protocol === "icmp" ? null : routeAt(routes, `node/${to.protocol}/${to.port}`);
   if (nodePort === null) return { outcome: { kind: "pass" }, because: "no Service is there" };
   const why = isNodeAddress(to.address, routes.settings)
     ? `NodePorts do not answer on ${to.address}`
@@ -205,8 +206,9 @@ function withoutFrontend(routes: Routes, behavior: Behavior, { to }: Packet): Ve
   return { outcome: { kind: "pass" }, because };
 }
 
-function isClusterIP({ ports, claims }: Routes, address: Address): boolean {
-  const known = clusterIPs.get(claims) ?? new Set([...ports.values()].map(({ port }) => port.clusterIP));
+function isClusterIP({ servicePorts, claims }: Routes, address: Address): boolean {
+  const known =
+    clusterIPs.get(claims) ?? new Set([...servicePorts.values()].map(({ clusterIP }) => clusterIP));
   clusterIPs.set(claims, known);
   return known.has(address);
 }

@@ -24,7 +24,8 @@ export class GoneFrontends {
     let mayBeStale = false;
     for (const key of changed) {
       const before = this.#held.get(key);
-      const now = heldBy(routes.ports.get(key));
+      const isUdp = routes.servicePorts.get(key)?.protocol === "udp";
+      const now = isUdp ? heldBy(routes.ports.get(key)!) : null;
       for (const id of before?.frontends.keys() ?? []) this.#gone.add(id);
       if (now === null) this.#held.delete(key);
       else this.#held.set(key, now);
@@ -73,13 +74,13 @@ export function usesGoneFrontend(flow: UdpFlow, gone: ReadonlySet<FrontendId>, r
 }
 
 function isClaimed(id: FrontendId, { claims }: Routes): boolean {
-  return claims.get(id)?.[0] !== undefined;
+  return claims.has(id);
 }
 
 type Held = { readonly frontends: ReadonlyMap<FrontendId, Frontend>; readonly port: ServicePort };
 
-function heldBy(routed: PortRoutes | undefined): Held | null {
-  if (routed === undefined || routed.port.protocol !== "udp" || routed.routes.length === 0) return null;
+function heldBy(routed: PortRoutes): Held | null {
+  if (routed.routes.length === 0) return null;
   const frontends = new Map(routed.routes.map(({ frontend }) => [frontendId(frontend), frontend]));
   return { frontends, port: routed.port };
 }

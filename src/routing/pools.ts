@@ -27,6 +27,11 @@ export type Pools = {
   readonly anyUsable: boolean;
 };
 
+/** Of two pools of one ServicePort, which need not be the same objects: local and cluster-wide ones have different reasons. */
+export function isSamePool(a: Pool, b: Pool): boolean {
+  return a.because === b.because;
+}
+
 /** The node as far as pools depend on it. */
 export type Place = { readonly nodeName: string; readonly zone: string };
 

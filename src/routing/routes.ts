@@ -1,6 +1,7 @@
 // From a Snapshot to Routes: what happens at every Frontend to traffic from a pod, this node, or outside.
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { type Address, type Cidr, contains, hostCidr } from "../model/address.ts";
+import { flatText } from "../model/flat-text.ts";
 import { type Keyed, keyed } from "../model/keyed.ts";
 import type { FamilySnapshot, PortKey, Protocol, ServicePort } from "../model/snapshot.ts";
 import { choosePools, type Pool, type Pools } from "./pools.ts";
@@ -59,14 +60,39 @@ export type PortRoutes = {
 export type Routes = {
   readonly settings: FamilySettings;
   readonly serviceCIDRs: readonly Cidr[];
-  readonly ports: Keyed<PortRoutes>;
-  /** The ServicePorts that claim each Frontend, the holder first. */
-  readonly claims: Keyed<readonly Claim[]>;
+  /** Those of the Snapshot. */
+  readonly servicePorts: Keyed<ServicePort>;
+  /** Computed from the ServicePort whenever they are read: kept, they would take more memory than the Snapshot. */
+  readonly ports: PortRoutesByKey;
+  /** Frontends that a ServicePort claims but another one holds; hardly any has some. */
+  readonly lost: Keyed<PortRoutes["lost"]>;
+  /** Who claims each Frontend; `holderOf` returns who holds it. */
+  readonly claims: Keyed<Claims>;
   /** Keys whose PortRoutes differ from the Routes before. */
   readonly changed: ReadonlySet<PortKey>;
 };
 
-export type Claim = { readonly key: PortKey; readonly kind: Frontend["kind"] };
+export type PortRoutesByKey = Omit<Keyed<PortRoutes>, "with">;
+
+/** The only ServicePort that claims a Frontend, or all that do, the holder first. */
+export type Claims = PortKey | readonly Claim[];
+
+type Claim = { readonly key: PortKey; readonly kind: Frontend["kind"] };
+
+/** The ServicePort that holds a Frontend. */
+export function holderOf({ claims }: Routes, id: FrontendId): PortKey | undefined {
+  const found = claims.get(id);
+  return typeof found === "object" ? found[0]!.key : found;
+}
+
+/** Whether a ServicePort has the same Routes in both, without computing them. */
+export function hasSameRoutes(a: Routes, b: Routes, key: PortKey): boolean {
+  return (
+    a.settings === b.settings &&
+    a.servicePorts.get(key) === b.servicePorts.get(key) &&
+    a.lost.get(key) === b.lost.get(key)
+  );
+}
 
 /**
  * Routes of a Snapshot. `before` must be the Routes of the Snapshot before: then only changed keys are visited;
@@ -76,16 +102,73 @@ export function route(before: Routes | null, snapshot: FamilySnapshot, settings:
   const known = before !== null && before.settings === settings ? before : null;
   const visited = known === null ? allKeys(before, snapshot) : snapshot.changed;
   const touched = stakeClaims(known, snapshot, visited, settings);
-  const claims = (known?.claims ?? keyed<readonly Claim[]>()).with(touched);
+  const claims = (known?.claims ?? keyed<Claims>()).with(touched);
   const { dirty, contested } = settleClaims(known, touched, visited);
-  const routed = new Map<PortKey, PortRoutes | undefined>();
+  const { ports: servicePorts, serviceCIDRs } = snapshot;
+  const lost = (known?.lost ?? noneLost).with(
+    lostChanges(known, dirty, contested, servicePorts, claims, settings),
+  );
+  const ports = new ComputedRoutes(servicePorts, lost, settings);
+  return { settings, serviceCIDRs, servicePorts, ports, lost, claims, changed: dirty };
+}
+
+const noneLost = keyed<PortRoutes["lost"]>();
+
+/** What each ServicePort that was routed again has lost now; undefined: nothing. */
+function* lostChanges(
+  known: Routes | null,
+  dirty: ReadonlySet<PortKey>,
+  contested: ReadonlySet<PortKey>,
+  ports: Keyed<ServicePort>,
+  claims: Keyed<Claims>,
+  settings: FamilySettings,
+): Generator<[PortKey, PortRoutes["lost"] | undefined]> {
+  if (contested.size === 0 && (known?.lost.size ?? 0) === 0) return;
   for (const key of dirty) {
-    const port = snapshot.ports.get(key);
-    const disputes = contested.has(key) ? claims : null;
-    routed.set(key, port === undefined ? undefined : routePort(port, settings, disputes));
+    const port = contested.has(key) ? ports.get(key) : undefined;
+    yield [key, port === undefined ? undefined : lostBy(port, claims, settings)];
   }
-  const ports = (known?.ports ?? keyed<PortRoutes>()).with(routed);
-  return { settings, serviceCIDRs: snapshot.serviceCIDRs, ports, claims, changed: dirty };
+}
+
+class ComputedRoutes implements PortRoutesByKey {
+  readonly #ports: Keyed<ServicePort>;
+  readonly #lost: Routes["lost"];
+  readonly #settings: FamilySettings;
+
+  constructor(ports: Keyed<ServicePort>, lost: Routes["lost"], settings: FamilySettings) {
+    this.#ports = ports;
+    this.#lost = lost;
+    this.#settings = settings;
+  }
+
+  get size(): number {
+    return this.#ports.size;
+  }
+
+  get(key: PortKey): PortRoutes | undefined {
+    const port = this.#ports.get(key);
+    return port === undefined ? undefined : this.#routed(port);
+  }
+
+  has(key: PortKey): boolean {
+    return this.#ports.has(key);
+  }
+
+  keys(): IterableIterator<PortKey> {
+    return this.#ports.keys();
+  }
+
+  *values(): IterableIterator<PortRoutes> {
+    for (const port of this.#ports.values()) yield this.#routed(port);
+  }
+
+  *entries(): IterableIterator<[PortKey, PortRoutes]> {
+    for (const [key, port] of this.#ports.entries()) yield [key, this.#routed(port)];
+  }
+
+  #routed(port: ServicePort): PortRoutes {
+    return routePort(port, this.#settings, this.#lost.get(port.key) ?? nothingLost);
+  }
 }
 
 /** Every Frontend a ServicePort claims; an address that is both external and a load balancer's counts once. */
@@ -106,20 +189,14 @@ export function frontendsOf(port: ServicePort, settings: FamilySettings): readon
 
 export function frontendId(frontend: Frontend): FrontendId {
   const place = frontend.kind === "nodePort" ? "node" : frontend.address;
-  return `${place}/${frontend.protocol}/${frontend.port}`;
+  return flatText("/", place, frontend.protocol, frontend.port);
 }
 
-/** `disputes` are the claims; null when no other ServicePort claims any of its Frontends. */
-function routePort(
-  port: ServicePort,
-  settings: FamilySettings,
-  disputes: Keyed<readonly Claim[]> | null,
-): PortRoutes {
+function routePort(port: ServicePort, settings: FamilySettings, lost: PortRoutes["lost"]): PortRoutes {
   const pools = choosePools(port, settings);
   const claimed = frontendsOf(port, settings);
-  const lost = disputes === null ? nothingLost : lostBy(port, claimed, disputes);
-  const taken = new Set(lost.map(({ frontend }) => frontend));
-  const held = lost.length === 0 ? claimed : claimed.filter((frontend) => !taken.has(frontend));
+  const taken = new Set(lost.map(({ frontend }) => frontendId(frontend)));
+  const held = lost.length === 0 ? claimed : claimed.filter((frontend) => !taken.has(frontendId(frontend)));
   return {
     port,
     pools,
@@ -132,13 +209,14 @@ const nothingLost: PortRoutes["lost"] = [];
 
 function lostBy(
   port: ServicePort,
-  claimed: readonly Frontend[],
-  claims: Keyed<readonly Claim[]>,
-): PortRoutes["lost"] {
-  const lost = claimed
-    .map((frontend) => ({ frontend, holder: claims.get(frontendId(frontend))![0]!.key }))
-    .filter(({ holder }) => holder !== port.key);
-  return lost.length === 0 ? nothingLost : lost;
+  claims: Keyed<Claims>,
+  settings: FamilySettings,
+): PortRoutes["lost"] | undefined {
+  const lost = frontendsOf(port, settings).flatMap((frontend) => {
+    const all = claims.get(frontendId(frontend))!;
+    return typeof all === "string" || all[0]!.key === port.key ? [] : [{ frontend, holder: all[0]!.key }];
+  });
+  return lost.length === 0 ? undefined : lost;
 }
 
 function routeFrontend(frontend: Frontend, port: ServicePort, pools: Pools, settings: FamilySettings): Route {
@@ -210,7 +288,7 @@ const allowedBy = new WeakMap<
 >();
 
 function allKeys(before: Routes | null, snapshot: FamilySnapshot): ReadonlySet<PortKey> {
-  const keys = new Set(before?.ports.keys());
+  const keys = new Set(before?.servicePorts.keys());
   for (const key of snapshot.ports.keys()) keys.add(key);
   return keys;
 }
@@ -221,54 +299,70 @@ function stakeClaims(
   snapshot: FamilySnapshot,
   visited: ReadonlySet<PortKey>,
   settings: FamilySettings,
-): ReadonlyMap<FrontendId, readonly Claim[] | undefined> {
-  const touched = new Map<FrontendId, Claim[]>();
+): ReadonlyMap<FrontendId, Claims | undefined> {
+  const touched = new Map<FrontendId, PortKey | Claim[] | undefined>();
   // Copied once for each Frontend, without those visited, whose claims follow: thousands may claim the same one.
-  const claimsOf = (id: FrontendId) => {
-    let claims = touched.get(id);
-    if (claims === undefined) {
-      claims = (before?.claims.get(id) ?? noClaims).filter(({ key }) => !visited.has(key));
-      touched.set(id, claims);
-    }
-    return claims;
-  };
+  const claimsOf = (id: FrontendId) =>
+    touched.has(id) ? touched.get(id) : unvisited(before?.claims.get(id), visited);
   for (const key of visited) {
-    const old = before?.ports.get(key)?.port;
-    for (const frontend of old === undefined ? noFrontends : frontendsOf(old, settings))
-      claimsOf(frontendId(frontend));
+    const old = before?.servicePorts.get(key);
+    for (const frontend of old === undefined ? noFrontends : frontendsOf(old, settings)) {
+      const id = frontendId(frontend);
+      touched.set(id, claimsOf(id));
+    }
     const now = snapshot.ports.get(key);
-    for (const frontend of now === undefined ? noFrontends : frontendsOf(now, settings))
-      claimsOf(frontendId(frontend)).push({ key, kind: frontend.kind });
+    for (const frontend of now === undefined ? noFrontends : frontendsOf(now, settings)) {
+      const id = frontendId(frontend);
+      const others = claimsOf(id);
+      if (others === undefined) touched.set(id, key);
+      else
+        touched.set(
+          id,
+          withClaim(others, { key, kind: frontend.kind }, (other) => kindAt(other, id)),
+        );
+    }
   }
-  return inOrder(touched);
+  for (const claims of touched.values()) if (typeof claims === "object") claims.sort(byRightToHold);
+  return touched;
+
+  function kindAt(key: PortKey, id: FrontendId): Frontend["kind"] {
+    const frontends = frontendsOf(snapshot.ports.get(key)!, settings);
+    return frontends.find((frontend) => frontendId(frontend) === id)!.kind;
+  }
 }
 
-function inOrder(
-  touched: ReadonlyMap<FrontendId, Claim[]>,
-): ReadonlyMap<FrontendId, readonly Claim[] | undefined> {
-  const result = new Map<FrontendId, readonly Claim[] | undefined>();
-  for (const [id, claims] of touched) {
-    if (claims.length > 1) claims.sort(byRightToHold);
-    result.set(id, claims.length === 0 ? undefined : claims);
-  }
-  return result;
+function unvisited(claims: Claims | undefined, visited: ReadonlySet<PortKey>): PortKey | Claim[] | undefined {
+  if (typeof claims !== "object") return claims === undefined || visited.has(claims) ? undefined : claims;
+  const left = claims.filter(({ key }) => !visited.has(key));
+  return left.length > 1 ? left : left[0]?.key;
+}
+
+/** Adds to the list of others, if it is one. */
+function withClaim(
+  others: PortKey | Claim[],
+  claim: Claim,
+  kindOf: (key: PortKey) => Frontend["kind"],
+): Claim[] {
+  if (typeof others === "string") return [{ key: others, kind: kindOf(others) }, claim];
+  others.push(claim);
+  return others;
 }
 
 const noFrontends: readonly Frontend[] = [];
-const noClaims: readonly Claim[] = [];
 
 /** A ServicePort whose Frontend changes hands must be routed again as well. Contested: all that may have lost one. */
 function settleClaims(
   before: Routes | null,
-  touched: ReadonlyMap<FrontendId, readonly Claim[] | undefined>,
+  touched: ReadonlyMap<FrontendId, Claims | undefined>,
   visited: ReadonlySet<PortKey>,
 ): { dirty: ReadonlySet<PortKey>; contested: ReadonlySet<PortKey> } {
   const affected = new Set<PortKey>();
   const contested = new Set<PortKey>();
   for (const [id, claims] of touched) {
-    if (claims === undefined || (claims.length === 1 && visited.has(claims[0]!.key))) continue;
-    const isHandedOver = before?.claims.get(id)?.[0]?.key !== claims[0]!.key;
-    for (const { key } of claims) {
+    if (claims === undefined || (typeof claims === "string" && visited.has(claims))) continue;
+    const keys = typeof claims === "string" ? [claims] : claims.map(({ key }) => key);
+    const isHandedOver = before === null || holderOf(before, id) !== keys[0];
+    for (const key of keys) {
       contested.add(key);
       if (isHandedOver) affected.add(key);
     }

@@ -4,7 +4,7 @@ import type { FlowView } from "../model/flow.ts";
 import { endpointKey, type PortKey, type ServicePort } from "../model/snapshot.ts";
 import { GoneFrontends, type SuspectFlows, usesGoneFrontend } from "./gone-frontends.ts";
 import type { Routes } from "./routes.ts";
-import { isStale } from "./staleflows.ts";
+import { isStale, portAt } from "./staleflows.ts";
 
 export type StaleFlows = {
   /** IP protocol number. */
@@ -69,8 +69,8 @@ function isOpen({ state }: FlowView): boolean {
 function isDead(flow: FlowView, routes: Routes, endpoints: TcpEndpoints): boolean {
   const { destination, destinationPort: port, replySource, replySourcePort } = flow;
   if (replySource === destination && replySourcePort === port) return false;
-  const byAddress = holderOf(routes, `${destination}/tcp/${port}`);
-  const holder = byAddress ?? holderOf(routes, `node/tcp/${port}`);
+  const byAddress = portAt(routes, `${destination}/tcp/${port}`);
+  const holder = byAddress ?? portAt(routes, `node/tcp/${port}`);
   if (holder === undefined || (byAddress === undefined && !isLocal(destination, routes))) return false;
   const key = endpointKey({ address: replySource, port: replySourcePort });
   return !endpoints.has(key) && !keysOf(holder).has(key);
@@ -78,11 +78,6 @@ function isDead(flow: FlowView, routes: Routes, endpoints: TcpEndpoints): boolea
 
 function isLocal(address: string, { settings }: Routes): boolean {
   return isLoopback(address) || settings.localAddresses.includes(address);
-}
-
-function holderOf(routes: Routes, id: string): ServicePort | undefined {
-  const claim = routes.claims.get(id)?.[0];
-  return claim === undefined ? undefined : routes.ports.get(claim.key)?.port;
 }
 
 /** All endpoints of TCP ports, with the number of ServicePorts that have each. */

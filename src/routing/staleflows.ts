@@ -1,6 +1,6 @@
 // Which tracked UDP flows are stale: their Endpoint no longer serves, but without help they would go on hitting it.
 import { endpointKey, type ServicePort } from "../model/snapshot.ts";
-import type { FrontendId, Routes } from "./routes.ts";
+import { type FrontendId, holderOf, type Routes } from "./routes.ts";
 
 /** A tracked UDP flow: where it was sent, and where its answers come from. */
 export type UdpFlow = {
@@ -15,17 +15,18 @@ export type UdpFlow = {
  * to a NodePort without any serving Endpoint are left alone, whatever address they were sent to.
  */
 export function isStale(flow: UdpFlow, routes: Routes): boolean {
-  const byAddress = holderOf(routes, `${flow.destination}/udp/${flow.destinationPort}`);
+  const byAddress = portAt(routes, `${flow.destination}/udp/${flow.destinationPort}`);
   if (byAddress !== undefined) return !servingOf(byAddress).has(answererOf(flow));
-  const byNodePort = holderOf(routes, `node/udp/${flow.destinationPort}`);
+  const byNodePort = portAt(routes, `node/udp/${flow.destinationPort}`);
   if (byNodePort === undefined) return false;
   const serving = servingOf(byNodePort);
   return serving.size > 0 && !serving.has(answererOf(flow));
 }
 
-function holderOf(routes: Routes, id: FrontendId): ServicePort | undefined {
-  const claim = routes.claims.get(id)?.[0];
-  return claim === undefined ? undefined : routes.ports.get(claim.key)?.port;
+/** The ServicePort that holds a Frontend. */
+export function portAt(routes: Routes, id: FrontendId): ServicePort | undefined {
+  const key = holderOf(routes, id);
+  return key === undefined ? undefined : routes.servicePorts.get(key);
 }
 
 /** The keys of the Endpoints to which flows are kept. */

@@ -181,7 +181,8 @@ export class FamilySync {
   }
 
   #endpointsGained(before: Routes | null, now: Routes): number {
-    const count = (routes: Routes | null, key: PortKey) => routes?.ports.get(key)?.port.endpoints.length ?? 0;
+    const count = (routes: Routes | null, key: PortKey) =>
+      routes?.servicePorts.get(key)?.endpoints.length ?? 0;
     let gained = 0;
     for (const key of now.changed) gained += count(now, key) - count(before, key);
     return gained;

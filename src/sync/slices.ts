@@ -1,6 +1,6 @@
 // Routes a large change in slices, so that no other work of the process waits for all of it.
 import type { FamilySettings } from "../config/resolve/settings.ts";
-import { keyed } from "../model/keyed.ts";
+import { type Keyed, keyed } from "../model/keyed.ts";
 import {
   type FamilySnapshot,
   isUrgent,
@@ -30,8 +30,10 @@ export async function routeInSlices(
   let routes = before ?? route(null, { ...snapshot, ports: keyed<ServicePort>() }, settings);
   let prepared = Promise.resolve();
   const changed = new Set<PortKey>();
-  for (const slice of slices) {
-    routes = route(routes, { ...snapshot, changed: slice }, settings);
+  for (const [i, slice] of slices.entries()) {
+    // The last slice leads to the Snapshot: no other map of all ServicePorts is kept.
+    const ports = i === slices.length - 1 ? snapshot.ports : withSlice(routes, slice, snapshot);
+    routes = route(routes, { ...snapshot, ports, changed: slice }, settings);
     for (const key of routes.changed) changed.add(key);
     // The next slice is routed while the host takes this one.
     await prepared;
@@ -42,6 +44,15 @@ export async function routeInSlices(
   }
   await prepared;
   return { ...routes, changed };
+}
+
+/** The ServicePorts routed so far, with those of the next slice. */
+function withSlice(
+  routes: Routes,
+  slice: ReadonlySet<PortKey>,
+  { ports }: FamilySnapshot,
+): Keyed<ServicePort> {
+  return routes.servicePorts.with(new Map(Iterator.from(slice).map((key) => [key, ports.get(key)] as const)));
 }
 
 /** Urgent ServicePorts first; all ports of a Service are in one slice. */

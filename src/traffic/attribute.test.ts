@@ -1,5 +1,5 @@
 // To which Service a flow belongs: known Frontends, removed ones, and translations by other software, which are never claimed.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { endpoint, ipv4Settings, ipv6Settings, routed, servicePort } from "../../test/support/routed.ts";
 import { trackedView } from "../../test/support/tracked-flows.ts";
 import type { Flow } from "../model/flow.ts";
@@ -35,6 +35,16 @@ function attributed(text: string, more: Partial<Flow> = {}, options = shared, of
       return `other: ${found.because}`;
   }
 }
+
+it("computes the Routes of a Service once for flows to all of its addresses", () => {
+  const fresh = routed([web]);
+  const get = vi.spyOn(fresh.ports, "get");
+  for (const address of ["172.30.0.10", "198.51.100.7", "198.51.100.8"])
+    expect(attributed(`tcp 10.0.1.9:4000 > ${address}:80 > 10.0.2.1:8080`, {}, shared, fresh)).toMatch(
+      /^shop/,
+    );
+  expect(get).toHaveBeenCalledOnce();
+});
 
 describe("a tracked flow belongs to", () => {
   it.each([
@@ -86,7 +96,7 @@ describe("a tracked flow belongs to", () => {
     ["udp 10.0.1.9:4000 > 8.8.8.8:53", "no Service has this destination, and it was not translated"],
     ["udp 10.0.1.9:4000 > 172.30.0.99:53", "no Service has this destination, and it was not translated"],
     ["icmp 10.0.1.9:0 > 172.30.0.10:0", "Services do not have this protocol"],
-  ])("nobody: %s", (flow, because) => expect(attributed(flow)).toBe(`other: ${because}`));
+  ])("no Service: %s", (flow, because) => expect(attributed(flow)).toBe(`other: ${because}`));
 
   it("a removed Frontend only when it is known as removed", () => {
     const removed = new Map([

@@ -2,10 +2,23 @@
 import { type Address, isLoopback } from "../model/address.ts";
 import type { FlowView } from "../model/flow.ts";
 import { anyContains } from "../model/networks.ts";
-import { type Endpoint, endpointKey, type Protocol, type ServicePort } from "../model/snapshot.ts";
+import {
+  type Endpoint,
+  endpointKey,
+  type PortKey,
+  type Protocol,
+  type ServicePort,
+} from "../model/snapshot.ts";
 import type { Behavior } from "../routing/behavior.ts";
 import { nodePortScope } from "../routing/decide.ts";
-import { type FrontendId, frontendId, type PortRoutes, type Route, type Routes } from "../routing/routes.ts";
+import {
+  type FrontendId,
+  frontendId,
+  holderOf,
+  type PortRoutes,
+  type Route,
+  type Routes,
+} from "../routing/routes.ts";
 import { protocolOf } from "./activity.ts";
 
 export type Attribution =
@@ -65,9 +78,9 @@ export function attributor(routes: Routes, behavior: Behavior, options: Attribut
     const protocol = protocolOf(flow);
     if (protocol === null) return noProtocol;
     const { destination, destinationPort: port } = flow;
-    const byAddress = holderOf(routes, `${destination}/${protocol}/${port}`);
+    const byAddress = routeAt(routes, `${destination}/${protocol}/${port}`);
     const nodePorts = byAddress === null ? nodePortsAt(destination) : null;
-    const found = nodePorts === null ? byAddress : holderOf(routes, `node/${protocol}/${port}`);
+    const found = nodePorts === null ? byAddress : routeAt(routes, `node/${protocol}/${port}`);
     if (found !== null) {
       const isRelayed = options.conntrack === "own" || nodePorts === "relayed";
       return { kind: "service", ...found, to: isRelayed ? relay : destinationOf(flow, found.routed) };
@@ -100,12 +113,30 @@ function answererOf({ replySource: address, replySourcePort: port }: FlowView): 
   return { address, port };
 }
 
-function holderOf(routes: Routes, id: FrontendId): { routed: PortRoutes; route: Route } | null {
-  const claim = routes.claims.get(id)?.[0];
-  const routed = claim === undefined ? undefined : routes.ports.get(claim.key);
-  const route = routed === undefined ? undefined : routesById(routed).get(id);
-  return routed === undefined || route === undefined ? null : { routed, route };
+type Held = { readonly routed: PortRoutes; readonly route: Route };
+
+function routeAt(routes: Routes, id: FrontendId): Held | null {
+  const key = holderOf(routes, id);
+  return key === undefined ? null : (heldBy(routes, key).get(id) ?? null);
 }
+
+/** Computed once for all flows to a ServicePort, which may have thousands of Frontends. */
+function heldBy(routes: Routes, key: PortKey): ReadonlyMap<FrontendId, Held> {
+  let known = knownRoutes.get(routes);
+  if (known === undefined) {
+    known = new Map();
+    knownRoutes.set(routes, known);
+  }
+  let held = known.get(key);
+  if (held === undefined) {
+    const routed = routes.ports.get(key)!;
+    held = new Map(routed.routes.map((route) => [frontendId(route.frontend), { routed, route }]));
+    known.set(key, held);
+  }
+  return held;
+}
+
+const knownRoutes = new WeakMap<Routes, Map<PortKey, ReadonlyMap<FrontendId, Held>>>();
 
 function destinationOf(flow: FlowView, { port }: PortRoutes): Destination {
   if (!isTranslated(flow)) return untranslated;
@@ -177,17 +208,6 @@ function clusterIPsOf({ ports }: Routes): ReadonlyMap<Address, ServicePort> {
   for (const { port } of ports.values()) found.set(port.clusterIP, port);
   return found;
 }
-
-function routesById(routed: PortRoutes): ReadonlyMap<FrontendId, Route> {
-  let known = knownRoutes.get(routed);
-  if (known === undefined) {
-    known = new Map(routed.routes.map((route) => [frontendId(route.frontend), route]));
-    knownRoutes.set(routed, known);
-  }
-  return known;
-}
-
-const knownRoutes = new WeakMap<PortRoutes, ReadonlyMap<FrontendId, Route>>();
 
 function endpointsByKey(port: ServicePort): ReadonlyMap<string, Endpoint> {
   let known = knownEndpoints.get(port);

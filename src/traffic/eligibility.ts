@@ -4,7 +4,7 @@ import { anyContains } from "../model/networks.ts";
 import { type Endpoint, endpointKey } from "../model/snapshot.ts";
 import type { Behavior } from "../routing/behavior.ts";
 import { senderOf } from "../routing/decide.ts";
-import { isLocal, type Pool } from "../routing/pools.ts";
+import { isLocal, isSamePool, type Pool } from "../routing/pools.ts";
 import { type FrontendId, frontendId, type Routes, type Sender, type Target } from "../routing/routes.ts";
 import type { ServiceFlow } from "./attribute.ts";
 
@@ -117,7 +117,7 @@ function exclusionOf(
   const isInternal = route.frontend.kind === "clusterIP";
   const policy = isInternal ? "internalTrafficPolicy" : "externalTrafficPolicy";
   const isLocalOnly = (isInternal ? port.internalPolicy : port.externalPolicy) === "local";
-  const isWholeCluster = target.kind === "forward" && target.pool === pools.cluster;
+  const isWholeCluster = target.kind === "forward" && isSamePool(target.pool, pools.cluster);
   if (isLocalOnly && !isLocal(endpoint, settings) && !isWholeCluster)
     return { reason: "policy", because: `${policy} Local: the endpoint is ${placeText(endpoint)}` };
   if (endpoint.state === "draining")

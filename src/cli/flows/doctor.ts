@@ -114,7 +114,7 @@ function secondsOf(text = "5"): number {
 function refuseLivingEndpoint({ endpoint }: Order, { routes }: NodeView): void {
   if (endpoint === null) return;
   for (const family of families)
-    for (const { port } of routes[family].ports.values())
+    for (const port of routes[family].servicePorts.values())
       if (port.protocol === "tcp" && port.endpoints.some((each) => endpointKey(each) === endpoint))
         throw new UsageError(
           `cannot reset connections to ${endpoint}: it is an endpoint of ${portLabel(port)}; --reset-tcp is for endpoints that are gone`,

@@ -36,8 +36,8 @@ export function probesOf(routed: PortRoutes, { settings }: Routes): Probe[] {
 }
 
 /** A packet to an address of the Services' network that no Service has; null when all networks are unknown. */
-export function unallocatedProbe({ serviceCIDRs, ports, settings }: Routes): Probe | null {
-  const taken = new Set([...ports.values()].map(({ port }) => port.clusterIP));
+export function unallocatedProbe({ serviceCIDRs, servicePorts, settings }: Routes): Probe | null {
+  const taken = new Set([...servicePorts.values()].map(({ clusterIP }) => clusterIP));
   for (const cidr of serviceCIDRs) {
     for (let n = 250; n > 0; n--) {
       const address = nth(cidr, n);

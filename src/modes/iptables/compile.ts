@@ -66,7 +66,7 @@ function fragmentOf(
 /** How many Endpoints there will be: comments depend on it, so it is counted before any rule is made. */
 function endpointsOf(known: IptablesPlan | null, routes: Routes, keys: readonly PortKey[]): number {
   return keys.reduce((sum, key) => {
-    const now = routes.ports.get(key)?.port.endpoints.length ?? 0;
+    const now = routes.servicePorts.get(key)?.endpoints.length ?? 0;
     return sum + now - (known?.fragments.get(key)?.totals.endpoints ?? 0);
   }, known?.totals.endpoints ?? 0);
 }

@@ -2,7 +2,7 @@
 import type { FamilySettings } from "../../config/resolve/settings.ts";
 import { type Address, contains } from "../../model/address.ts";
 import { type Decision, decide, type Packet } from "../../routing/decide.ts";
-import type { Pool } from "../../routing/pools.ts";
+import { isSamePool, type Pool } from "../../routing/pools.ts";
 import type { PortRoutes, Route, Routes, Target } from "../../routing/routes.ts";
 import { ipvsBehavior } from "./behavior.ts";
 
@@ -42,7 +42,6 @@ function asServed(routes: Routes, packet: Packet): Routes {
       return routed === undefined ? undefined : servedPort(routed, settings, packet);
     },
     has: (key) => ports.has(key),
-    with: (changes) => ports.with(changes),
     keys: () => ports.keys(),
     values: () => ports.values(),
     entries: () => ports.entries(),
@@ -102,10 +101,10 @@ function isOnLink(routes: Routes, { to }: Packet): boolean {
 type Link = { readonly addresses: ReadonlySet<Address>; readonly healthChecks: ReadonlySet<number> };
 
 /** What is on the link, and which ports answer there all the same. */
-function linkOf({ ports, settings }: Routes): Link {
-  const known = links.get(ports);
+function linkOf({ servicePorts, settings }: Routes): Link {
+  const known = links.get(servicePorts);
   if (known !== undefined) return known;
-  const all = [...ports.values()].map(({ port }) => port);
+  const all = [...servicePorts.values()];
   const link: Link = {
     addresses: new Set(
       all.flatMap(({ clusterIP, loadBalancerIPs, externalIPs }) => [
@@ -116,12 +115,12 @@ function linkOf({ ports, settings }: Routes): Link {
     ),
     healthChecks: new Set(all.map(({ healthCheckNodePort }) => healthCheckNodePort)),
   };
-  links.set(ports, link);
+  links.set(servicePorts, link);
   return link;
 }
 
 /** Kept for callers that decide many packets. */
-const links = new WeakMap<Routes["ports"], Link>();
+const links = new WeakMap<Routes["servicePorts"], Link>();
 
 function unserved(decision: Decision, routes: Routes, packet: Packet): Decision {
   const because = decision.because.slice(0, -1);
@@ -143,5 +142,5 @@ function isElsewhere({ ports }: Routes, { hit, sender }: Decision): boolean {
   const { frontend, from } = hit!.route;
   const policy = frontend.kind === "clusterIP" ? port.internalPolicy : port.externalPolicy;
   const target = from[sender];
-  return policy === "local" && target.kind === "forward" && target.pool === pools.cluster;
+  return policy === "local" && target.kind === "forward" && isSamePool(target.pool, pools.cluster);
 }

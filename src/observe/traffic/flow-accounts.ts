@@ -148,7 +148,7 @@ class FamilyAccounts {
 
   #isKnown(name: string): boolean {
     const space = name.indexOf(" ");
-    const port = this.#routes.ports.get(space < 0 ? name : name.slice(0, space))?.port;
+    const port = this.#routes.servicePorts.get(space < 0 ? name : name.slice(0, space));
     if (port === undefined || space < 0) return port !== undefined;
     return port.endpoints.some((endpoint) => endpointKey(endpoint) === name.slice(space + 1));
   }

@@ -129,7 +129,7 @@ export class TrafficKeeper {
       [...this.#routes].map(([family, current]) => {
         const routes = current();
         return {
-          portOf: (key) => routes.ports.get(key)?.port,
+          portOf: (key) => routes.servicePorts.get(key),
           counts: this.#counted.get(family)?.ports ?? new Map(),
           flowsOf: (name) => this.#options.flows.of(family, name),
           keys: routes.ports.keys(),

@@ -51,9 +51,8 @@ export class LocalhostNodePorts {
   /** Visits the keys that changed, and retries listeners that could not be opened. */
   update(routes: Routes): Promise<void> {
     for (const key of routes.changed) {
-      const routed = routes.ports.get(key);
-      const wanted =
-        routed === undefined || routes.settings.nftLocalhost !== "serve" ? null : wantedOf(routed);
+      const routed = routes.settings.nftLocalhost === "serve" ? routes.ports.get(key) : undefined;
+      const wanted = routed === undefined ? null : wantedOf(routed);
       if (wanted === null) this.#wanted.delete(key);
       else this.#wanted.set(key, wanted);
     }

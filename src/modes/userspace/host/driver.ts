@@ -12,7 +12,7 @@ import type { Clock } from "../../../model/clock.ts";
 import type { Problem } from "../../../model/problem.ts";
 import type { PortKey } from "../../../model/snapshot.ts";
 import { GoneFrontends, usesGoneFrontend } from "../../../routing/gone-frontends.ts";
-import type { PortRoutes, Routes } from "../../../routing/routes.ts";
+import { holderOf, type PortRoutes, type Routes } from "../../../routing/routes.ts";
 import { type Applied, type Driver, type DriverReport, emptyReport, type Verified } from "../../driver.ts";
 import { TablesDriver } from "../../iptables/host/tables.ts";
 import { compile } from "../compile.ts";
@@ -165,9 +165,9 @@ export class UserspaceDriver implements Driver {
 
   #leadsToWrongRelay(flow: Parameters<FlowQuery["select"]>[0], routes: Routes): boolean {
     const { destination, destinationPort: port, replySourcePort } = flow;
-    const claims = routes.claims.get(`${destination}/udp/${port}`) ?? routes.claims.get(`node/udp/${port}`);
-    if (claims?.[0] === undefined) return false;
-    return ![...this.#relays.socketsOf(claims[0].key).relayPorts.values()].includes(replySourcePort);
+    const holder = holderOf(routes, `${destination}/udp/${port}`) ?? holderOf(routes, `node/udp/${port}`);
+    if (holder === undefined) return false;
+    return ![...this.#relays.socketsOf(holder).relayPorts.values()].includes(replySourcePort);
   }
 }
 

@@ -15,6 +15,7 @@ import {
   type Frontend,
   type FrontendId,
   frontendId,
+  holderOf,
   type PortRoutes,
   type Routes,
 } from "../../../routing/routes.ts";
@@ -326,7 +327,7 @@ export class Relays {
   /** A place that went from one ServicePort to another is never let go. */
   async #releasePlaces({ held }: Served, routes: Routes): Promise<void> {
     for (const id of held) {
-      const holder = routes.ports.get(routes.claims.get(id)?.[0]?.key ?? "");
+      const holder = routes.ports.get(holderOf(routes, id) ?? "");
       const route = holder?.routes.find(({ frontend }) => frontendId(frontend) === id);
       if (route !== undefined && this.#placeOf(route.frontend, routes.settings) !== null) continue;
       held.delete(id);
