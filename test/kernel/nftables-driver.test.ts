@@ -4,6 +4,7 @@ import { NftablesHost } from "../../src/host/nftables/host.ts";
 import { keyed } from "../../src/model/keyed.ts";
 import { compareEndpoints, type FamilySnapshot, type ServicePort } from "../../src/model/snapshot.ts";
 import type { Driver } from "../../src/modes/driver.ts";
+import { compileTable } from "../../src/modes/nftables/compile.ts";
 import { openNftables } from "../../src/modes/nftables/host/driver.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
 import { numberedEndpoint, numberedService, oneAddressSettings as settings } from "../support/numbered.ts";
@@ -65,6 +66,30 @@ describe.skipIf(!isRoot)("nftables mode at work", () => {
     // A cluster IP, a verdict, a hairpin and three slots.
     expect(changed.operations).toBe(6);
     await third.close();
+  });
+
+  it("11/44 a restart with nothing changed decodes no element, one with a change those of its set that differ", async () => {
+    const ports = Array.from({ length: 50 }, (_, i) => numberedService(i, 3));
+    await sync(ports);
+    const want = compileTable(route(null, snapshot(ports), settings));
+    const compared = [...want.elements].filter(([name]) => !want.sets.get(name)!.interval);
+    expect(compared.length).toBeGreaterThanOrEqual(3);
+    const host = await NftablesHost.open({ family: "ip", netns: here.path });
+    try {
+      const unchanged = (await host.find(() => want))!.table;
+      for (const [map, spreads] of want.spreads) expect(unchanged.spreads.get(map)).toBe(spreads);
+      for (const [name, elements] of compared) expect(unchanged.elements.get(name)).toBe(elements);
+
+      here.run("nft", "add", "element", "ip", "kube-proxy", "cluster-ips", "{ 172.31.0.1 }");
+      const { elements } = (await host.find(() => want))!.table;
+      const different = compared.filter(([name, wanted]) => elements.get(name) !== wanted);
+      expect(different.map(([name]) => name)).toEqual(["cluster-ips"]);
+      const wanted = new Set(want.elements.get("cluster-ips")!.values());
+      const decoded = [...elements.get("cluster-ips")!.values()].filter((element) => !wanted.has(element));
+      expect(decoded).toEqual([{ key: "172.31.0.1", data: null, comment: null }]);
+    } finally {
+      await host.close();
+    }
   });
 
   it("11/44 a ServiceCIDR of one address is no difference after a restart", async () => {

@@ -67,18 +67,12 @@ export function writeElement(out: Writer, element: Element): void {
 /** The elements of a set. Throws DuplicateElement when the dump does not contain each of them exactly once. */
 export type Elements = {
   all(): readonly Element[];
-  /** Those that `matches` does not; it is called only for elements with a key and a value of bytes and nothing else. */
+  /** Those that `matches` does not; it is called only for elements with a key. */
   except(matches: Matches): Steps<readonly Element[]>;
 };
 
-/** Whether an element is known already, by the bytes of its key and of its value. */
-export type Matches = (
-  bytes: Buffer,
-  key: number,
-  keyEnd: number,
-  value: number,
-  valueEnd: number,
-) => boolean;
+/** Whether an element is known already, by the bytes of its key and of its attributes after the key, which are from `rest` to `end`. */
+export type Matches = (bytes: Buffer, key: number, keyEnd: number, rest: number, end: number) => boolean;
 
 /** In the order of the dump, in one list after the other: an element that matches need not be read. */
 export function dumpedElements(lists: readonly Buffer[]): Elements {
@@ -120,17 +114,21 @@ function eachOnce(elements: readonly Element[]): readonly Element[] {
 
 /** The kernel sends the key first. */
 function isMatched(from: Buffer, start: number, end: number, matches: Matches): boolean {
-  if (start + 12 > end || attributeType(from, start) !== KEY) return false;
-  const data = nextAttribute(from, start);
-  if (data + 12 > end || attributeType(from, data) !== DATA) return false;
-  // Beside it there may be a counter, whose value does not count.
-  const counter = nextAttribute(from, data);
-  if (counter < end && (attributeType(from, counter) !== EXPRESSION || nextAttribute(from, counter) < end))
-    return false;
+  if (start + 8 > end || attributeType(from, start) !== KEY) return false;
   const key = start + 4;
-  const value = data + 4;
-  if (attributeType(from, value) !== VALUE) return false;
-  return matches(from, key + 4, attributeEnd(from, key), value + 4, attributeEnd(from, value));
+  return matches(from, key + 4, attributeEnd(from, key), nextAttribute(from, start), end);
+}
+
+/** Where the value of an element begins that has only a value of this many bytes after its key; -1: there is something else. */
+export function valueAt(from: Buffer, rest: number, end: number, length: number): number {
+  if (rest + 8 + length > end || attributeType(from, rest) !== DATA) return -1;
+  // Beside it there may be a counter, whose value does not count.
+  const counter = nextAttribute(from, rest);
+  if (counter < end && (attributeType(from, counter) !== EXPRESSION || nextAttribute(from, counter) < end))
+    return -1;
+  const value = rest + 4;
+  if (attributeType(from, value) !== VALUE || attributeEnd(from, value) - value - 4 !== length) return -1;
+  return value + 4;
 }
 
 function writeKey(out: Writer, type: number, key: Bytes): void {
@@ -166,7 +164,8 @@ function writeTime(out: Writer, type: number, milliseconds: number): void {
   out.end(at);
 }
 
-function readElement(from: Buffer, start: number, end: number): Element {
+/** The element with these attributes; without that of the key, its key is empty. */
+export function readElement(from: Buffer, start: number, end: number): Element {
   const element: { -readonly [K in keyof Element]: Element[K] } = { key: "" };
   for (let at = start; at + 4 <= end; at = nextAttribute(from, at)) {
     const value = at + 4;

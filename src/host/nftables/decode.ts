@@ -21,33 +21,42 @@ import { commentOf } from "../netlink/userdata.ts";
 import { decodeClients, decodeElements } from "./elements.ts";
 import { kernelSet } from "./encode.ts";
 import { expressionsOf } from "./expressions.ts";
+import { WantedElements } from "./wanted-elements.ts";
 import { WantedSlots } from "./wanted-slots.ts";
 
 /** Reads tables where this one is wanted. */
 export function* decoderOf(want: NftTable): Steps<(contents: TableContents) => Steps<NftTable>> {
-  const slots = new Map<string, WantedSlots>();
-  for (const set of want.sets.values())
+  const wanted: Wanted = { slots: new Map(), elements: new Map() };
+  for (const set of want.sets.values()) {
+    const { name } = set;
     if (isSlotMap(set))
-      slots.set(set.name, yield* WantedSlots.of(set, want.spreads.get(set.name) ?? new Map()));
-  return (contents) => decodeTable(contents, want, slots);
+      wanted.slots.set(name, yield* WantedSlots.of(set, want.spreads.get(name) ?? new Map()));
+    else if (!set.interval && set.timeout === null)
+      wanted.elements.set(name, yield* WantedElements.of(set, want.elements.get(name) ?? new Map()));
+  }
+  return (contents) => decodeTable(contents, want, wanted);
 }
 
-function* decodeTable(
-  contents: TableContents,
-  want: NftTable,
-  slots: ReadonlyMap<string, WantedSlots>,
-): Steps<NftTable> {
+/** By the name of the set. */
+type Wanted = {
+  readonly slots: Map<string, WantedSlots>;
+  readonly elements: Map<string, WantedElements>;
+};
+
+function* decodeTable(contents: TableContents, want: NftTable, wanted: Wanted): Steps<NftTable> {
   const sets = new Map<string, NftSet>();
-  const elements = new Map<string, Map<string, Element>>();
-  const spreads = new Map<string, Map<string, BackendSlots>>();
+  const elements = new Map<string, ReadonlyMap<string, Element>>();
+  const spreads = new Map<string, ReadonlyMap<string, BackendSlots>>();
   for (const dumped of contents.sets) {
     if (isAnonymous(dumped)) continue;
     const set = recognisedSet(dumped, want);
     sets.set(set.name, set);
     const contained = contents.elements.get(set.name);
     if (contained === undefined || set.timeout !== null || isForeign(set)) continue;
-    if (isSlotMap(set)) putSome(spreads, set.name, yield* slots.get(set.name)!.slotsIn(contained));
-    else putSome(elements, set.name, yield* decodeElements(set, yield* contained.except(() => false)));
+    if (isSlotMap(set)) putSome(spreads, set.name, yield* wanted.slots.get(set.name)!.slotsIn(contained));
+    else if (set.interval)
+      putSome(elements, set.name, yield* decodeElements(set, yield* contained.except(() => false)));
+    else putSome(elements, set.name, yield* wanted.elements.get(set.name)!.elementsIn(contained));
     yield;
   }
   return {
@@ -60,7 +69,11 @@ function* decodeTable(
   };
 }
 
-function putSome<T>(into: Map<string, Map<string, T>>, name: string, held: Map<string, T>): void {
+function putSome<T>(
+  into: Map<string, ReadonlyMap<string, T>>,
+  name: string,
+  held: ReadonlyMap<string, T>,
+): void {
   if (held.size > 0) into.set(name, held);
 }
 

@@ -123,17 +123,23 @@ export function decodeClients(elements: readonly KernelElement[]): Client[] {
 
 function encodeItem(set: NftSet, item: Item): KernelElement {
   if (item.key === catchAllKey) return catchAll;
-  const key = encodeKey(set, item.key);
   return {
-    key: set.key.length === 1 ? unpadded(key, set.key[0]!) : key,
+    key: encodeElementKey(set, item.key),
     ...(item.data === null ? {} : { data: item.data as Verdict }),
     ...(item.comment === null ? {} : { userdata: commentUserdata(item.comment) }),
   };
 }
 
+/** The key of an element of a set that is no slot map. */
+export function encodeElementKey(set: NftSet, key: ElementKey): Bytes {
+  const bytes = encodeKey(set, key);
+  return set.key.length === 1 ? unpadded(bytes, set.key[0]!) : bytes;
+}
+
 export function encodeKey(set: NftSet, key: ElementKey): Bytes {
+  const parts = splitKey(key);
   let bytes: Bytes = "";
-  for (const [i, part] of splitKey(key).entries()) bytes += encodePart(set.key[i]!, part);
+  for (let i = 0; i < parts.length; i++) bytes += encodePart(set.key[i]!, parts[i]!);
   return bytes;
 }
 
@@ -162,6 +168,21 @@ export function backendBytes({ address, port }: Backend): Bytes {
   if (ipv4 < 0) return String.fromCharCode(...addressBytes(address)!, high, low, 0, 0);
   const [a, b, c, d] = [ipv4 >>> 24, (ipv4 >>> 16) & 255, (ipv4 >>> 8) & 255, ipv4 & 255];
   return String.fromCharCode(a, b, c, d, high, low, 0, 0);
+}
+
+/** Writes what `backendBytes` returns. */
+export function writeBackend(into: Buffer, at: number, backend: Backend): void {
+  const ipv4 = ipv4Number(backend.address);
+  if (ipv4 < 0) {
+    into.write(backendBytes(backend), at, "latin1");
+    return;
+  }
+  into[at] = ipv4 >>> 24;
+  into[at + 1] = ipv4 >>> 16;
+  into[at + 2] = ipv4 >>> 8;
+  into[at + 3] = ipv4;
+  into[at + 4] = backend.port >> 8;
+  into[at + 5] = backend.port;
 }
 
 function decodeElement(set: NftSet, { key, data, userdata }: KernelElement): Element {

@@ -168,6 +168,7 @@ function slotChanges(have: NftTable, want: NftTable): Changes {
   return collect(want, isSlotMap, (set, into) => {
     const old = have.spreads.get(set.name);
     const now = want.spreads.get(set.name);
+    if (old === now) return;
     for (const slots of now?.values() ?? []) {
       const before = old?.get(slots.key);
       if (before !== slots) changeSlots(before?.backends ?? [], slots, into);

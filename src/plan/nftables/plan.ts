@@ -128,6 +128,12 @@ export function settled(plan: NftPlan, keys: Iterable<PortKey>, table: NftTable 
   return changes.length === 0 ? plan : { ...plan, fragments: plan.fragments.with(changes) };
 }
 
+/** The same of all Fragments: `want` is the table of the Plan. */
+export function settledAll(plan: NftPlan, want: NftTable, table: NftTable | null): NftPlan {
+  const isAsWanted = [...want.spreads].every(([map, spreads]) => table?.spreads.get(map) === spreads);
+  return isAsWanted ? plan : settled(plan, plan.fragments.keys(), table);
+}
+
 function settledFragment(fragment: Fragment, table: NftTable): Fragment {
   const spreads = fragment.spreads.map((slots) => settledSlots(slots, table));
   return spreads.every((slots, i) => slots === fragment.spreads[i]) ? fragment : { ...fragment, spreads };

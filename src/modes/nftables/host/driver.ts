@@ -14,7 +14,14 @@ import { nextTurn } from "../../../model/steps.ts";
 import { after, type Batch, batches, batchSize } from "../../../plan/nftables/batches.ts";
 import { countOperations, diff, type Operation } from "../../../plan/nftables/diff.ts";
 import { Growth } from "../../../plan/nftables/growth.ts";
-import { emptyPlan, settled, unfold, unfoldChanged, withFragments } from "../../../plan/nftables/plan.ts";
+import {
+  emptyPlan,
+  settled,
+  settledAll,
+  unfold,
+  unfoldChanged,
+  withFragments,
+} from "../../../plan/nftables/plan.ts";
 import { takeOver } from "../../../plan/nftables/takeover.ts";
 import type { NftPlan, NftTable } from "../../../plan/nftables/types.ts";
 import type { Routes } from "../../../routing/routes.ts";
@@ -132,7 +139,7 @@ export class NftablesDriver implements Driver {
     const { patch, from } = takeOver(found, unfolded(), this.#owned);
     if (patch.length === 0) return { differences: 0 };
     const repair = await this.#apply(patch, signal);
-    this.#hold(settled(before, before.fragments.keys(), from), before.fragments.keys());
+    this.#hold(settledAll(before, unfolded(), from), before.fragments.keys());
     if (this.#want === before) this.#want = this.#applied;
     await this.#watch.resume();
     return { differences: countOperations(patch), repair };
@@ -230,7 +237,7 @@ export class NftablesDriver implements Driver {
     const { patch, from } = takeOver(found, unfolded(), this.#owned);
     await nextTurn();
     const written = await this.#apply(patch, signal);
-    this.#hold(settled(want, want.fragments.keys(), from), want.fragments.keys());
+    this.#hold(settledAll(want, unfolded(), from), want.fragments.keys());
     return { readBack: true, ...written };
   }
 
