@@ -2,7 +2,8 @@
 import type { Family } from "../../model/address.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { PlacedRule, TableName } from "../../plan/iptables/types.ts";
-import { programs, run, type Start, waitForLock } from "./command.ts";
+import { chainState } from "./chain-state.ts";
+import type { Start } from "./command.ts";
 import { missingGuard } from "./guards.ts";
 
 export type CanaryOptions = {
@@ -49,15 +50,8 @@ async function othersAreGone(options: CanaryOptions, signal: AbortSignal): Promi
   }
 }
 
-/** Exit status 1 means that the chain is gone; any other status, such as for a held lock, means nothing. */
-async function stateOf(
-  table: TableName,
-  { family, chain, start }: CanaryOptions,
-  signal: AbortSignal,
-): Promise<"there" | "gone" | "unknown"> {
-  const args = [...waitForLock, "-S", chain, "-t", table];
-  const end = await run(start, programs[family].edit, args, "", signal).catch(() => ({ code: null }));
-  return end.code === 0 ? "there" : end.code === 1 ? "gone" : "unknown";
+function stateOf(table: TableName, { family, chain, start }: CanaryOptions, signal: AbortSignal) {
+  return chainState({ table, name: chain }, family, start, signal);
 }
 
 /** False when the signal aborted. */

@@ -35,6 +35,13 @@ export const programs = {
 /** Waits at most five seconds for the lock of the legacy back end, as kube-proxy does. */
 export const waitForLock = ["-w", "5"] as const;
 
+let ended = 0;
+
+/** How many of the programs that were started here have ended. */
+export function programsEnded(): number {
+  return ended;
+}
+
 /** Starts programs of this machine; always the same function for our own network namespace. */
 export function starter({ netns }: Place = {}): Start {
   if (netns === undefined) return start;
@@ -66,6 +73,9 @@ function start(
     env,
     stdio: [stdin, "pipe", "pipe"],
     ...(signal === undefined ? {} : { signal }),
+  });
+  child.once("exit", () => {
+    ended++;
   });
   const finished = new Promise<Finished>((resolve, reject) => {
     const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };

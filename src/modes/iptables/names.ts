@@ -1,5 +1,5 @@
 // Names of the chains of a ServicePort and of its Endpoints: the same that kube-proxy derives, from the same text.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Endpoint, endpointKey, portLabel, type ServicePort } from "../../model/snapshot.ts";
 import type { ChainName } from "../../plan/iptables/types.ts";
 
@@ -16,12 +16,12 @@ export type ChainNames = {
 };
 
 export function chainNames(port: ServicePort): ChainNames {
-  const hash = shortHash(hashedName(port));
+  const suffix = shortHash(hashedName(port));
   return {
-    cluster: `KUBE-SVC-${hash}`,
-    local: `KUBE-SVL-${hash}`,
-    external: `KUBE-EXT-${hash}`,
-    firewall: `KUBE-FW-${hash}`,
+    cluster: `KUBE-SVC-${suffix}`,
+    local: `KUBE-SVL-${suffix}`,
+    external: `KUBE-EXT-${suffix}`,
+    firewall: `KUBE-FW-${suffix}`,
   };
 }
 
@@ -31,7 +31,7 @@ export function endpointChain(port: ServicePort, endpoint: Endpoint): ChainName 
 
 /** The first 16 characters of the base32 of SHA-256. */
 export function shortHash(text: string): string {
-  const digest = createHash("sha256").update(text).digest();
+  const digest = hash("sha256", text, "buffer");
   let name = "";
   // Ten bytes are sixteen groups of five bits.
   for (let group = 0; group < 16; group++) {

@@ -5,9 +5,9 @@ import type { Protocol } from "../../model/snapshot.ts";
 import type { ChainName, Match, Place, Rule, Target } from "../../plan/iptables/types.ts";
 
 /** Conditions, then what happens where all of them hold. */
-export function rule(...parts: readonly [...Match[], Target]): Rule {
-  const match = parts.slice(0, -1) as Match[];
-  return { match, target: parts[parts.length - 1] as Target };
+export function rule(...parts: [...Match[], Target]): Rule {
+  const target = parts.pop() as Target;
+  return { match: parts as Match[], target };
 }
 
 export const comment = (text: string): Match => ({ kind: "comment", text });

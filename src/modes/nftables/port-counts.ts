@@ -47,7 +47,7 @@ export class PortCountKeeper {
     for (const entry of orphans) this.#forget(entry);
   }
 
-  /** Elements were deleted, and had counted this much: `elementId` → packets. */
+  /** Elements were deleted, and had counted this much: packets by `elementId`. */
   deleted(removed: ReadonlyMap<string, number>): void {
     for (const [id, packets] of removed) {
       const space = id.indexOf(" ");

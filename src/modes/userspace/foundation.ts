@@ -20,6 +20,9 @@ export const ownChains: readonly { readonly table: TableName; readonly name: str
   { table: "filter", name: chains.firewall },
 ];
 
+/** Created before every jump of the mode, and deleted after all of them: without it no other chain is in use. */
+export const firstChain = { table: "nat", name: chains.portals.pods } as const;
+
 const portalNote = comment("handle ClusterIPs; NOTE: this must be before the NodePort rules");
 const nodePortNote = comment("handle service NodePorts; NOTE: this must be the last rule in the chain");
 const letInNote = comment("Ensure that non-local NodePort traffic can flow");

@@ -8,7 +8,7 @@ import { bindAddressOf } from "./bind-address.ts";
 import { decideRelayed } from "./decide.ts";
 import { userspaceDifferences } from "./host/differences.ts";
 import { openUserspace } from "./host/driver.ts";
-import { cleanUpUserspace, mustNotBindLoopback } from "./host/setup.ts";
+import { cleanUpUserspace, mustNotBindLoopback, releaseUserspace } from "./host/setup.ts";
 import { walkUserspaceHost } from "./host/walk.ts";
 import { previewUserspace } from "./preview.ts";
 
@@ -49,5 +49,5 @@ export const userspace: Mode = {
   differences: userspaceDifferences,
   walkHost: walkUserspaceHost,
   cleanup: cleanUpUserspace,
-  release: cleanUpUserspace,
+  release: releaseUserspace,
 };

@@ -55,8 +55,9 @@ function rewriteDifferent(
     step.write.push({ ...filledChain(chain, fragments), owner: null });
   }
   for (const { key, chains } of fragments) {
-    for (const chain of ofTable(chains, step.table)) {
-      if (!holdsExactly(held.get(chain.name), chain.rules, family)) step.write.push({ ...chain, owner: key });
+    for (const chain of chains) {
+      if (chain.table !== step.table || holdsExactly(held.get(chain.name), chain.rules, family)) continue;
+      step.write.push({ table: chain.table, name: chain.name, rules: chain.rules, owner: key });
     }
   }
 }
@@ -78,10 +79,9 @@ function placeJumps(held: Held, { foundation, family }: IptablesPlan, step: Draf
 
 /** Chains of deleted Services; one that a foreign rule still refers to cannot be deleted, and would fail the whole restore. */
 function doomLeftovers(held: Held, fragments: readonly Fragment[], step: Draft): void {
-  const wanted = new Set(fragments.flatMap(({ chains }) => chains.map(({ name }) => name)));
-  const leftovers = [...held.keys()].filter((name) => isServiceChain(name) && !wanted.has(name));
-  if (leftovers.length === 0) return;
-  const doomed = new Set(leftovers);
+  const doomed = new Set([...held.keys()].filter(isServiceChain));
+  for (const { chains } of fragments) for (const { name } of chains) doomed.delete(name);
+  if (doomed.size === 0) return;
   const renewed = new Set(step.write.map(({ name }) => name));
   // One that stays may lead to others, which then stay too.
   const staying = [...held].filter(([chain]) => !doomed.has(chain) && !renewed.has(chain));
@@ -111,9 +111,11 @@ function holdsInAnyOrder(
 ): boolean {
   const own = lines?.slice(lines.length - chain.rules.length);
   if (lines === undefined || !holdsExactly(own, chain.rules, family)) return false;
-  const groups = fragments.map((fragment) =>
-    filledChain({ ...chain, rules: [] }, [fragment]).rules.map((rule) => savedRule(rule, family)),
-  );
+  const groups: string[][] = [];
+  for (const { placed } of fragments) {
+    const inChain = placed.filter((each) => each.table === chain.table && each.chain === chain.name);
+    if (inChain.length > 0) groups.push(inChain.map(({ rule }) => savedRule(rule, family)));
+  }
   return areGroups(lines.slice(0, lines.length - chain.rules.length), groups, family);
 }
 

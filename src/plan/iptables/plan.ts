@@ -2,7 +2,7 @@
 import type { Family } from "../../model/address.ts";
 import { keyed } from "../../model/keyed.ts";
 import type { PortKey } from "../../model/snapshot.ts";
-import type { Chain, Foundation, Fragment, IptablesPlan, TableName, Totals } from "./types.ts";
+import type { Chain, Foundation, Fragment, IptablesPlan, Rule, TableName, Totals } from "./types.ts";
 
 export function emptyPlan(family: Family, foundation: Foundation): IptablesPlan {
   return { family, foundation, fragments: keyed<Fragment>(), totals: noTotals, changed: new Set() };
@@ -45,12 +45,12 @@ export function sortedFragments(plan: IptablesPlan): Fragment[] {
 
 /** A shared chain with the rules of all Fragments, then its own. */
 export function filledChain(shared: Chain, fragments: readonly Fragment[]): Chain {
-  const rules = fragments.flatMap(({ placed }) =>
-    placed
-      .filter(({ table, chain }) => table === shared.table && chain === shared.name)
-      .map(({ rule }) => rule),
-  );
-  return { ...shared, rules: [...rules, ...shared.rules] };
+  const rules: Rule[] = [];
+  for (const { placed } of fragments)
+    for (const { table, chain, rule } of placed)
+      if (table === shared.table && chain === shared.name) rules.push(rule);
+  for (const rule of shared.rules) rules.push(rule);
+  return { ...shared, rules };
 }
 
 /** How many rules a Plan has in a table, without jumps from built-in chains: the number in metrics. */

@@ -11,20 +11,19 @@ export function stage(patch: IptablesPatch): IptablesPatch {
   return { ...patch, steps: patch.steps.flatMap(layersOf) };
 }
 
-/** Rules in one transaction: few enough for short walks, many enough for few commits. */
+/**
+ * Rules in one transaction: few enough for short walks, many enough for few commits. With longer ones a later
+ * `iptables-save` is slower, because its sort takes quadratic time for chains that were created in the order of their names.
+ */
 const batchLines = 2000;
 
 function layersOf(step: Step): readonly Step[] {
   if (step.table !== "nat" || batches(step.write).length === 1) return [step];
-  const byLayer = layers.map((prefixes) =>
-    step.write.filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix))),
-  );
-  const staged = new Set(byLayer.flat());
-  const entrances = step.write.filter((chain) => !staged.has(chain));
-  const early = byLayer
-    .flatMap(batches)
+  const byLayer = Map.groupBy(step.write, ({ name }) => layerOf(name));
+  const early = layers
+    .flatMap((_, layer) => batches(byLayer.get(layer) ?? []))
     .map((write): Step => ({ table: "nat", write, remove: [], prepend: [], append: [], doom: [] }));
-  return [...early, { ...step, write: entrances }];
+  return [...early, { ...step, write: byLayer.get(entrances) ?? [] }];
 }
 
 function batches<T extends Chain>(chains: readonly T[]): T[][] {
@@ -43,10 +42,18 @@ function batches<T extends Chain>(chains: readonly T[]): T[][] {
 
 const layers = [["KUBE-MARK-MASQ"], ["KUBE-SEP-"], ["KUBE-SVC-", "KUBE-SVL-"], ["KUBE-EXT-"], ["KUBE-FW-"]];
 
+/** The chains of no layer, which are written last. */
+const entrances = -1;
+
+function layerOf(name: ChainName): number {
+  return layers.findIndex((prefixes) => prefixes.some((prefix) => name.startsWith(prefix)));
+}
+
 /** Whether no rule of these chains leads to another of them: then each can be filled before the next is created. */
 export function areIndependent(chains: readonly Chain[]): boolean {
-  const names = new Set<ChainName>(chains.map(({ name }) => name));
-  return chains.every(({ rules }) =>
-    rules.every(({ target }) => target.kind !== "jump" || !names.has(target.chain)),
-  );
+  const names = new Set<ChainName>();
+  for (const { name } of chains) names.add(name);
+  for (const { rules } of chains)
+    for (const { target } of rules) if (target.kind === "jump" && names.has(target.chain)) return false;
+  return true;
 }

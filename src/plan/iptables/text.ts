@@ -13,16 +13,15 @@ export function ruleInput(rule: Rule): string {
 
 /** As `iptables-save` prints it, without its chain: two rules are equal if these texts are. */
 export function savedRule(rule: Rule, family: Family): string {
-  const words: string[] = [];
+  let text = "";
   for (const kind of headKinds) {
-    for (const match of rule.match) if (match.kind === kind) words.push(headText(match));
+    for (const match of rule.match) if (match.kind === kind) text += `${headText(match)} `;
   }
   for (const match of rule.match) {
-    const text = moduleText(match, rule, family);
-    if (text !== "") words.push(text);
+    const ofModule = moduleText(match, rule, family);
+    if (ofModule !== "") text += `${ofModule} `;
   }
-  if (rule.target.kind !== "none") words.push(savedTarget(rule.target, family));
-  return words.join(" ");
+  return rule.target.kind === "none" ? text.trimEnd() : text + savedTarget(rule.target, family);
 }
 
 function inputText(match: Match): string {

@@ -5,6 +5,7 @@ import type { ModeName } from "../../../config/modes.ts";
 import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import { HostError } from "../../../host/error.ts";
 import { detectBackEnd } from "../../../host/iptables/back-end.ts";
+import { type ChainPlace, chainState } from "../../../host/iptables/chain-state.ts";
 import { type Start, starter } from "../../../host/iptables/command.ts";
 import { readCounter } from "../../../host/iptables/counters.ts";
 import { missingGuard } from "../../../host/iptables/guards.ts";
@@ -73,14 +74,24 @@ export async function cleanUpIptables({ keep, ...place }: CleanupOptions): Promi
   return removeRules(place, (tables) => removal(tables, keep));
 }
 
+export type RemovalOptions = Place & {
+  /** Without this chain there is nothing to remove, and the tables are not read; absent: they are always read. */
+  readonly onlyWith?: ChainPlace;
+  /** How programs are started; on this machine by default. */
+  readonly start?: Start;
+};
+
 /** Applies what `removal` finds to remove in each family that has tables. */
 export async function removeRules(
-  place: Place,
+  { onlyWith, start: given, ...place }: RemovalOptions,
   removalOf: (tables: HostTables) => IptablesPatch,
 ): Promise<Removed> {
-  const start = await detectBackEnd(starter(place));
+  const start = await detectBackEnd(given ?? starter(place));
   const parts: Removed[] = [];
-  for (const family of families) parts.push(await removeFromFamily(family, start, removalOf));
+  for (const family of families) {
+    if (onlyWith !== undefined && (await chainState(onlyWith, family, start)) === "gone") continue;
+    parts.push(await removeFromFamily(family, start, removalOf));
+  }
   return sumRemoved(parts);
 }
 
