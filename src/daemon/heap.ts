@@ -1,4 +1,6 @@
 // Collects garbage after large Syncs, while the daemon is idle, instead of during the next changes.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { Clock } from "../model/clock.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
@@ -9,20 +11,31 @@ const quietMs = 500;
 /** The first collection frees objects; only the next one compacts the pages and returns them. */
 const rounds = 2;
 
-/** Call it with every record. `collect` is V8's, which the programs in bin/ expose; without it nothing is done. */
+/** Call it with every record. */
 export function collectAfterLargeSyncs(
   clock: Pick<Clock, "after">,
-  collect: (() => void) | undefined = globalThis.gc,
+  collect: () => void = collectGarbage,
 ): (record: Pick<SyncRecord, "changedPorts">) => void {
   let cancel = (): void => {};
   const after = (left: number): void => {
     cancel();
     cancel = clock.after(quietMs, () => {
-      collect?.();
+      collect();
       if (left > 1) after(left - 1);
     });
   };
   return ({ changedPorts }) => {
     if (changedPorts >= largeSync) after(rounds);
   };
+}
+
+/**
+ * Started with `--expose-gc`, Node.js would have to compile its own modules: the code it ships for them is valid only
+ * without the flag. So the flag is set for a moment; a new context then has the function.
+ */
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  setFlagsFromString("--no-expose-gc");
+  collect();
 }
