@@ -58,6 +58,8 @@ const idleMs = 60_000;
 /** Several times the largest list of the largest clusters, and well below the maximum length of a string. */
 const largestBody = 1 << 28;
 const largestFailure = 1 << 20;
+/** Node.js uses 16 KiB: each chunk is a task on another thread, and a list has hundreds of them. */
+const unzippedChunk = 1 << 16;
 
 export function apiClient(
   connection: Connection,
@@ -290,7 +292,7 @@ function pathOf(server: URL, { path, query = {} }: ApiRequest): string {
 function unzipped(answer: IncomingMessage): Readable {
   if (answer.headers["content-encoding"] !== "gzip") return answer;
   // The server flushes each event as a separate gzip member; gunzip passes each on immediately.
-  return pipeline(answer, createGunzip(), () => {});
+  return pipeline(answer, createGunzip({ chunkSize: unzippedChunk }), () => {});
 }
 
 function encodingOf(answer: IncomingMessage): Encoding | null {
