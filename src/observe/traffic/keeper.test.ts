@@ -1,5 +1,5 @@
 // Reading at an interval: what is read, when, and what is reported where nothing is counted or reading fails.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
 import type { TrafficSetting } from "../../config/resolve/settings.ts";
@@ -97,7 +97,7 @@ describe("the report", () => {
     expect(keeper.report().counters).toEqual({ counted: true, gaps: [{ from: 10, to: 25 }] });
   });
 
-  it("says why nothing is counted: off, or a mode that cannot", async () => {
+  it("states why nothing is counted: off, or a mode that cannot", async () => {
     expect(setUp({ setting: "off" }).keeper.report()).toMatchObject({
       counters: { counted: false, because: "--traffic is off" },
       ports: [],
@@ -164,10 +164,13 @@ describe("metrics", () => {
     const { keeper, start, synced, count } = setUp({ ports: many });
     for (const { key } of many) count(key, 2);
     const { metrics, print } = openMetricsForTest();
-    reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+    const report = vi.fn(() => keeper.report());
+    reportTraffic(metrics, { refresh: () => keeper.refresh(), report });
     await start();
     await synced();
     const first = await print();
+    // It costs time for every ServicePort.
+    expect(report).toHaveBeenCalledOnce();
     expect(first.match(/^turnout_service_connections_total\{/gm)).toHaveLength(mostPorts);
     expect(first).toContain("\nturnout_traffic_hidden_ports 3\n");
     expect(first).toContain("\nturnout_traffic_hidden_connections_total 6\n");

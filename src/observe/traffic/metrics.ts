@@ -1,4 +1,5 @@
 // The metrics of each Service port, with a limit on the number of series.
+import type { FlowNumbers } from "../../traffic/flow-totals.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Reading } from "../metrics/registry.ts";
 import type { PortTraffic, TrafficReport } from "./report.ts";
@@ -17,20 +18,15 @@ export type TrafficSource = {
 type PortLabel = "namespace" | "service" | "port";
 type Labels = Readonly<Record<PortLabel, string>>;
 
+/** One report, for all metrics of a request. */
+type Taken = Omit<TrafficReport, "ports"> & Split<PortTraffic>;
+
 export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
-  const { refresh } = source;
-  // Without counters there are active connections at most, from the last time that a client asked for them.
-  const report = () => {
-    const all = source.report();
-    return all.setting === "off" ? { ...all, ports: [] } : all;
-  };
-  const ports = new Shown<PortTraffic>(mostPorts, labelOf);
+  const take = takenTogether(source);
   const each =
     <L extends string>(readings: (port: PortTraffic, labels: Labels) => readonly Reading<L>[]) =>
-    async () => {
-      await refresh();
-      return ports.among(report().ports).shown.flatMap((port) => readings(port, labelsOf(port)));
-    };
+    async () =>
+      (await take()).shown.flatMap((port) => readings(port, labelsOf(port)));
   metrics.serviceConnections.from(
     each(({ counts }, labels) => (counts === null ? [] : [{ labels, value: counts.connections }])),
   );
@@ -49,76 +45,89 @@ export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
   metrics.serviceActive.from(
     each(({ flows }, labels) => (flows === null ? [] : [{ labels, value: flows.active }])),
   );
-  // What is not counted is absent, and not 0.
-  const counted = (flows: PortTraffic["flows"]) => (report().flows.counted ? flows : null);
-  metrics.serviceBytes.from(
-    each(({ flows }, labels) => directed(labels, counted(flows)?.bytesIn, counted(flows)?.bytesOut)),
-  );
-  metrics.servicePackets.from(
-    each(({ flows }, labels) => directed(labels, counted(flows)?.packetsIn, counted(flows)?.packetsOut)),
-  );
-  reportEndpoints(metrics, { refresh, report }, ports);
-  reportLimits(metrics, { refresh, report }, ports);
+  reportBytes(metrics, take);
+  reportEndpoints(metrics, take);
+  reportLimits(metrics, take);
 }
 
-function reportEndpoints(
-  metrics: Metrics,
-  { refresh, report }: TrafficSource,
-  ports: Shown<PortTraffic>,
-): void {
+/** Makes the report once for metrics that ask in the same turn, as those of one request do: it costs time for every ServicePort. */
+function takenTogether({ refresh, report }: TrafficSource): () => Promise<Taken> {
+  const shownPorts = new Shown<PortTraffic>(mostPorts, labelOf);
+  const take = async (): Promise<Taken> => {
+    await refresh();
+    const { ports, ...rest } = report();
+    // Without counters there are active connections at most, from the last time that a client asked for them.
+    return { ...rest, ...shownPorts.among(rest.setting === "off" ? [] : ports) };
+  };
+  let taking: Promise<Taken> | null = null;
+  return () => {
+    taking ??= take().finally(() => {
+      taking = null;
+    });
+    return taking;
+  };
+}
+
+/** What is not counted is absent, and not 0. */
+function reportBytes(metrics: Metrics, take: () => Promise<Taken>): void {
+  const each =
+    (pair: (flows: FlowNumbers) => readonly [into: number, out: number]) =>
+    async (): Promise<readonly Reading<PortLabel | "direction">[]> => {
+      const { shown, flows: coverage } = await take();
+      if (!coverage.counted) return [];
+      return shown.flatMap((port) => {
+        if (port.flows === null) return [];
+        const labels = labelsOf(port);
+        const [into, out] = pair(port.flows);
+        return [
+          { labels: { ...labels, direction: "in" }, value: into },
+          { labels: { ...labels, direction: "out" }, value: out },
+        ];
+      });
+    };
+  metrics.serviceBytes.from(each(({ bytesIn, bytesOut }) => [bytesIn, bytesOut]));
+  metrics.servicePackets.from(each(({ packetsIn, packetsOut }) => [packetsIn, packetsOut]));
+}
+
+function reportEndpoints(metrics: Metrics, take: () => Promise<Taken>): void {
   const endpoints = new Shown<{
     readonly labels: Labels & { readonly endpoint: string };
     readonly value: number;
   }>(mostEndpoints, ({ labels }) => Object.values(labels).join("\u0000"));
   metrics.endpointConnections.from(async () => {
-    await refresh();
-    const all = ports
-      .among(report().ports)
-      .shown.flatMap((port) =>
-        port.endpoints.flatMap(({ endpoint, connections }) =>
-          connections === null ? [] : [{ labels: { ...labelsOf(port), endpoint }, value: connections }],
-        ),
-      );
+    const all = (await take()).shown.flatMap((port) =>
+      port.endpoints.flatMap(({ endpoint, connections }) =>
+        connections === null ? [] : [{ labels: { ...labelsOf(port), endpoint }, value: connections }],
+      ),
+    );
     return endpoints.among(all).shown;
   });
 }
 
 /** What the limit hides, and what is not known. */
-function reportLimits(metrics: Metrics, { refresh, report }: TrafficSource, ports: Shown<PortTraffic>): void {
-  const hidden = async () => {
-    await refresh();
-    return ports.among(report().ports).hidden;
-  };
-  metrics.hiddenPorts.from(async () => (report().setting === "off" ? [] : [one((await hidden()).length)]));
-  metrics.hiddenConnections.from(async () => {
-    const some = await hidden();
-    const sum = some.reduce((total, { counts }) => total + (counts?.connections ?? 0), 0);
-    return report().setting === "off" ? [] : [one(sum)];
+function reportLimits(metrics: Metrics, take: () => Promise<Taken>): void {
+  metrics.hiddenPorts.from(async () => {
+    const { setting, hidden } = await take();
+    return setting === "off" ? [] : [one(hidden.length)];
   });
-  metrics.trafficUnknown.from(() =>
-    (["counters", "flows"] as const).flatMap((source) => {
-      const coverage = report()[source];
+  metrics.hiddenConnections.from(async () => {
+    const { setting, hidden } = await take();
+    const sum = hidden.reduce((total, { counts }) => total + (counts?.connections ?? 0), 0);
+    return setting === "off" ? [] : [one(sum)];
+  });
+  metrics.trafficUnknown.from(async () => {
+    const taken = await take();
+    return (["counters", "flows"] as const).flatMap((source) => {
+      const coverage = taken[source];
       if (!coverage.counted) return [];
       const seconds = coverage.gaps.reduce((sum, { from, to }) => sum + Math.max(0, to - from) / 1000, 0);
       return [{ labels: { source }, value: seconds }];
-    }),
-  );
+    });
+  });
 }
 
 function one(value: number): Reading<never> {
   return { labels: {}, value };
-}
-
-function directed(
-  labels: Labels,
-  into: number | undefined,
-  out: number | undefined,
-): readonly Reading<PortLabel | "direction">[] {
-  if (into === undefined || out === undefined) return [];
-  return [
-    { labels: { ...labels, direction: "in" }, value: into },
-    { labels: { ...labels, direction: "out" }, value: out },
-  ];
 }
 
 function labelsOf({ namespace, name, portName, port }: PortTraffic): Labels {
@@ -128,6 +137,8 @@ function labelsOf({ namespace, name, portName, port }: PortTraffic): Labels {
 function labelOf(port: PortTraffic): string {
   return Object.values(labelsOf(port)).join("\u0000");
 }
+
+type Split<T> = { readonly shown: readonly T[]; readonly hidden: readonly T[] };
 
 /** Which of many have series: those that came first, for as long as they exist, so that no series comes and goes. */
 class Shown<T> {
@@ -140,7 +151,7 @@ class Shown<T> {
     this.#nameOf = nameOf;
   }
 
-  among(items: readonly T[]): { readonly shown: readonly T[]; readonly hidden: readonly T[] } {
+  among(items: readonly T[]): Split<T> {
     const names = new Map(items.map((item) => [this.#nameOf(item), item]));
     this.#names = new Set([...this.#names].filter((name) => names.has(name)));
     for (const name of names.keys()) {
