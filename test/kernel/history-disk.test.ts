@@ -1,4 +1,4 @@
-// A saved history on a file system that is really full: it continues in memory, says so, and is saved again when there is room.
+// A saved history on a file system that is really full: it continues in memory, reports it, and is saved again when there is room.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -121,7 +121,7 @@ it("a restart without a change adds none", async () => {
   await second.recorder.close();
 });
 
-it("has every change on disk a second later, without an orderly end", async () => {
+it("has every change in the file, without an orderly end", async () => {
   const world = cluster();
   const first = start();
   first.recorder.arrived(world.next());
@@ -229,7 +229,7 @@ describe("a file that cannot be used is kept aside, and an empty history begins"
   });
 });
 
-it("a directory that cannot be used leaves the history in memory, and says so", async () => {
+it("a directory that cannot be used leaves the history in memory, which is logged", async () => {
   writeFileSync(join(directory, "file"), "");
   const { recorder, history, lines } = start({ path: join(directory, "file", "below") });
   const world = cluster();

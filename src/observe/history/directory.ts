@@ -13,7 +13,7 @@ import type { Log } from "../log/log.ts";
 import { CorruptHistory, loadHistory, type Saved } from "./load.ts";
 import { lockDirectory } from "./lock.ts";
 import type { HistoryStore } from "./recorder.ts";
-import { linesOf, type SavedFile, writeSavedFile } from "./saved-file.ts";
+import { linesOf, type OpenFile, type SavedFile, writeSavedFile } from "./saved-file.ts";
 import { changeLine, lineOf } from "./saved-lines.ts";
 import { finishedInTurns } from "./turns.ts";
 
@@ -34,6 +34,8 @@ export type DirectoryOptions = {
   readonly log: Log;
   /** On abort, another daemon is no longer waited for. */
   readonly signal: AbortSignal;
+  /** As of `node:fs/promises`. */
+  readonly open?: OpenFile;
 };
 
 export class HistoryDirectory implements HistoryStore {
@@ -177,21 +179,22 @@ export class HistoryDirectory implements HistoryStore {
     const missed: string[] = [];
     this.#missed = missed;
     const temporary = `${this.#path}.new`;
-    const file = await writeSavedFile(temporary, linesOf(this.#history!, this.#options.node));
+    const { node, open: openFile = open } = this.#options;
+    const file = await writeSavedFile(temporary, linesOf(this.#history!, node), openFile);
     try {
       while (missed.length > 0) await file.append(missed.splice(0).join(""));
       await rename(temporary, this.#path);
-      await syncFolder(this.directory);
+      await syncFolder(this.directory, openFile);
     } catch (error) {
       await file.close();
       await rm(temporary, { force: true });
       throw error;
     }
     const old = this.#file;
-    // From here on nothing else runs: what arrived since goes to the new file.
+    // From here on nothing else runs: what arrived since goes to the new file, immediately, because the old one may have had it for a while.
     this.#file = file;
     this.#lines = [...missed];
-    if (this.#lines.length > 0) this.#flushSoon();
+    void this.#flush();
     if (this.#hasFailed) this.#options.log.info("The history is saved again", { file: this.#path });
     this.#hasFailed = false;
     this.#unsaved = null;
@@ -236,8 +239,8 @@ async function continueFrom(saved: Saved, history: HistoryLog, first: Snapshot, 
   history.append({ origin: "restart", clockStepMs: 0, causes: [], moreCauses: 0, undo }, now, first);
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path);
+async function syncFolder(path: string, openFile: OpenFile): Promise<void> {
+  const folder = await openFile(path);
   try {
     await folder.sync();
   } finally {

@@ -1,5 +1,5 @@
 // A file with a saved history: written as a whole, then appended to.
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle, open } from "node:fs/promises";
 import { viewsOf } from "../../explain/view.ts";
 import type { HistoryLog } from "../../history/log.ts";
 import { changeLine, formatVersion, lineOf } from "./saved-lines.ts";
@@ -42,9 +42,15 @@ export class SavedFile {
   }
 }
 
+export type OpenFile = typeof open;
+
 /** A new file of these lines. */
-export async function writeSavedFile(path: string, lines: Iterable<string>): Promise<SavedFile> {
-  const handle = await open(path, "w", 0o600);
+export async function writeSavedFile(
+  path: string,
+  lines: Iterable<string>,
+  openFile: OpenFile,
+): Promise<SavedFile> {
+  const handle = await openFile(path, "w", 0o600);
   let whole = 0;
   try {
     let chunk = "";

@@ -1,4 +1,4 @@
-// Thousands of generated changes with small limits: the history stays within them, in memory and on disk, and says what it dropped.
+// Thousands of generated changes with small limits: the history stays within them, in memory and on disk, and states what it dropped.
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
