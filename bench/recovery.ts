@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { enter } from "../test/reference/foothold.ts";
-import { startProxy } from "../test/reference/proxy.ts";
+import { type RunningProxy, startProxy } from "../test/reference/proxy.ts";
 import { clusterOf, nodeName, type Size, serviceAddress, sizeText } from "./lib/cluster.ts";
 import { configurationOf, untilReached } from "./lib/figures.ts";
 import { publish, type Row } from "./lib/measure.ts";
@@ -18,6 +18,8 @@ const rounds = Number(process.env.TURNOUT_ROUNDS ?? 3);
 /** A flush that is not repaired within this many seconds counts as this long. */
 const flushSeconds = 20;
 const size: Size = { services: 10_000, endpoints: 10 };
+/** A process that used no more CPU than this, in seconds, within so many milliseconds is at rest. */
+const [restCpu, restMs] = [0.003, 150];
 const limits = { cpu: 0.8, writes: 0, gap: 150 };
 
 startAsRoot(async () => {
@@ -43,9 +45,7 @@ async function measure(stage: Stage, name: string, program: string): Promise<rea
     const monitor = watchRules(stage);
     const second = await start();
     try {
-      // Rarely: an answer to /metrics costs milliseconds, which would count as CPU of the restart.
-      await second.ready({ timeoutMs: patience * 1000, everyMs: 200 });
-      const cpu = cpuSeconds(second.pid);
+      const cpu = await cpuUntilReady(second);
       await sleep(1000);
       const writes = await monitor.stop();
       const gap = await gapAfterFlush(stage);
@@ -61,6 +61,18 @@ async function measure(stage: Stage, name: string, program: string): Promise<rea
     await foothold.leave();
     stage.sweep();
   }
+}
+
+/** In seconds. Only a process at rest is asked: an answer to /metrics costs milliseconds, which would count as CPU of the restart. */
+async function cpuUntilReady(proxy: RunningProxy): Promise<number> {
+  const deadline = performance.now() + patience * 1000;
+  for (let before = cpuSeconds(proxy.pid); performance.now() < deadline; ) {
+    await sleep(restMs);
+    const cpu = cpuSeconds(proxy.pid);
+    if (cpu - before < restCpu && (await proxy.synced())) return cpu;
+    before = cpu;
+  }
+  throw new Error(`not ready ${patience} s after a restart`);
 }
 
 /** Counts what the kernel reports about changes of rules: one line each, as `nft monitor` prints them. */

@@ -53,6 +53,8 @@ async function run(name) {
     env: {
       ...process.env,
       PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
+      // Daemons under test must not serve the socket of this machine.
+      TURNOUT_STATUS_SOCKET: "",
       TURNOUT_BENCH_RESULT: join(results, `${name}.json`),
     },
   });

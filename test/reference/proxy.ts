@@ -18,6 +18,8 @@ export type Configuration<M extends string = Mode> = { readonly mode: M; readonl
 export type RunningProxy = {
   readonly api: ApiServer;
   readonly pid: number;
+  /** Whether both families have synced; the answer costs the process milliseconds. */
+  synced(): Promise<boolean>;
   /** Resolves after the first sync of both families. */
   ready(pace?: { readonly timeoutMs: number; readonly everyMs: number }): Promise<void>;
   log(): string;
@@ -63,6 +65,7 @@ export async function startProxy(
       api,
       pid: child.pid!,
       log,
+      synced: () => hasSynced(foothold),
       async ready({ timeoutMs, everyMs } = { timeoutMs: 60_000, everyMs: 60 }) {
         const deadline = Date.now() + timeoutMs;
         while (!(await hasSynced(foothold))) {
