@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { doctor } from "../src/cli/commands/doctor.ts";
 import { flows } from "../src/cli/commands/flows.ts";
-import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { parseSelector } from "../src/inspect/flow-selector.ts";
 import type { Flow } from "../src/model/flow.ts";
 import { printable } from "../src/model/printable.ts";
 import { nftablesBehavior } from "../src/modes/nftables/behavior.ts";
+import { systemClock } from "../src/observe/clock.ts";
 import { attributor } from "../src/traffic/attribute.ts";
 import { findingOf } from "../src/traffic/classify.ts";
 import { eligibilityReader } from "../src/traffic/eligibility.ts";
@@ -17,6 +17,7 @@ import { flowLine, printRows, printTallies, quantity } from "../src/traffic/prin
 import { exitCodeOf, FlowFindings, printReport } from "../src/traffic/report.ts";
 import { matcherOf } from "../src/traffic/selector.ts";
 import { FlowTally } from "../src/traffic/tally.ts";
+import { outputWith } from "./support/command-output.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "./support/routed.ts";
 import { trackedView } from "./support/tracked-flows.ts";
 
@@ -210,16 +211,10 @@ describe("usage errors", () => {
     argv: readonly string[],
     missing: string | null = null,
   ): Promise<string> {
-    let [out, err] = ["", ""];
-    const world = {
-      version: "0.0.0",
-      environment: {},
-      clock: { wall: () => now, steady: () => 0 },
-      stdout: (text: string) => (out += text),
-      stderr: (text: string) => (err += text),
+    const { code, out, err } = await outputWith(command, argv, {
+      clock: { ...systemClock, wall: () => now, steady: () => 0 },
       missingRights: () => missing,
-    } as unknown as CommandWorld;
-    const code = await command(argv, world, new AbortController().signal);
+    });
     expect([code, out, err.trim().split("\n").length]).toEqual([1, "", 1]);
     return err;
   }

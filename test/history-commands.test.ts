@@ -15,6 +15,7 @@ import type { HistoryEntry } from "../src/history/entry.ts";
 import { printEntry } from "../src/history/print.ts";
 import { serveStatus } from "../src/observe/status/socket.ts";
 import { node, service, serviceCIDR } from "./objects.ts";
+import { outputWith } from "./support/command-output.ts";
 import { type ShopDaemon, shopDaemon, shopService, webSlice } from "./support/history-daemon.ts";
 
 const golden = (name: string) => join(import.meta.dirname, "golden/commands", name);
@@ -58,22 +59,7 @@ afterAll(() => {
   rmSync(scratch, { recursive: true });
 });
 
-async function outputOf(command: RunCommand, ...argv: string[]) {
-  const printed = { out: "", err: "" };
-  const world = {
-    version: "0.0.0",
-    environment: {},
-    clock: shop.clock,
-    stdout: (text: string) => {
-      printed.out += text;
-    },
-    stderr: (text: string) => {
-      printed.err += text;
-    },
-  } as unknown as CommandWorld;
-  const code = await command(argv, world, new AbortController().signal);
-  return { code, ...printed };
-}
+const outputOf = (command: RunCommand, ...argv: string[]) => outputWith(command, argv, { clock: shop.clock });
 
 describe("history", () => {
   it.each([
@@ -276,7 +262,7 @@ describe("--at", () => {
 });
 
 describe("without a history", () => {
-  it("says so, where it is off", async () => {
+  it("reports that it is off", async () => {
     const off = await shopDaemon(0);
     const path = join(scratch, "off.sock");
     const end = await off.serve(path);
@@ -295,7 +281,7 @@ describe("without a history", () => {
     }
   });
 
-  it("says so, where the daemon is of an earlier version", async () => {
+  it("reports a daemon of an earlier version", async () => {
     const path = join(scratch, "old.sock");
     const status = () => ({ pid: 1 }) as never;
     const end = await serveStatus(path, () => ({

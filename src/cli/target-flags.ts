@@ -25,6 +25,14 @@ export const nodeFlag = {
     "the node for which rules are computed; its Node object provides addresses, pod networks and zone",
 } as const satisfies Flag;
 
+export const namespaceFlag = {
+  name: "namespace",
+  short: "n",
+  value: "NAME",
+  example: "shop",
+  description: "namespace of a pod or Service whose name has none; without it the name must be unique",
+} as const satisfies Flag;
+
 export const clusterCidrFlag = {
   name: "cluster-cidr",
   value: "CIDR",

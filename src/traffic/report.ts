@@ -176,7 +176,8 @@ export function printReport(
       i === 0 ? `${result.padEnd(9)} ${name.padEnd(15)} ${detail}` : `${"".padEnd(25)} ${detail}`,
     ),
   );
-  return `${[head, ...lines.map(printableLine), ...deletionLines(deletion)].join("\n")}\n`;
+  const last = deletion === null ? adviceLines(report) : deletionLines(deletion);
+  return `${[head, ...lines.map(printableLine), ...last].join("\n")}\n`;
 }
 
 type Row = { readonly result: string; readonly name: string; readonly details: readonly string[] };
@@ -219,9 +220,19 @@ function tableRow({ result, details, clients, services }: TableReport): Row {
   return { result, name: "table", details: [...details, ...fillers] };
 }
 
-function deletionLines(deletion: Deletion | null): string[] {
-  if (deletion === null) return [];
-  const { named, deleted, kept } = deletion;
+/** How to delete what leads nowhere. A flow to an endpoint that is not eligible may still be in use: it is not among it. */
+function adviceLines({ classes }: FlowReport): string[] {
+  const dead = classes.filter(({ class: name }) => name !== "not-eligible");
+  const named = dead.filter((each) => each.count > each.established).map(({ class: name }) => name);
+  const isGone = dead.some(({ class: name, established }) => name === "endpoint-gone" && established > 0);
+  const ways = [
+    ...(named.length === 0 ? [] : [`--delete=${named.join(",")}`]),
+    ...(isGone ? ["--reset-tcp=IP:PORT for established connections to an endpoint that is gone"] : []),
+  ];
+  return ways.length === 0 ? [] : [`nothing was deleted; to delete entries: ${ways.join("; ")}`];
+}
+
+function deletionLines({ named, deleted, kept }: Deletion): string[] {
   const rest = kept === 0 ? "" : `; kept ${number(kept)} established, see --reset-tcp`;
   return [`deleted ${entries(deleted)}: ${named.join(", ")}${rest}`];
 }

@@ -44,8 +44,7 @@ export const blame = command(blameSpec, async ({ flags, args: [toText] }, world)
 });
 
 function printNone(toText: string, { history }: HistoryAnswer): string {
-  const none =
-    history.beginsAt === null ? "" : `no change of ${toText} is in the history: it was so before\n`;
+  const none = history.beginsAt === null ? "" : `no change in the history affects packets to ${toText}\n`;
   return `${none}${printHead(history, printMoment)}`;
 }
 

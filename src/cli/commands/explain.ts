@@ -25,7 +25,7 @@ import { SourceError } from "../../sources/source.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { parseMoment } from "../moment.ts";
-import { atFlag, outputFlag, targetFlags } from "../target-flags.ts";
+import { atFlag, namespaceFlag, outputFlag, targetFlags } from "../target-flags.ts";
 
 export const explainSpec = {
   name: "explain",
@@ -36,13 +36,7 @@ export const explainSpec = {
     { name: "TO", description: toExamples },
   ],
   flags: [
-    {
-      name: "namespace",
-      short: "n",
-      value: "NAME",
-      example: "shop",
-      description: "namespace of a pod or Service whose name has none; without it the name must be unique",
-    },
+    namespaceFlag,
     ...targetFlags,
     atFlag,
     {

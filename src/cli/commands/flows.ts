@@ -9,7 +9,7 @@ import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { followFlows } from "../flows/follow.ts";
 import { listFlows, sumFlows } from "../flows/list.ts";
-import { targetFlags } from "../target-flags.ts";
+import { namespaceFlag, targetFlags } from "../target-flags.ts";
 
 const mostRows = 100_000;
 const defaultRows = 100;
@@ -44,13 +44,7 @@ export const flowsSpec = {
       fallback: String(defaultRows),
       description: `most flows to print, at most ${mostRows}; all of them are read and counted`,
     },
-    {
-      name: "namespace",
-      short: "n",
-      value: "NAME",
-      example: "shop",
-      description: "namespace of a pod or Service whose name has none; without it the name must be unique",
-    },
+    namespaceFlag,
     ...targetFlags,
     {
       name: "output",

@@ -29,7 +29,7 @@ export const historySpec = {
     outputFlag,
   ],
   notes: [
-    "Requires root. The daemon keeps 8 MB and 24 hours of changes unless --history-size and --history-age of turnout run say otherwise.",
+    "Requires root. The daemon keeps 8 MiB and 24 hours of changes by default; --history-size and --history-age of turnout run change that.",
   ],
   exitCodes: { 0: "printed, even if nothing changed", 1: "there is no history" },
   examples: [

@@ -3,12 +3,11 @@ import { requiredSocket } from "../../inspect/status-socket.ts";
 import { daemonStatus } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { queryDaemon } from "../../observe/status/client.ts";
-import { defaultStatusSocket } from "../../observe/status/status.ts";
 import type { TrafficReport } from "../../observe/traffic/report.ts";
 import { sortOrders, topRows } from "../../observe/traffic/top-rows.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
-import { nodeFlag, outputFlag } from "../target-flags.ts";
+import { daemonNodeFlag, daemonSourceFlag, outputFlag } from "../target-flags.ts";
 import { printTop } from "../top/print.ts";
 import type { CommandWorld } from "./kube-proxy.ts";
 
@@ -35,15 +34,8 @@ export const topSpec = {
       description: "time between two screens, from 1 to 3600",
     },
     { name: "once", description: "print one table without rates and exit" },
-    {
-      name: "source",
-      value: "SOURCE",
-      suggestions: ["daemon", "playground"],
-      example: "playground",
-      fallback: "daemon",
-      description: `daemon: the one that serves ${defaultStatusSocket}; daemon:SOCKET: another one; playground: a node of the playground running on this machine`,
-    },
-    { ...nodeFlag, fallback: "node-a", description: "node of the playground" },
+    daemonSourceFlag,
+    daemonNodeFlag,
     { ...outputFlag, description: "output format; json: one report per line" },
   ],
   notes: [
