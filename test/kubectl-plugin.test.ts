@@ -457,6 +457,18 @@ describe("kubectl", () => {
     });
   });
 
+  it("reports an API server that does not answer in kubectl's message, without the lines of its log", () => {
+    const message =
+      "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?";
+    const log = 'E1118 15:39:12.475969   18549 memcache.go:265] "Unhandled Error" err="connection refused"';
+    writeFileSync(join(folder, "refused"), `${log}\n${log}\n${message}\n`);
+    expect(run("status")).toEqual({
+      code: 1,
+      out: "",
+      err: `kubectl turnout: cannot list pods: ${message}\n`,
+    });
+  });
+
   it("logs prints the logs of each node", () => {
     turnoutOn([{ node: "node-a" }, { node: "node-b" }]);
     expect(run("logs", "--tail=1")).toEqual({
@@ -528,6 +540,7 @@ describe("kubectl", () => {
     [["ui", "now"], 'unexpected argument "now"'],
     [["stauts"], 'unknown command "stauts"'],
     [["status", "now"], 'unexpected argument "now"'],
+    [["status", "--bogus"], 'unknown flag "--bogus"'],
     [["status", "-o", "yaml"], '-o must be text or json, not "yaml"'],
     [["status", "--timeout=soon"], "--timeout must be a number of seconds"],
     [["status", "--node"], "--node requires a value"],

@@ -47,6 +47,19 @@ it.each(["turnout", "kube-proxy"])("%s that is not built prints what to do", (na
   expect(started(join(folder, "bin", name))).toEqual({ lines: [""], stderr: reason, status: 1 });
 });
 
+it.each(["turnout", "kube-proxy"])("%s runs the code that Node.js ships for its own modules", (name) => {
+  writeFileSync(join(folder, "dist", `${name}.cjs`), "");
+  const { lines } = started(join(folder, "bin", name), "run");
+  const flags = lines.slice(1).filter((line) => line.startsWith("--"));
+  expect(flags).not.toEqual([]);
+  // V8 rejects that code under flags that change what it compiles.
+  const script = `require("node:http");
+    const { internalBinding } = require("internal/test/binding");
+    console.log([...internalBinding("builtins").getCacheUsage().compiledWithoutCache].length);`;
+  const args = [...flags, "--expose-internals", "--no-warnings", "-e", script];
+  expect(spawnSync(process.execPath, args, { encoding: "utf8" }).stdout).toBe("0\n");
+});
+
 it.each(["turnout", "kube-proxy"])("%s finds its program from everywhere", (name) => {
   writeFileSync(join(folder, "dist", `${name}.cjs`), "");
   symlinkSync(join(folder, "bin", name), join(folder, "path", name));

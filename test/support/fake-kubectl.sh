@@ -2,6 +2,7 @@
 # As much of kubectl as the plugin calls, on files in $FAKE. Refuses what kubectl refuses.
 refuse() { echo "error: $1" >&2; exit 1; }
 printf '%s\0' "$@" END >>"$FAKE/calls"
+[ ! -e "$FAKE/refused" ] || { cat "$FAKE/refused" >&2; exit 1; }
 while :; do
   case ${1-} in
     --context=* | --kubeconfig=* | --as=* | --request-timeout=*) shift ;;
