@@ -5,7 +5,7 @@ import { getJson, RequestError } from "./api.ts";
 import type { ViewProps } from "./app.tsx";
 import { moment, span } from "./format.ts";
 import { type Loaded, useNow } from "./live.ts";
-import { Command, Message } from "./parts.tsx";
+import { Command, Message, NoData } from "./parts.tsx";
 
 const few = 50;
 const many = 200;
@@ -15,14 +15,7 @@ export function History(props: ViewProps & { readonly service: string }) {
   const [limit, setLimit] = useState(few);
   const { value, error } = useChanges(props, limit);
   const now = useNow();
-  if (value === null)
-    return error === null ? (
-      <Message title="Loading…" />
-    ) : (
-      <Message tone="bad" title="Cannot show the history">
-        <bdi>{error.message}</bdi>
-      </Message>
-    );
+  if (value === null) return <NoData error={error} title="Cannot show the history" />;
   if (value.note !== null) return <Message title="No history">{value.note}</Message>;
   const { changes, more } = value;
   return (

@@ -5,7 +5,7 @@ import { SyncChart } from "./chart.tsx";
 import { clockTime, count, millis, span } from "./format.ts";
 import { Events, Limits } from "./limits.tsx";
 import { useNow, useView } from "./live.ts";
-import { Command, Message, NumberHead } from "./parts.tsx";
+import { Command, Message, NoData, NumberHead } from "./parts.tsx";
 
 /** Limits fill without an update of the Services. */
 const reloadMs = 5_000;
@@ -17,13 +17,7 @@ export function NodePanel({ node, revision, page, head, paused }: ViewProps) {
   if (value === null)
     return (
       <section class="panel">
-        {error === null ? (
-          <Message title="Loading…" />
-        ) : (
-          <Message tone="bad" title="Cannot show the node">
-            {error.message}
-          </Message>
-        )}
+        <NoData error={error} title="Cannot show the node" />
       </section>
     );
   return (

@@ -42,6 +42,16 @@ export function Message({
   );
 }
 
+/** In place of a view that has no data yet, or for which the request failed. */
+export function NoData({ error, title }: { readonly error: Error | null; readonly title: string }) {
+  if (error === null) return <Message title="Loading…" />;
+  return (
+    <Message tone="bad" title={title}>
+      <bdi>{error.message}</bdi>
+    </Message>
+  );
+}
+
 /** The heading of a column of numbers. */
 export function NumberHead({ children }: { readonly children: ComponentChildren }) {
   return (

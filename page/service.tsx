@@ -5,7 +5,7 @@ import { Arrows } from "./arrows.tsx";
 import { Flows } from "./flows.tsx";
 import { History } from "./history.tsx";
 import { useView } from "./live.ts";
-import { Message, State } from "./parts.tsx";
+import { Message, NoData, State } from "./parts.tsx";
 import { Picture } from "./picture.tsx";
 import { hrefOf, withQuery } from "./route.ts";
 import { StickyPicture } from "./sticky.tsx";
@@ -24,16 +24,10 @@ export function ServicePanel(props: ViewProps & { readonly service: string }) {
         <a class="back" href={close}>
           ← all Services
         </a>
-        {error === null ? (
-          <Message title="Loading…" />
-        ) : (
-          <Message
-            tone="bad"
-            title={error.status === 404 ? "This Service is gone" : "Cannot show the Service"}
-          >
-            <bdi>{error.message}</bdi>
-          </Message>
-        )}
+        <NoData
+          error={error}
+          title={error?.status === 404 ? "This Service is gone" : "Cannot show the Service"}
+        />
         {error?.status === 404 && <History {...props} />}
       </section>
     );

@@ -5,7 +5,7 @@ import type { PortJson, PortTrafficJson, ServiceTraffic, TrafficView } from "../
 import type { ViewProps } from "./app.tsx";
 import { addressOf, amount, bytes, clockTime, percent, rate } from "./format.ts";
 import { type Loaded, usePolled } from "./live.ts";
-import { Command, Message, NumberHead } from "./parts.tsx";
+import { Command, Message, NoData, NumberHead } from "./parts.tsx";
 import { axisOf, fromZero, Plot } from "./plot.tsx";
 import { chartData, sampled, type TrafficPoint } from "./samples.ts";
 
@@ -29,14 +29,7 @@ type TrafficProps = ViewProps & {
 export function Traffic(props: TrafficProps) {
   const { service, port, page, node, names } = props;
   const { value, error } = useTraffic(props, service);
-  if (value === null)
-    return error === null ? (
-      <Message title="Loading…" />
-    ) : (
-      <Message tone="bad" title="Cannot show the traffic">
-        <bdi>{error.message}</bdi>
-      </Message>
-    );
+  if (value === null) return <NoData error={error} title="Cannot show the traffic" />;
   if (!value.state.counted) return <p class="empty">{sentence(value.state.because)}</p>;
   const { traffic } = value;
   if (traffic === null) return <Message title="Not read yet" />;

@@ -6,7 +6,6 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RunCommand } from "../src/cli/command.ts";
 import { history } from "../src/cli/commands/history.ts";
-import type { CommandWorld } from "../src/cli/commands/kube-proxy.ts";
 import { printMoment } from "../src/cli/moment.ts";
 import type { FrontendChange } from "../src/explain/compare.ts";
 import type { HistoryEntry } from "../src/history/entry.ts";
@@ -16,23 +15,16 @@ import type { ChangeJson, HistoryView } from "../src/page/json.ts";
 import { changesView } from "../src/page/records/changes.ts";
 import { arbitraryObject } from "./generators.ts";
 import { service } from "./objects.ts";
+import { outputWith } from "./support/command-output.ts";
 import { type ShopDaemon, shopDaemon, webSlice } from "./support/history-daemon.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "turnout-page-data-"));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 async function outputOf(command: RunCommand, shop: ShopDaemon, ...argv: string[]): Promise<string> {
-  let printed = "";
-  const world = {
-    environment: {},
-    clock: shop.clock,
-    stderr: (text: string) => expect(text).toBe(""),
-    stdout: (text: string) => {
-      printed += text;
-    },
-  } as unknown as CommandWorld;
-  await command(argv, world, new AbortController().signal);
-  return printed;
+  const { out, err } = await outputWith(command, argv, { clock: shop.clock });
+  expect(err).toBe("");
+  return out;
 }
 
 async function viewOf(shop: ShopDaemon | null, query: Record<string, string>) {

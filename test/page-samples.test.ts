@@ -1,4 +1,4 @@
-// Counters over time, as the page keeps them: bounded, and without values that nobody has read.
+// Counters over time, as the page keeps them: bounded, and without values that were never read.
 import { expect, it } from "vitest";
 import { chartData, sampled } from "../page/samples.ts";
 import type { PortTrafficJson } from "../src/page/json.ts";

@@ -1,4 +1,4 @@
-// What the page says is what the tools say: on generated clusters, its JSON is that of `turnout whatif`, `explain` and `status`.
+// The page agrees with the tools: on generated clusters, its JSON is that of `turnout whatif`, `explain` and `status`.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -100,7 +100,7 @@ type State = {
   readonly routes: () => BothRoutes | null;
 };
 
-/** Two references per family while nobody uses the page. */
+/** Two references per family while no browser uses the page. */
 function keepState({ families: served, settings }: OpenNode, lastSync: StatusParts["lastSync"]): State {
   const observers = new Set<NodeObserver>();
   const current = new Map<Family, FinishedSync["routes"]>();

@@ -1,4 +1,4 @@
-// The picture of a Service says what `explain` says: every share, exclusion and reason comes from the same Trace.
+// The picture of a Service agrees with `explain`: every share, exclusion and reason comes from the same Trace.
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, servicePort, settings } from "../../test/clusters.ts";

@@ -45,7 +45,7 @@ export class NodeViews implements PageViews {
   /** null: there is no daemon. */
   #flowsReader: FlowsReader | null;
   readonly #streams = new Set<LatestEvents>();
-  /** null: nobody uses the page. */
+  /** null: no browser uses the page. */
   #live: Live | null = null;
   #cancelIdle = () => {};
 

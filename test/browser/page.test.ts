@@ -205,7 +205,7 @@ describe.skipIf(missingBrowser !== null)(
         );
       });
 
-      it("says so when there is no endpoint, and when the Service is gone", async () => {
+      it("shows a message when there is no endpoint, and when the Service is gone", async () => {
         await open("#/services?service=shop/broken");
         await tab.waitForSelector("text=rejects: no usable endpoint");
         expect(await tab.locator(".picture").textContent()).toContain("no endpoints");

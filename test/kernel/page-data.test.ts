@@ -1,4 +1,4 @@
-// The page of a running daemon says what the tools print, for generated Services and real packets: history, traffic and flows.
+// The page of a running daemon shows what the tools print, for generated Services and real packets: history, traffic and flows.
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HistoryAnswer } from "../../src/inspect/history.ts";
@@ -33,7 +33,7 @@ const shapes: readonly Omit<SiteService, "endpoints">[] = [
 const arbitraryEndpoints = fc
   .tuple(
     fc.shuffledSubarray([...pods], { minLength: 1 }),
-    fc.array(fc.constantFrom("", ":draining", ":unready"), { minLength: 2, maxLength: 2 }),
+    fc.array(fc.constantFrom("", " draining", " unready"), { minLength: 2, maxLength: 2 }),
   )
   .map(([addresses, states]) =>
     addresses.map((address, i) => `${address}${i === 0 ? "" : states[i - 1]!}`).sort(),

@@ -92,7 +92,7 @@ describe("the sampler", () => {
     expect(rows[1]!.connectionRate).toBe(10);
   });
 
-  it("has no rate over a time in which nobody asked", async () => {
+  it("has no rate over a time without requests", async () => {
     const clock = manualClock();
     const { sampler } = counting(clock);
     await sampler.first();
