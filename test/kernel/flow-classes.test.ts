@@ -1,29 +1,16 @@
-// turnout flows and turnout doctor flows with real packets: every class is found, and only what is named is deleted.
+// turnout flows and turnout doctor flows with real packets: every class is found in both families, and only what is named is deleted.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { places } from "../places.ts";
+import { type Family, families, familyOf, joinHostPort } from "../../src/model/address.ts";
+import { inFamily, places } from "../places.ts";
 import { type Conversation, openConversation } from "./conversation.ts";
 import { type FlowSite, openFlowSite, type SiteService } from "./flow-site.ts";
 import { close, connect, domainOf, receive, SOCK_STREAM, type SystemError, send, socket } from "./libc.ts";
 import { reasonToSkip } from "./netns.ts";
 import { senderAt } from "./probe.ts";
 
-const [local, remote, other] = ["10.180.0.2", "10.180.1.1", "10.180.1.2"] as const;
-
-const web: SiteService = {
-  name: "shop/web",
-  clusterIP: "172.30.0.10",
-  port: 80,
-  nodePort: 30_080,
-  endpoints: [remote],
-};
-const dns: SiteService = {
-  name: "kube-system/dns",
-  protocol: "UDP",
-  clusterIP: "172.30.0.2",
-  port: 53,
-  endpoints: [remote],
-};
+/** Nothing listens at this port, and pods drop what arrives there. */
+const silentPort = 9999;
 
 describe.skipIf(reasonToSkip() !== null)("flows of a running daemon", () => {
   let site: FlowSite;
@@ -31,14 +18,19 @@ describe.skipIf(reasonToSkip() !== null)("flows of a running daemon", () => {
 
   beforeAll(async () => {
     site = await openFlowSite("fl");
-    await site.update([web, dns]);
+    site.world.at.R1.run(
+      "nft",
+      `add table inet quiet; add chain inet quiet input { type filter hook input priority 0; }; add rule inet quiet input th dport ${silentPort} drop`,
+    );
+    // No entry expires while commands run.
+    site.world.node.sysctl({
+      "net.netfilter.nf_conntrack_udp_timeout": 600,
+      "net.netfilter.nf_conntrack_udp_timeout_stream": 600,
+    });
+    await site.update([]);
     await site.start();
   });
   afterAll(() => site?.close());
-  beforeEach(async () => {
-    await site.update([web, dns]);
-    site.world.forgetFlows();
-  });
   afterEach(() => {
     for (const conversation of open) conversation.close();
     open = [];
@@ -46,7 +38,8 @@ describe.skipIf(reasonToSkip() !== null)("flows of a running daemon", () => {
 
   /** Opens a connection or flow from a place, and exchanges something. */
   async function talk(place: "L1" | "X", protocol: "tcp" | "udp", address: string, port: number) {
-    const conversation = openConversation(senderAt(site.world, places[place]), protocol, { address, port });
+    const source = inFamily(places[place], familyOf(address));
+    const conversation = openConversation(senderAt(site.world, source), protocol, { address, port });
     open.push(conversation);
     return { conversation, reply: await conversation.talk() };
   }
@@ -56,202 +49,320 @@ describe.skipIf(reasonToSkip() !== null)("flows of a running daemon", () => {
     if (status === 1) throw new Error(stderr);
     return { status, stderr, answer: JSON.parse(stdout) };
   };
-  const classes = async (...argv: string[]): Promise<Record<string, number>> => {
-    const { answer } = await json("doctor", "flows", "--wait=0", ...argv);
+  const doctor = (...argv: string[]) => json("doctor", "flows", "--wait=0", ...argv);
+  const classes = async (): Promise<Record<string, number>> => {
+    const { answer } = await doctor();
     return Object.fromEntries(
       answer.classes.flatMap((each: { class: string; count: number }) =>
         each.count === 0 ? [] : [[each.class, each.count]],
       ),
     );
   };
+  /** Entries that a command removes, as the real conntrack tool lists them; not those of connections that ended, which expire. */
+  const removedBy = async (...argv: string[]) => {
+    const before = site
+      .conntrack()
+      .filter((line) => !/ (FIN_WAIT|CLOSE|CLOSE_WAIT|LAST_ACK|TIME_WAIT) /.test(line));
+    const { status, answer } = await json("doctor", "flows", ...argv);
+    const ids = new Set(site.conntrack().map(idOf));
+    return { status, answer, removed: before.filter((line) => !ids.has(idOf(line))) };
+  };
 
-  it("lists flows with their Service, endpoint and share, and only flows of Services", async () => {
-    await talk("L1", "tcp", "172.30.0.10", 80);
-    await talk("X", "tcp", "192.168.0.2", 30_080);
-    await talk("L1", "udp", "172.30.0.2", 53);
-    await talk("L1", "tcp", local, 8080);
-    const { status, answer } = await json("flows");
-    expect(status).toBe(0);
-    expect(
-      answer.flows.map((flow: Record<string, unknown>) => [
-        flow.service,
-        flow.frontend,
-        flow.state,
-        flow.endpoint,
-        flow.node,
-        (flow.today as { kind: string; among: number }).kind,
-      ]),
-    ).toEqual([
-      ["kube-system/dns", "clusterIP", "replied", "10.180.1.1:8080", "node-b", "eligible"],
-      ["shop/web", "clusterIP", "ESTABLISHED", "10.180.1.1:8080", "node-b", "eligible"],
-      ["shop/web", "nodePort", "ESTABLISHED", "10.180.1.1:8080", "node-b", "eligible"],
-    ]);
-    expect(answer.examined).toBe(site.conntrack().length);
-    expect((await json("flows", "--all")).answer.matched).toBe(site.conntrack().length);
-  });
-
-  it("finds nothing wrong with flows of other software, nor with those in use", async () => {
-    foreignRule(site);
-    expect((await talk("X", "tcp", "192.168.0.2", 8443)).reply).toBe("10.180.0.1:8080");
-    await talk("L1", "tcp", "172.30.0.10", 80);
-    await talk("L1", "udp", "172.30.0.2", 53);
-    expect(await classes()).toEqual({});
-    expect((await site.turnout("doctor", "flows", "--wait=0")).status).toBe(0);
-  });
-
-  it("endpoint-gone: an established connection is found, and kept unless its endpoint is named", async () => {
-    const { conversation, reply } = await talk("L1", "tcp", "172.30.0.10", 80);
-    expect(reply).toBe("10.180.1.1:8080");
-    const kept = await talk("X", "tcp", "192.168.0.2", 8080);
-    expect(kept.reply).toBe("192.168.0.2:8080");
-    await site.update([{ ...web, endpoints: [other] }, dns]);
-    expect(await classes()).toEqual({ "endpoint-gone": 1 });
-    const before = site.conntrack();
-    const { answer, status } = await json("doctor", "flows", "--wait=0", "--delete=endpoint-gone");
-    expect([status, answer.deletion]).toEqual([3, { named: ["endpoint-gone"], deleted: 0, kept: 1 }]);
-    expect(site.conntrack()).toEqual(before);
-    expect(await conversation.talk()).toBe("10.180.1.1:8080");
-    const refused = await site.turnout("doctor", "flows", "--wait=0", "--reset-tcp=10.180.1.2:8080");
-    expect(refused).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining("it is an endpoint of shop/web"),
-    });
-    const reset = await json("doctor", "flows", "--wait=0", "--reset-tcp=10.180.1.1:8080");
-    expect([reset.status, reset.answer.deletion.deleted]).toEqual([0, 1]);
-    expect(site.conntrack()).toHaveLength(before.length - 1);
-    // The next packet of the client is translated to the remaining endpoint, which does not know the connection.
-    expect(await conversation.talk()).toBe("reject");
-    expect(await kept.conversation.talk()).toBe("192.168.0.2:8080");
-  });
-
-  it.each([
-    ["is reset when another endpoint is ready", [other], 1, "ECONNRESET"],
-    ["is not reset when no endpoint is left", [], 1, "open"],
-    ["is not reset when nf_conntrack_tcp_loose is 0", [other], 0, "open"],
-  ])("a client whose entry is deleted %s", async (_, endpoints, loose, outcome) => {
-    site.world.node.sysctl({ "net.netfilter.nf_conntrack_tcp_loose": loose });
-    const client = await plainClient(site, "172.30.0.10", 80);
-    await site.update([{ ...web, endpoints }, dns]);
-    const reset = await json("doctor", "flows", "--wait=0", "--reset-tcp=10.180.1.1:8080");
-    expect(reset.answer.deletion.deleted).toBe(1);
-    send(client, Buffer.from("hello"));
-    let state = "open";
-    for (const end = Date.now() + 1500; state === "open" && Date.now() < end; await sleep(20))
-      state = stateOf(client);
-    close(client);
-    site.world.node.sysctl({ "net.netfilter.nf_conntrack_tcp_loose": 1 });
-    expect(state).toBe(outcome);
-  });
-
-  it("service-deleted: a connection to a Service that is gone", async () => {
-    const old: SiteService = { name: "shop/old", clusterIP: "172.30.0.20", port: 80, endpoints: [remote] };
-    await site.update([web, dns, old]);
-    await talk("L1", "tcp", "172.30.0.20", 80);
-    await site.update([web, dns]);
-    expect(await classes()).toEqual({ "service-deleted": 1 });
-    const { stdout } = await site.turnout("doctor", "flows", "--wait=0");
-    expect(stdout).toContain("shop/old was removed from this address");
-  });
-
-  it("service-deleted: a node port and an external IP that a Service had, and not a hostPort at the same place", async () => {
-    const old: SiteService = {
-      name: "shop/old",
-      clusterIP: "172.30.0.20",
+  describe.each(families)("%s", (family) => {
+    const [local, remote, other] = ["10.180.0.2", "10.180.1.1", "10.180.1.2"].map((each) => at(each)) as [
+      string,
+      string,
+      string,
+    ];
+    const [webIP, dnsIP, oldIP, silentIP] = [10, 2, 20, 3].map((each) => at(`172.30.0.${each}`)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const web: SiteService = {
+      name: "shop/web",
+      clusterIP: webIP,
       port: 80,
-      nodePort: 30099,
-      externalIPs: ["198.51.100.9"],
+      nodePort: 30_080,
       endpoints: [remote],
     };
-    await site.update([web, dns, old]);
-    await talk("X", "tcp", "192.168.0.2", 30099);
-    await talk("L1", "tcp", "198.51.100.9", 80);
-    await site.update([web, dns]);
-    expect(await classes()).toEqual({ "service-deleted": 2 });
-    site.world.node.run(
-      "nft",
-      "add table ip portmap; add chain ip portmap pre { type nat hook prerouting priority -101; }; add rule ip portmap pre ip daddr 192.168.0.2 tcp dport 30099 dnat to 10.180.0.1:8080",
-    );
-    try {
-      expect((await talk("X", "tcp", "192.168.0.2", 30099)).reply).toBe("10.180.0.1:8080");
-      const { answer } = await json("doctor", "flows", "--wait=0");
-      expect(answer.classes[1]).toMatchObject({ class: "service-deleted", count: 2 });
-      expect(answer.classes[1].examples.map(({ because }: { because: string }) => because)).toEqual([
-        "shop/old was removed from this address",
-        "shop/old was removed from this address",
-      ]);
-    } finally {
-      site.world.node.run("nft", "delete table ip portmap");
-    }
-  });
-
-  it("not-eligible: draining endpoints, and policy Local", async () => {
-    await talk("L1", "tcp", "172.30.0.10", 80);
-    await talk("L1", "udp", "172.30.0.2", 53);
-    await site.update([
-      { ...web, endpoints: [`${remote}:draining`, other] },
-      { ...dns, internalPolicy: "Local", endpoints: [remote, local] },
-    ]);
-    const { answer } = await json("doctor", "flows", "--wait=0");
-    expect(answer.classes[2]).toMatchObject({
-      class: "not-eligible",
-      count: 2,
-      established: 1,
-      exclusions: { draining: 1, policy: 1 },
-    });
-    const { stdout } = await site.turnout("flows", "kube-system/dns", "-o", "wide");
-    expect(stdout).toContain("excluded: internalTrafficPolicy Local: the endpoint is on node-b");
-    const before = site.conntrack();
-    expect(
-      (await json("doctor", "flows", "--wait=0", "--delete=not-eligible")).answer.deletion,
-    ).toMatchObject({
-      deleted: 1,
-      kept: 1,
-    });
-    expect(before.filter((line) => !site.conntrack().includes(line))).toEqual([
-      expect.stringMatching(/^udp .*dst=172\.30\.0\.2 /),
-    ]);
-  });
-
-  it("untranslated: a connection attempt from before the Service", async () => {
-    expect((await talk("L1", "tcp", "198.51.100.7", 80)).reply).toBe("reject");
-    expect(await classes()).toEqual({});
-    await site.update([{ ...web, externalIPs: ["198.51.100.7"] }, dns]);
-    expect(await classes()).toEqual({ untranslated: 1 });
-    expect((await json("doctor", "flows", "--wait=0", "--delete=untranslated")).answer.deletion.deleted).toBe(
-      1,
-    );
-    expect(await classes()).toEqual({});
-  });
-
-  it("unreplied: a client that sends again and again, found by two readings; a single question is not", async () => {
-    // Nothing listens at this port, and the pod drops what arrives there.
-    const silent: SiteService = {
-      ...dns,
-      name: "kube-system/silent",
-      clusterIP: "172.30.0.3",
-      targetPort: 9999,
+    const dns: SiteService = {
+      name: "kube-system/dns",
+      protocol: "UDP",
+      clusterIP: dnsIP,
+      port: 53,
+      endpoints: [remote],
     };
-    await site.update([web, dns, silent]);
-    site.world.at.R1.run(
-      "nft",
-      "add table ip quiet; add chain ip quiet input { type filter hook input priority 0; }; add rule ip quiet input udp dport 9999 drop",
-    );
-    const { conversation } = await talk("L1", "udp", "172.30.0.3", 53);
-    await talk("L1", "udp", "172.30.0.3", 53);
-    const timer = setInterval(() => void conversation.talk(), 200);
-    try {
-      const { status, answer } = await json("doctor", "flows", "--wait=3");
-      const found = answer.classes[4];
-      expect([status, found.class, found.count]).toEqual([3, "unreplied", 1]);
-      expect(found.examples[0].because).toBe("the client sent again within 3 s, and nothing was answered");
-      const removed = await json("doctor", "flows", "--wait=3", "--delete=unreplied");
-      expect(removed.answer.deletion.deleted).toBe(1);
-    } finally {
-      clearInterval(timer);
-      site.world.at.R1.run("nft", "delete table ip quiet");
+    const silent: SiteService = {
+      name: "shop/silent",
+      clusterIP: silentIP,
+      port: 80,
+      targetPort: silentPort,
+      endpoints: [remote],
+    };
+    /** In the other family, with the same ports. */
+    const bystander: SiteService = {
+      name: "shop/bystander",
+      clusterIP: inFamily("172.30.0.10", opposite(family)),
+      port: 80,
+      endpoints: [inFamily("10.180.1.1", opposite(family))],
+    };
+    const node = at(places.host);
+    const remoteKey = joinHostPort(remote, 8080);
+
+    function at(address: string): string {
+      return inFamily(address, family);
+    }
+
+    const update = (...services: readonly SiteService[]) => site.update([...services, bystander]);
+
+    beforeEach(async () => {
+      await update(web, dns);
+      site.world.forgetFlows();
+      // Flows that no command may delete: of the other family, of no Service, and of the node itself.
+      await talk("L1", "tcp", bystander.clusterIP, 80);
+      await talk("L1", "tcp", local, 8080);
+      await talk("X", "tcp", node, 8080);
+    });
+
+    it("lists flows with their Service, endpoint and share, and only flows of Services", async () => {
+      await talk("L1", "tcp", webIP, 80);
+      await talk("X", "tcp", node, 30_080);
+      await talk("L1", "udp", dnsIP, 53);
+      const { status, answer } = await json("flows");
+      expect(status).toBe(0);
+      const listed = answer.flows
+        .filter((flow: Record<string, unknown>) => flow.service !== bystander.name)
+        .map((flow: Record<string, unknown>) => [
+          flow.service,
+          flow.frontend,
+          flow.state,
+          flow.endpoint,
+          flow.node,
+          (flow.today as { kind: string; among: number }).kind,
+        ]);
+      expect(listed.sort()).toEqual([
+        ["kube-system/dns", "clusterIP", "replied", remoteKey, "node-b", "eligible"],
+        ["shop/web", "clusterIP", "ESTABLISHED", remoteKey, "node-b", "eligible"],
+        ["shop/web", "nodePort", "ESTABLISHED", remoteKey, "node-b", "eligible"],
+      ]);
+      expect(answer.examined).toBe(site.conntrack().length);
+      expect((await json("flows", "--all")).answer.matched).toBe(site.conntrack().length);
+    });
+
+    it("selects flows by Service, pod, endpoint and node port", async () => {
+      await talk("L1", "tcp", webIP, 80);
+      await talk("X", "tcp", node, 30_080);
+      const ofServices = async (selector: string) => {
+        const { flows } = (await json("flows", selector)).answer as { flows: Record<string, string>[] };
+        const known = flows.filter(({ service }) => ["shop/web", "shop/bystander"].includes(service!));
+        return [...new Set(known.map(({ service, frontend }) => `${service} ${frontend}`))].sort();
+      };
+      const [inside, outside] = ["shop/web clusterIP", "shop/web nodePort"];
+      expect(await ofServices("svc/shop/web")).toEqual([inside, outside]);
+      expect(await ofServices(`pod:${at(places.L1)}`)).toEqual([inside]);
+      expect(await ofServices(`pod:${remote}`)).toEqual([inside, outside]);
+      expect(await ofServices(remoteKey)).toEqual([inside, outside]);
+      expect(await ofServices(joinHostPort(webIP, 80))).toEqual([inside]);
+      expect(await ofServices(":30080")).toEqual([outside]);
+      expect(await ofServices(":30081")).toEqual([]);
+    });
+
+    it("finds nothing wrong with flows of other software, nor with those in use", async () => {
+      await withHostPort(8443, async () => {
+        expect((await talk("X", "tcp", node, 8443)).reply).toBe(joinHostPort(at(places.L1), 8080));
+        await talk("L1", "tcp", webIP, 80);
+        await talk("L1", "udp", dnsIP, 53);
+        expect(await classes()).toEqual({});
+        expect((await site.turnout("doctor", "flows", "--wait=0")).status).toBe(0);
+        const classNames = "endpoint-gone,service-deleted,not-eligible,untranslated,unreplied";
+        expect(await removedBy("--wait=0", `--delete=${classNames}`)).toMatchObject({
+          status: 0,
+          removed: [],
+        });
+      });
+    });
+
+    it("endpoint-gone: an attempt is deleted, and an established connection only if its endpoint is named", async () => {
+      await update(web, dns, silent);
+      const { conversation, reply } = await talk("L1", "tcp", webIP, 80);
+      expect(reply).toBe(remoteKey);
+      await talk("L1", "tcp", silentIP, 80);
+      await update({ ...web, endpoints: [other] }, dns, { ...silent, endpoints: [other] });
+      expect(await classes()).toEqual({ "endpoint-gone": 2 });
+      const attempts = await removedBy("--wait=0", "--delete=endpoint-gone");
+      expect([attempts.status, attempts.answer.deletion]).toEqual([
+        3,
+        { named: ["endpoint-gone"], deleted: 1, kept: 1 },
+      ]);
+      expect(attempts.removed).toEqual([translated("tcp", silentIP, remote)]);
+      expect(await conversation.talk()).toBe(remoteKey);
+      const refused = await site.turnout(
+        "doctor",
+        "flows",
+        "--wait=0",
+        `--reset-tcp=${joinHostPort(other, 8080)}`,
+      );
+      expect(refused).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining("it is an endpoint of shop/web"),
+      });
+      const reset = await removedBy("--wait=0", `--reset-tcp=${remoteKey}`);
+      expect([reset.status, reset.answer.deletion.deleted]).toEqual([0, 1]);
+      expect(reset.removed).toEqual([translated("tcp", webIP, remote)]);
+      // The next packet of the client is translated to the remaining endpoint, which does not know the connection.
+      expect(await conversation.talk()).toBe("reject");
+    });
+
+    it.each([
+      ["is reset when another endpoint is ready", true, 1, "ECONNRESET"],
+      ["is not reset when no endpoint is left", false, 1, "open"],
+      ["is not reset when nf_conntrack_tcp_loose is 0", true, 0, "open"],
+    ])("a client whose entry is deleted %s", async (_, hasOther, loose, outcome) => {
+      site.world.node.sysctl({ "net.netfilter.nf_conntrack_tcp_loose": loose });
+      const client = await plainClient(site, webIP, 80);
+      await update({ ...web, endpoints: hasOther ? [other] : [] }, dns);
+      const reset = await doctor(`--reset-tcp=${remoteKey}`);
+      expect(reset.answer.deletion.deleted).toBe(1);
+      send(client, Buffer.from("hello"));
+      let state = "open";
+      for (const end = Date.now() + 1500; state === "open" && Date.now() < end; await sleep(20))
+        state = stateOf(client);
+      close(client);
+      site.world.node.sysctl({ "net.netfilter.nf_conntrack_tcp_loose": 1 });
+      expect(state).toBe(outcome);
+    });
+
+    it("service-deleted: an attempt is deleted, and an established connection is kept", async () => {
+      const old: SiteService = { name: "shop/old", clusterIP: oldIP, port: 80, endpoints: [remote] };
+      await update(web, dns, old, silent);
+      await talk("L1", "tcp", oldIP, 80);
+      await talk("L1", "tcp", silentIP, 80);
+      await update(web, dns);
+      expect(await classes()).toEqual({ "service-deleted": 2 });
+      const { stdout } = await site.turnout("doctor", "flows", "--wait=0");
+      expect(stdout).toContain("shop/old was removed from this address");
+      const { answer, removed } = await removedBy("--wait=0", "--delete=service-deleted");
+      expect(answer.deletion).toMatchObject({ deleted: 1, kept: 1 });
+      expect(removed).toEqual([translated("tcp", silentIP, remote)]);
+    });
+
+    it("service-deleted: a node port and an external IP that a Service had, and not a hostPort at the same place", async () => {
+      const externalIP = at("198.51.100.9");
+      const old: SiteService = {
+        name: "shop/old",
+        clusterIP: oldIP,
+        port: 80,
+        nodePort: 30099,
+        externalIPs: [externalIP],
+        endpoints: [remote],
+      };
+      await update(web, dns, old);
+      await talk("X", "tcp", node, 30099);
+      await talk("L1", "tcp", externalIP, 80);
+      await update(web, dns);
+      expect(await classes()).toEqual({ "service-deleted": 2 });
+      await withHostPort(30099, async () => {
+        expect((await talk("X", "tcp", node, 30099)).reply).toBe(joinHostPort(at(places.L1), 8080));
+        const { answer } = await doctor();
+        expect(answer.classes[1]).toMatchObject({ class: "service-deleted", count: 2 });
+        expect(answer.classes[1].examples.map(({ because }: { because: string }) => because)).toEqual([
+          "shop/old was removed from this address",
+          "shop/old was removed from this address",
+        ]);
+      });
+    });
+
+    it("not-eligible: draining endpoints, policy Local, and hints for another zone", async () => {
+      const zoned: SiteService = { ...dns, name: "kube-system/zoned", clusterIP: oldIP };
+      await update(web, dns, zoned);
+      await talk("L1", "tcp", webIP, 80);
+      await talk("L1", "udp", dnsIP, 53);
+      await talk("L1", "udp", oldIP, 53);
+      await update(
+        { ...web, endpoints: [`${remote} draining`, other] },
+        { ...dns, internalPolicy: "Local", endpoints: [remote, local] },
+        { ...zoned, endpoints: [`${remote} zone:b`, `${local} zone:a`] },
+      );
+      const { answer } = await doctor();
+      expect(answer.classes[2]).toMatchObject({
+        class: "not-eligible",
+        count: 3,
+        established: 1,
+        exclusions: { draining: 1, policy: 1, hints: 1 },
+      });
+      const wide = async (service: string) => (await site.turnout("flows", service, "-o", "wide")).stdout;
+      expect(await wide("kube-system/dns")).toContain(
+        "excluded: internalTrafficPolicy Local: the endpoint is on node-b",
+      );
+      expect(await wide("kube-system/zoned")).toContain(
+        "excluded: hinted for zone b; this node is in zone a",
+      );
+      const deleted = await removedBy("--wait=0", "--delete=not-eligible");
+      expect(deleted.answer.deletion).toMatchObject({ deleted: 2, kept: 1 });
+      expect(deleted.removed).toEqual([translated("udp", dnsIP, remote), translated("udp", oldIP, remote)]);
+    });
+
+    it("untranslated: a connection attempt from before the Service", async () => {
+      const externalIP = at("198.51.100.7");
+      expect((await talk("L1", "tcp", externalIP, 80)).reply).toBe("reject");
+      expect(await classes()).toEqual({});
+      await update({ ...web, externalIPs: [externalIP] }, dns);
+      expect(await classes()).toEqual({ untranslated: 1 });
+      const { answer, removed } = await removedBy("--wait=0", "--delete=untranslated");
+      expect(answer.deletion.deleted).toBe(1);
+      expect(removed).toEqual([translated("tcp", externalIP, externalIP)]);
+      expect(await classes()).toEqual({});
+    });
+
+    it("unreplied: a client that sends again and again, found by two readings; a single question is not", async () => {
+      await update(web, dns, { ...silent, protocol: "UDP" });
+      const { conversation } = await talk("L1", "udp", silentIP, 80);
+      await talk("L1", "udp", silentIP, 80);
+      const timer = setInterval(() => void conversation.talk(), 200);
+      try {
+        const { status, answer } = await json("doctor", "flows", "--wait=3");
+        const found = answer.classes[4];
+        expect([status, found.class, found.count]).toEqual([3, "unreplied", 1]);
+        expect(found.examples[0].because).toBe("the client sent again within 3 s, and nothing was answered");
+        const deleted = await removedBy("--wait=3", "--delete=unreplied");
+        expect(deleted.answer.deletion.deleted).toBe(1);
+        expect(deleted.removed).toEqual([translated("udp", silentIP, remote)]);
+      } finally {
+        clearInterval(timer);
+      }
+    });
+
+    /** While a hostPort of L1 exists, as CNI plugins make it: the node's address, translated to a pod. */
+    async function withHostPort(port: number, use: () => Promise<void>): Promise<void> {
+      const ip = family === "ipv4" ? "ip" : "ip6";
+      const rule = `${ip} daddr ${node} tcp dport ${port} dnat to ${joinHostPort(at(places.L1), 8080)}`;
+      site.world.node.run(
+        "nft",
+        `add table ${ip} portmap; add chain ${ip} portmap pre { type nat hook prerouting priority -101; }; add rule ${ip} portmap pre ${rule}`,
+      );
+      try {
+        await use();
+      } finally {
+        site.world.node.run("nft", `delete table ${ip} portmap`);
+      }
     }
   });
 });
+
+function opposite(family: Family): Family {
+  return family === "ipv4" ? "ipv6" : "ipv4";
+}
+
+/** A line of conntrack: a flow to this address, answered from that one. */
+function translated(protocol: string, to: string, from: string) {
+  return expect.stringMatching(new RegExp(`^${protocol} .*? dst=${to} .* src=${from} `));
+}
+
+function idOf(line: string): string {
+  return /id=(\d+)/.exec(line)![1]!;
+}
 
 /** A connection of an ordinary program, which ICMP errors do not end once it is established. */
 async function plainClient({ world }: FlowSite, address: string, port: number): Promise<number> {
@@ -269,12 +380,4 @@ function stateOf(fd: number): string {
   } catch (error) {
     return (error as SystemError).code;
   }
-}
-
-/** A hostPort as CNI plugins make it: the node's address, translated to a pod. */
-function foreignRule(site: FlowSite): void {
-  site.world.node.run(
-    "nft",
-    "add table ip portmap; add chain ip portmap pre { type nat hook prerouting priority -101; }; add rule ip portmap pre ip daddr 192.168.0.2 tcp dport 8443 dnat to 10.180.0.1:8080",
-  );
 }

@@ -4,17 +4,28 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
+import { contains, families, familyOf } from "../../src/model/address.ts";
+import {
+  inFamily,
+  nodePodNetwork,
+  otherNodeName,
+  places,
+  podNetwork,
+  serviceNetwork,
+  nodeName as thisNode,
+} from "../places.ts";
 import { type FilesDaemon, startLine } from "./files-run.ts";
 import { createWorld, type World } from "./world.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** Address, with `:state` of an endpoint that is not ready: draining or unready. */
+/** Address, then what is special about the endpoint: `draining` or `unready`, and `zone:b` for a hint. */
 export type Place = string;
 
 export type SiteService = {
   readonly name: string;
   readonly protocol?: "TCP" | "UDP";
+  /** Its family is that of the Service. */
   readonly clusterIP: string;
   readonly port: number;
   /** 8080 is answered by every pod. */
@@ -59,15 +70,16 @@ export async function openFlowSite(name: string, mode = "nftables"): Promise<Flo
         resolve({ status: Number(error?.code ?? 0), stdout, stderr }),
       );
     });
-  /** A Service that exists only to show that the daemon has read the files. */
-  const untilApplied = async (mark: string) => {
+  const list = mode === "iptables" ? "iptables-save; ip6tables-save" : "nft list ruleset";
+  const untilApplied = async () => {
     await vi.waitFor(
       () => {
         if (daemon!.code() !== null) throw new Error(`the daemon ended: ${daemon!.log()}`);
-        const rules = world.node.run("sh", "-c", "nft list ruleset; iptables-save 2>/dev/null");
-        if (!rules.includes(mark)) throw new Error(`no rules for ${mark}`);
+        const rules = world.node.run("sh", "-c", list);
+        for (const { clusterIP } of marksOf(marks))
+          if (!rules.includes(clusterIP)) throw new Error(`no rules for ${clusterIP}`);
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: 60_000, interval: 100 },
     );
   };
   return {
@@ -77,9 +89,9 @@ export async function openFlowSite(name: string, mode = "nftables"): Promise<Flo
     turnout,
     daemon: () => daemon!,
     async start(...flags) {
-      const line = `bin/turnout run --mode=${mode} --source=files:${files} --hostname-override=node-a --cluster-cidr=10.180.0.0/16 --conntrack-max-per-core=0 --conntrack-min=0 --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0 --status-socket=${socket} -v=2 ${flags.join(" ")}`;
+      const line = `bin/turnout run --mode=${mode} --source=files:${files} --hostname-override=node-a --cluster-cidr=${inBoth(podNetwork).join(",")} --conntrack-max-per-core=0 --conntrack-min=0 --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0 --status-socket=${socket} -v=2 ${flags.join(" ")}`;
       daemon = startLine(world.node, line);
-      await untilApplied(`172.30.9.${marks}`);
+      await untilApplied();
     },
     async stop() {
       await daemon?.stop();
@@ -87,16 +99,10 @@ export async function openFlowSite(name: string, mode = "nftables"): Promise<Flo
     },
     async update(services) {
       marks++;
-      const mark: SiteService = {
-        name: `mark/${marks}`,
-        clusterIP: `172.30.9.${marks}`,
-        port: 1,
-        endpoints: [],
-      };
-      const objects = [...base, ...[...services, mark].flatMap(objectsOf)];
+      const objects = [...base, ...[...services, ...marksOf(marks)].flatMap(objectsOf)];
       writeFileSync(join(folder, "next"), JSON.stringify({ kind: "List", apiVersion: "v1", items: objects }));
       renameSync(join(folder, "next"), join(files, "cluster.json"));
-      if (daemon !== null) await untilApplied(mark.clusterIP);
+      if (daemon !== null) await untilApplied();
     },
     conntrack: () =>
       ["ipv4", "ipv6"]
@@ -112,24 +118,37 @@ export async function openFlowSite(name: string, mode = "nftables"): Promise<Flo
   };
 }
 
+const inBoth = (text: string) => families.map((family) => inFamily(text, family));
+
+/** Services that exist only to show that the daemon has read the files, in each family. */
+function marksOf(count: number): SiteService[] {
+  return inBoth(`172.30.9.${100 + count}`).map((clusterIP) => ({
+    name: `mark/${count}-${familyOf(clusterIP)}`,
+    clusterIP,
+    port: 1,
+    endpoints: [],
+  }));
+}
+
 const base = [
   {
     apiVersion: "v1",
     kind: "Node",
-    metadata: { name: "node-a", labels: { "topology.kubernetes.io/zone": "a" } },
-    spec: { podCIDRs: ["10.180.0.0/24"] },
-    status: { addresses: [{ type: "InternalIP", address: "192.168.0.2" }] },
+    metadata: { name: thisNode, labels: { "topology.kubernetes.io/zone": "a" } },
+    spec: { podCIDRs: inBoth(nodePodNetwork) },
+    status: { addresses: inBoth(places.host).map((address) => ({ type: "InternalIP", address })) },
   },
   {
     apiVersion: "networking.k8s.io/v1",
     kind: "ServiceCIDR",
     metadata: { name: "kubernetes" },
-    spec: { cidrs: ["172.30.0.0/16"] },
+    spec: { cidrs: inBoth(serviceNetwork) },
   },
 ];
 
 function objectsOf(service: SiteService): object[] {
   const [namespace, name] = service.name.split("/");
+  const addressType = familyOf(service.clusterIP) === "ipv4" ? "IPv4" : "IPv6";
   const { protocol = "TCP", clusterIP, port, targetPort = 8080, nodePort, externalIPs, endpoints } = service;
   return [
     {
@@ -140,7 +159,7 @@ function objectsOf(service: SiteService): object[] {
         type: nodePort === undefined ? "ClusterIP" : "NodePort",
         clusterIP,
         clusterIPs: [clusterIP],
-        ipFamilies: ["IPv4"],
+        ipFamilies: [addressType],
         ...(externalIPs === undefined ? {} : { externalIPs }),
         ...(service.internalPolicy === undefined ? {} : { internalTrafficPolicy: service.internalPolicy }),
         ...(service.sticky === undefined ? {} : { sessionAffinity: "ClientIP" }),
@@ -151,20 +170,26 @@ function objectsOf(service: SiteService): object[] {
       apiVersion: "discovery.k8s.io/v1",
       kind: "EndpointSlice",
       metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
-      addressType: "IPv4",
+      addressType,
       ports: [{ port: targetPort, protocol }],
-      endpoints: endpoints.map((place) => {
-        const [address, state = "ready"] = place.split(":") as [string, string?];
-        return {
-          addresses: [address],
-          nodeName: address.startsWith("10.180.0.") ? "node-a" : "node-b",
-          conditions: {
-            ready: state === "ready",
-            serving: state !== "unready",
-            terminating: state !== "ready",
-          },
-        };
-      }),
+      endpoints: endpoints.map(endpointOf),
     },
   ];
+}
+
+function endpointOf(place: Place): object {
+  const [address, ...words] = place.split(" ") as [string, ...string[]];
+  const zones = words.flatMap((word) => (word.startsWith("zone:") ? [{ name: word.slice(5) }] : []));
+  const isTerminating = words.includes("draining") || words.includes("unready");
+  const isHere = inBoth(nodePodNetwork).some((network) => contains(network, address));
+  return {
+    addresses: [address],
+    nodeName: isHere ? thisNode : otherNodeName,
+    conditions: {
+      ready: !isTerminating,
+      serving: !words.includes("unready"),
+      terminating: isTerminating,
+    },
+    ...(zones.length === 0 ? {} : { hints: { forZones: zones } }),
+  };
 }

@@ -209,8 +209,10 @@ export function close(fd: number): void {
   calls.close(fd);
 }
 
+/** Where every message is received; it is copied from there, since most are short. */
+const [name, data, control] = [Buffer.alloc(28), Buffer.alloc(65536), Buffer.alloc(512)];
+
 function receiveFrom(fd: number, flags: number): Message | string {
-  const [name, data, control] = [Buffer.alloc(28), Buffer.alloc(65536), Buffer.alloc(512)];
   const header = {
     name,
     nameLength: name.length,
@@ -224,9 +226,9 @@ function receiveFrom(fd: number, flags: number): Message | string {
   if (length < 0) return lastErrno();
   const from = header.nameLength === 0 ? { address: "", port: 0 } : decodeName(name);
   return {
-    data: data.subarray(0, length),
+    data: Buffer.from(data.subarray(0, length)),
     from,
-    control: controls(control.subarray(0, header.controlLength)),
+    control: controls(Buffer.from(control.subarray(0, header.controlLength))),
   };
 }
 

@@ -4,7 +4,7 @@ import { type Address, familyOf, isLoopback, joinHostPort } from "../../src/mode
 import { gateway, inFamily, nodeAddresses, placeOf, places } from "../places.ts";
 import { caseText, type ExpectedOutcome, type PacketCase } from "../scenarios.ts";
 import { tryCraftedSyn } from "./crafted.ts";
-import { readFlows } from "./flows.ts";
+import { type Flow, readFlows } from "./flows.ts";
 import type { Endpoint } from "./libc.ts";
 import { resultText, type Sender, type SendResult, tryOnce } from "./send-packet.ts";
 import type { World } from "./world.ts";
@@ -102,12 +102,24 @@ function icmpSight(result: SendResult & { kind: "icmp" }): Seen {
 
 /** A packet that was sent on although no answer came has left a tracked flow; a dropped one has not. */
 function silenceSight(world: World, client: Endpoint, sentTo: Endpoint): Seen {
-  const flow = readFlows(world.node).find(({ from, to }) => isSame(from, client) && isSame(to, sentTo));
+  const flow = flowsNow(world).find(({ from, to }) => isSame(from, client) && isSame(to, sentTo));
   if (flow === undefined || flow.answerFrom.address === flow.to.address) return "drop";
   const { address, port } = flow.answerFrom;
   // On the node, only a relay that has no endpoint leaves a datagram unanswered.
   if (isNodeAddress(address)) return "close";
   return sightOf(joinHostPort(address, port), sourceSeen(flow.answerTo, client), true);
+}
+
+const lastRead = new WeakMap<World, readonly Flow[]>();
+
+/** Packets sent in parallel are given up in the same turn of the event loop: all of that turn share one reading. */
+function flowsNow(world: World): readonly Flow[] {
+  const known = lastRead.get(world);
+  if (known !== undefined) return known;
+  const flows = readFlows(world.node);
+  lastRead.set(world, flows);
+  setImmediate(() => lastRead.delete(world));
+  return flows;
 }
 
 function isSame(a: Endpoint, b: Endpoint): boolean {

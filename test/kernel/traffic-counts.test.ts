@@ -259,7 +259,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     });
   }, 60_000);
 
-  it("counts connections, and says why bytes are not counted, where the daemon may not set nf_conntrack_acct", async () => {
+  it("counts connections, and states why bytes are not counted, where the daemon may not set nf_conntrack_acct", async () => {
     await rig.stop();
     const file = "/proc/sys/net/netfilter/nf_conntrack_acct";
     rig.node.sysctl({ "net.netfilter.nf_conntrack_acct": 0 });
