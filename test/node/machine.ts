@@ -188,6 +188,8 @@ function kubeletConfig(cgroup: string): object {
     enforceNodeAllocatable: [],
     serializeImagePulls: false,
     maxPods: 200,
+    // How often a pod's files follow its ConfigMaps, which a change of mode waits for; a minute by default.
+    syncFrequency: "10s",
     registryPullQPS: 0,
   };
 }

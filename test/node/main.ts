@@ -107,7 +107,7 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
     const installed = install(way, options);
     cluster.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=5m"]);
     if (parts.has("tools") && way !== "kube-proxy")
-      for (const problem of tools(cluster, installed, programs.kubectl)) {
+      for (const problem of problemsOf(() => tools(cluster, installed, programs.kubectl))) {
         logStep(`${label}: ${problem}`);
         problems.push(`${label}: ${problem}`);
       }
@@ -125,6 +125,15 @@ async function runAll(cluster: NodeCluster, programs: Programs, helm: string | n
   print(printReport(report));
   for (const problem of problems) print(`failed: ${problem}`);
   return problems.length === 0 ? 0 : 1;
+}
+
+/** A check that fails in an unexpected way must not cost the results of an hour. */
+function problemsOf(check: () => readonly string[]): readonly string[] {
+  try {
+    return check();
+  } catch (error) {
+    return [(error as Error).message];
+  }
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<[T, Took]> {

@@ -121,9 +121,10 @@ function byFirst([a = ""]: readonly string[], [b = ""]: readonly string[]): numb
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** `12 of 2,100`; with an asterisk where requests still failed at the end. */
-export function failed({ sent, failed: count, served }: Count): string {
-  return `${count.toLocaleString("en")} of ${sent.toLocaleString("en")}${served ? "" : " *"}`;
+/** `12 of 2,100`; with an asterisk where requests still failed at the end, and with how long the sender did not run. */
+export function failed({ sent, failed: count, served, pausedMs }: Count): string {
+  const paused = pausedMs === 0 ? "" : ` (paused for ${(pausedMs / 1000).toFixed(1)} s)`;
+  return `${count.toLocaleString("en")} of ${sent.toLocaleString("en")}${served ? "" : " *"}${paused}`;
 }
 
 function firstLine(text: string): string {

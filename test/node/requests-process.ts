@@ -1,9 +1,9 @@
 // A process that sends HTTP requests at a steady rate until its input ends, then prints how many failed: ADDRESS RATE
 import { Agent, get } from "node:http";
-import { count, type Ended } from "./requests.ts";
+import { count, createSchedule, type Ended } from "./requests.ts";
 
 const [, , address, rate] = process.argv;
-const periodMs = 1000 / Number(rate);
+const schedule = createSchedule(Number(rate));
 /** A request that takes longer has failed. */
 const limitMs = 1000;
 
@@ -14,10 +14,9 @@ const started = performance.now();
 let sent = 0;
 let stopped = false;
 
-// A late timer sends what is due: a busy machine does not lower the rate.
 const timer = setInterval(() => {
-  while (sent * periodMs <= performance.now() - started) send();
-}, periodMs);
+  for (let left = schedule.due(performance.now() - started); left > 0; left--) send();
+}, 1000 / Number(rate));
 process.stdin.resume().once("end", () => {
   clearInterval(timer);
   stopped = true;
@@ -51,5 +50,5 @@ function codeOf({ code, message }: NodeJS.ErrnoException): string {
 
 function printWhenDone(): void {
   if (!stopped || ended.length < sent) return;
-  process.stdout.write(JSON.stringify(count(ended)), () => process.exit(0));
+  process.stdout.write(JSON.stringify(count(ended, schedule.pausedMs)), () => process.exit(0));
 }

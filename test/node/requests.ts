@@ -9,6 +9,8 @@ export type Count = {
   readonly served: boolean;
   /** How often requests failed for which reason: an error code, a status, or `timeout`. */
   readonly reasons: Readonly<Record<string, number>>;
+  /** How long the sender did not run, in pauses of a second or longer: nothing was sent then. */
+  readonly pausedMs: number;
 };
 
 /** A request that has succeeded (null) or failed, by its place in the order of sending. */
@@ -37,7 +39,38 @@ export function startSender(netns: string, address: string): Sender {
   };
 }
 
-export function count(ended: readonly Ended[]): Count {
+export type Schedule = {
+  /** How many requests are due now, this long after the start. */
+  due(elapsedMs: number): number;
+  readonly pausedMs: number;
+};
+
+/**
+ * A steady rate: a busy machine does not lower it. After a pause of a second or longer the missed requests are not sent: all in one
+ * burst, they would fail because of their number.
+ */
+export function createSchedule(perSecond: number): Schedule {
+  const periodMs = 1000 / perSecond;
+  let nextMs = 0;
+  let pausedMs = 0;
+  return {
+    due(elapsedMs) {
+      const lateMs = elapsedMs - nextMs;
+      if (lateMs >= 1000) {
+        pausedMs += lateMs;
+        nextMs = elapsedMs;
+      }
+      const number = Math.max(0, Math.floor((elapsedMs - nextMs) / periodMs) + 1);
+      nextMs += number * periodMs;
+      return number;
+    },
+    get pausedMs() {
+      return pausedMs;
+    },
+  };
+}
+
+export function count(ended: readonly Ended[], pausedMs = 0): Count {
   const failed = ended.filter(({ reason }) => reason !== null);
   const byReason = Object.groupBy(failed, ({ reason }) => reason!);
   const lastFailed = Math.max(-1, ...failed.map(({ index }) => index));
@@ -46,5 +79,6 @@ export function count(ended: readonly Ended[]): Count {
     failed: failed.length,
     served: ended.length - 1 - lastFailed >= rate / 2,
     reasons: Object.fromEntries(Object.entries(byReason).map(([reason, all]) => [reason, all!.length])),
+    pausedMs: Math.round(pausedMs),
   };
 }

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readResults } from "./e2e.ts";
-import { printReport, type Report, type Run, regressions, unrepaired } from "./report.ts";
+import { failed, printReport, type Report, type Run, regressions, unrepaired } from "./report.ts";
 import { merged, readReport, writeReport } from "./report-file.ts";
-import { count } from "./requests.ts";
+import { type Count, count, createSchedule } from "./requests.ts";
 
 const xml = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites><testsuite name="e2e">
@@ -95,6 +95,7 @@ describe("results of upstream's tests", () => {
 });
 
 describe("requests during a disturbance", () => {
+  const counted: Count = { sent: 0, failed: 0, served: true, reasons: {}, pausedMs: 0 };
   const ended = (total: number, ...failed: number[]) =>
     Array.from({ length: total }, (_, index) => ({
       index,
@@ -102,19 +103,35 @@ describe("requests during a disturbance", () => {
     }));
 
   it("are served again once half a second's worth of them succeeded, in the order of sending", () => {
-    expect(count(ended(100, 3, 74))).toEqual({ sent: 100, failed: 2, served: true, reasons: { timeout: 2 } });
-    expect(count(ended(100, 75))).toEqual({ sent: 100, failed: 1, served: false, reasons: { timeout: 1 } });
-    expect(count(ended(100, 10).toReversed())).toEqual({
+    expect(count(ended(100, 3, 74))).toEqual({ ...counted, sent: 100, failed: 2, reasons: { timeout: 2 } });
+    expect(count(ended(100, 75))).toEqual({
+      ...counted,
       sent: 100,
       failed: 1,
-      served: true,
+      served: false,
       reasons: { timeout: 1 },
     });
-    expect(count([])).toEqual({ sent: 0, failed: 0, served: false, reasons: {} });
+    expect(count(ended(100, 10).toReversed())).toEqual({
+      ...counted,
+      sent: 100,
+      failed: 1,
+      reasons: { timeout: 1 },
+    });
+    expect(count([])).toEqual({ ...counted, served: false });
+  });
+
+  it("are sent late by a busy machine, but not after a pause, which is reported", () => {
+    const schedule = createSchedule(50);
+    expect([0, 5, 20, 100, 1080].map((ms) => schedule.due(ms))).toEqual([1, 0, 1, 4, 49]);
+    expect(schedule.pausedMs).toBe(0);
+    expect([2100, 2100, 2120].map((ms) => schedule.due(ms))).toEqual([1, 0, 1]);
+    expect(schedule.pausedMs).toBe(1000);
+    const { sent, pausedMs } = count(ended(56), schedule.pausedMs);
+    expect(failed({ ...counted, sent, pausedMs })).toBe("0 of 56 (paused for 1.0 s)");
   });
 
   it("of one disturbance replace those of the same one in a report", () => {
-    const count = (failed: number) => ({ sent: 100, failed, served: true, reasons: {} });
+    const count = (failed: number) => ({ ...counted, sent: 100, failed });
     const disturbed = (...failures: readonly (readonly [string, number])[]): Report => ({
       ...none,
       disturbed: [
@@ -134,8 +151,8 @@ describe("requests during a disturbance", () => {
   });
 
   it("are listed by disturbance, beside those of the other proxy", () => {
-    const good = { sent: 2100, failed: 12, served: true, reasons: {} };
-    const bad = { sent: 2100, failed: 2000, served: false, reasons: {} };
+    const good = { ...counted, sent: 2100, failed: 12 };
+    const bad = { ...counted, sent: 2100, failed: 2000, served: false };
     const failures = [{ disturbance: "rules flushed", pod: good, outside: bad }];
     const disturbed = [
       { label: "kube-proxy, nftables", took, failures },
