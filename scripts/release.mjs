@@ -2,7 +2,7 @@
 // notes from CHANGELOG.md. usage: release.mjs [--tag=vVERSION]   --tag: fails unless everything is ready for this release
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { billOfMaterials } from "./bill.mjs";
@@ -21,9 +21,8 @@ execFileSync(process.execPath, [join(root, "scripts/build.mjs")], {
   stdio: ["ignore", "inherit", "inherit"],
 });
 writeFileSync(join(dist, sbom), `${JSON.stringify(billOfMaterials(), null, 2)}\n`);
-const files = readdirSync(dist).filter(
-  (name) => name.endsWith(".cjs") || name === "page.json" || name === sbom,
-);
+// As in the image: without the playground.
+const files = ["kube-proxy.cjs", "turnout.cjs", "page.json", sbom];
 writeFileSync(join(dist, sums), files.sort().map(checksum).join(""));
 writeFileSync(join(dist, notes), notesText);
 console.log(`wrote to dist/: ${[...files, sums, notes].join(", ")}; check with: sha256sum --check ${sums}`);

@@ -92,7 +92,10 @@ describe("security/11: a release", () => {
     expect(bill).not.toContain(folder);
     const checked = spawnSync("sha256sum", ["--check", "SHA256SUMS"], { cwd: dist, encoding: "utf8" });
     expect(checked).toMatchObject({ status: 0 });
-    expect(checked.stdout.match(/: OK$/gm)).toHaveLength(4);
+    const listed = [...checked.stdout.matchAll(/^(.*): OK$/gm)].map(([, name]) => name);
+    expect(listed).toEqual(["kube-proxy.cjs", "page.json", "turnout.cdx.json", "turnout.cjs"]);
+    const uploaded = text(".github/workflows/release.yml").split("gh release create")[1]!.split(/\s+/);
+    expect(uploaded).toEqual(expect.arrayContaining(listed.map((name) => `dist/${name}`)));
     expect(readFileSync(join(dist, "NOTES.md"), "utf8")).toMatch(/^The first release\..*### Proxy.*\n$/s);
 
     const { version } = JSON.parse(text("package.json"));
