@@ -5,8 +5,12 @@ import { join } from "node:path";
 
 /** Found in any case, also as a part of an identifier: `toldTwice`. */
 const words = {
+  tell: "report, return, log or print",
+  telling: "reporting, returning, logging or printing",
   told: "reported, returned, logged or printed",
   tells: "reports, returns, logs or prints",
+  hear: "receive or watch",
+  hearing: "receiving or watching",
   hears: "receives or watches",
   heard: "received or notified",
   overheard: "received",
@@ -80,6 +84,8 @@ const identifiers = {
 };
 
 const searched = [
+  "bin",
+  "deploy",
   "src",
   "page",
   "playground",
@@ -118,7 +124,8 @@ function inText(phrase) {
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const [first, ...rest] = phrase.split(" ");
   const tail = rest.map((word) => `[\\s_-]?[${word[0]}${word[0].toUpperCase()}]${word.slice(1)}`).join("");
-  return `(?:(?<![A-Za-z])${first}|(?<![A-Z])${capital(first)}|(?<![A-Za-z])${phrase.toUpperCase()})${tail}(?![a-z])`;
+  const upper = phrase.toUpperCase().replaceAll(" ", "[\\s_-]");
+  return `(?:(?:(?<![A-Za-z])${first}|(?<![A-Z])${capital(first)})${tail}|(?<![A-Za-z])${upper}(?![A-Z]))(?![a-z])`;
 }
 
 /** Where a file has such words: in its path (line 0) and its lines. */

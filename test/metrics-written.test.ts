@@ -20,11 +20,12 @@ import { route } from "../src/routing/routes.ts";
 import { initialStatus } from "../src/sources/source.ts";
 import type { SyncRecord } from "../src/sync/record.ts";
 import { endpoint, ipv4Settings, servicePort } from "./support/routed.ts";
+import { plainRecord } from "./support/sync-record.ts";
 import { telemetrySettings } from "./support/telemetry-settings.ts";
 
 /** Metrics that this test does not bring about; may only shrink. */
 const known: readonly string[] = [
-  // Requires more clients than a server accepts; see servers.test.ts.
+  // Requires more clients than a server accepts; see kernel/daemon-faults.test.ts.
   "turnout_server_connections_dropped_total",
 ];
 
@@ -172,18 +173,10 @@ async function useLocalhost({ metrics }: Telemetry): Promise<void> {
 
 const failed = { kind: "failed", message: "no", ofRules: true } as const;
 const record: SyncRecord = {
-  family: "ipv4",
-  startedAt: 1000,
-  finishedAt: 1005,
+  ...plainRecord,
   trigger: "first",
-  servicePorts: 1,
-  endpoints: 0,
-  operations: 9,
-  bytes: 900,
-  changedPorts: 1,
   readBack: true,
   rules: [{ table: "nat", held: 1, written: 1 }],
-  outcome: { kind: "ok", refused: [] },
 };
 
 async function listening(): Promise<Server> {

@@ -30,10 +30,12 @@ afterEach(() => {
 describe("the word lint", () => {
   it.each([
     ["a word", "src/a.ts", "// the client is told twice", "told"],
+    ["its infinitive", "bin/a", "# tell the user", "tell"],
     ["a word at the start of a sentence", "docs/a.md", "Whoever reads this", "whoever"],
     ["a word in an identifier", "src/a.ts", "const isHeard = heardTwice;", "heard"],
     ["a phrase", "README.md", "It goes on without it.", "goes on without"],
     ["a phrase in an identifier", "test/a.ts", "const badHour = 1;", "bad hour"],
+    ["a phrase in capitals", "src/a.ts", "const BAD_HOUR = 1;", "bad hour"],
     ["an old identifier", "bench/a.ts", "new Crank()", "Crank"],
     ["a word in the name of a file", "test/laws.ts", "", "laws"],
   ])("finds %s", (_, path, text, word) => {
@@ -49,12 +51,12 @@ describe("the word lint", () => {
   });
 
   it.each([
-    ["other words that contain it", "src/a.ts", "recommended lawful foretold cranky trays"],
+    ["other words that contain it", "src/a.ts", "recommended lawful foretold cranky trays HEARTBEAT"],
     ["an identifier in lower case", "src/a.ts", "a tray, a bell, a door"],
     ["the alias --anew", "src/a.ts", 'const alias = "anew"; // --anew'],
     ["keys of JSON output", "src/a.ts", "readonly heardAt: number; readonly fates: readonly Change[];"],
     ["the specification", "docs/spec/a.md", "told"],
-    ["other folders", "deploy/a.yaml", "told"],
+    ["other folders", "examples/a.yaml", "told"],
   ])("accepts %s", (_, path, text) => {
     expect(run(tree({ [path]: text }))).toEqual({ status: 0, stdout: "", stderr: "" });
   });

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
+import { plainRecord } from "../../test/support/sync-record.ts";
 import { telemetrySettings } from "../../test/support/telemetry-settings.ts";
 import { Cluster } from "../manifests/cluster.ts";
 import { initialStatus } from "../sources/source.ts";
@@ -93,19 +94,7 @@ function loadBalancer(healthCheckNodePort: number) {
   };
 }
 
-const synced = {
-  family: "ipv4",
-  startedAt: 1000,
-  finishedAt: 1005,
-  trigger: "first",
-  servicePorts: 1,
-  endpoints: 0,
-  operations: 9,
-  bytes: 900,
-  changedPorts: 1,
-  readBack: true,
-  outcome: { kind: "ok", refused: [] },
-} as const;
+const synced = { ...plainRecord, trigger: "first" as const, finishedAt: 1005, readBack: true };
 
 const watched = { ...initialStatus, synced: true };
 

@@ -8,7 +8,7 @@ export function metricsPage(): string {
     "# Metrics",
     "",
     "Served at `/metrics` on `metricsBindAddress` in Prometheus' text format 0.0.4. This page is made from",
-    "`src/observe/metrics/table.ts`; to renew it, run `npx vitest run --project unit -u src/observe/metrics`.",
+    "`src/observe/metrics/table.ts`; to renew it, run `npx vitest run --project unit src/observe/metrics -u`.",
     "A metric with labels has no series until it is first used. All help texts begin with the stability, as in",
     "Kubernetes; none of these metrics is deprecated or hidden in v1.37.",
     "",

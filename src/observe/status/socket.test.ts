@@ -82,7 +82,7 @@ it("streams the cluster in pieces, and yields to the event loop between any two"
     counting = setImmediate(count);
   });
   const sent: number[] = [];
-  await tellingAt(path, function* () {
+  await serveViews(path, function* () {
     for (; sent.length < 40; sent.push(turn))
       yield piece(sent.length, sent.length % 2 === 0 ? 10 : 1_000_000);
   });
@@ -97,7 +97,7 @@ it("waits for a client that does not read, and stops when the client is gone", a
   const path = join(folder, "sock");
   let sent = 0;
   let isOver = false;
-  await tellingAt(path, function* () {
+  await serveViews(path, function* () {
     try {
       for (; sent < 100_000; sent++) yield piece(sent, 100_000);
     } finally {
@@ -117,7 +117,7 @@ it("waits for a client that does not read, and stops when the client is gone", a
 
 it("a tale that breaks off is no tale", async () => {
   const path = join(folder, "sock");
-  const socket = await tellingAt(path, function* () {
+  const socket = await serveViews(path, function* () {
     for (let i = 0; ; i++) yield piece(i, 100_000);
   });
   const listening = async () => {
@@ -126,7 +126,7 @@ it("a tale that breaks off is no tale", async () => {
   await expect(listening()).rejects.toThrow(/aborted/);
 });
 
-async function tellingAt(path: string, views: () => Iterable<View>): Promise<StatusSocket> {
+async function serveViews(path: string, views: () => Iterable<View>): Promise<StatusSocket> {
   const answers = { ...answersOf("working"), "/cluster": views };
   const socket = new StatusSocket(path, answers, logLines(manualClock()).log);
   opened.push(socket);
