@@ -60,15 +60,33 @@ describe("behaviour/6: files that documentation and manifests name", () => {
     const missing = [
       ...named.filter((path) => !existsSync(join(root, path)) && !path.startsWith("bench/results/")),
       ...inSources.filter((path) => !existsSync(join(root, "src", path))),
-      ...linksIn(page).filter((path) => !existsSync(join(root, dirname(page), path))),
+      ...linksIn(page).filter((link) => !resolves(page, link)),
     ];
     expect(missing).toEqual([]);
   });
 });
 
-/** Targets of Markdown links within the repository. */
+/** Targets of Markdown links within the repository: a path, a heading (`#start`) or both. */
 function linksIn(page: string): string[] {
   if (!page.endsWith(".md")) return [];
-  const targets = [...text(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target!);
+  const targets = [...text(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
   return targets.filter((target) => !/^[a-z]+:/.test(target));
+}
+
+function resolves(page: string, link: string): boolean {
+  const [path, heading] = link.split("#") as [string, string?];
+  const target = path === "" ? page : join(dirname(page), path);
+  if (!existsSync(join(root, target))) return false;
+  return heading === undefined || headingsOf(target).includes(heading);
+}
+
+/** As GitHub names them in links. */
+function headingsOf(page: string): string[] {
+  const prose = text(page).replace(/^```.*?^```/gms, "");
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
 }
