@@ -1,5 +1,5 @@
 // Finds keys of one length by their bytes, without an object for each.
-import { hashOf } from "../../model/hash.ts";
+import { getRandomValues } from "node:crypto";
 import type { Bytes } from "../netlink/bytes.ts";
 
 export class KeyIndex {
@@ -8,11 +8,17 @@ export class KeyIndex {
   readonly #keys: Buffer;
   /** A hash table with the numbers of keys, from 1 on; at least half of its entries are 0. */
   readonly #places: Int32Array;
+  /** One for each byte of a key. They are random: addresses and ports cannot be chosen so that all get the same place. */
+  readonly #factors: Int32Array;
+  /** The leading bits of a hash are the place. */
+  readonly #shift: number;
 
   constructor(count: number, length: number) {
     this.#length = length;
     this.#keys = Buffer.alloc(count * length);
-    this.#places = new Int32Array(2 << (32 - Math.clz32(count)));
+    this.#shift = Math.clz32(count) - 1;
+    this.#places = new Int32Array(2 ** (32 - this.#shift));
+    this.#factors = getRandomValues(new Int32Array(length)).map((factor) => factor | 1);
   }
 
   /** A key of another length is not found. */
@@ -30,13 +36,13 @@ export class KeyIndex {
 
   /** The position in the hash table of this key, or where it would be. */
   #placeOf(bytes: Uint8Array, from: number): number {
-    const mask = this.#places.length - 1;
-    const hash = hashOf(bytes, from, from + this.#length);
-    let place = (hash ^ (hash >>> 15)) & mask;
+    let hash = 0;
+    for (let i = 0; i < this.#length; i++) hash += Math.imul(bytes[from + i]!, this.#factors[i]!);
+    let place = (hash | 0) >>> this.#shift;
     for (;;) {
       const number = this.#places[place]! - 1;
       if (number === -1 || isSame(this.#keys, number * this.#length, bytes, from, this.#length)) return place;
-      place = (place + 1) & mask;
+      place = (place + 1) & (this.#places.length - 1);
     }
   }
 }
