@@ -23,6 +23,15 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
   const expectConnections = async (name: string, connections: number) => {
     await expect.poll(async () => (await countsOf(name))?.connections, { timeout: 15_000 }).toBe(connections);
   };
+  const expectBytes = async (more: number) => {
+    const bytesOut = async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0;
+    await expect.poll(bytesOut, { timeout: 20_000 }).toBeGreaterThan(more).catch(explained);
+  };
+  /** What the daemon reported decides why something was not counted in time. */
+  const explained = async (error: Error) => {
+    const { at, counters, flows } = await rig.traffic();
+    throw new Error(`${error.message}: ${JSON.stringify({ at, counters, flows })}\n${rig.log()}`);
+  };
 
   it("counts every connection once: TCP, UDP, both families, NodePort, external IP, sticky, from the node", async () => {
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 7 })).toBe(7);
@@ -54,9 +63,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
   it("counts packets and bytes as the conntrack tool lists them", async () => {
     const listed = conntrackSums("172.31.0.10");
     expect(listed.flows).toBe(9);
-    await expect
-      .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
-      .toBeGreaterThan(0);
+    await expectBytes(0);
     const before = (await rig.portNamed("web"))!.flows!;
     expect(before.active).toBe(0);
     const all = allWebSums();
@@ -237,9 +244,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     const { endpoints } = (await rig.portNamed("web"))!;
     expect(endpoints.map(({ connections }) => connections).toSorted((a, b) => a! - b!)).toEqual([1, 1, 3, 3]);
     expect(await countsOf("empty")).toEqual({ connections: 0, refused: 2, outOfRange: 0 });
-    await expect
-      .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
-      .toBeGreaterThan(8 * 1000);
+    await expectBytes(8 * 1000);
     expect(rig.metrics()).toContain(
       'turnout_service_connections_total{namespace="shop",port="main",service="web"} 8\n',
     );
@@ -249,9 +254,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     await rig.stop();
     await rig.start("services", "iptables");
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 3 })).toBe(3);
-    await expect
-      .poll(async () => (await rig.portNamed("web"))?.flows?.bytesOut ?? 0, { timeout: 20_000 })
-      .toBeGreaterThan(3 * 1000);
+    await expectBytes(3 * 1000);
     expect((await rig.traffic()).counters).toEqual({
       counted: false,
       because:

@@ -156,6 +156,19 @@ describe("a kernel that refuses conntrack", () => {
     await settle();
     expect(keeper.report().flows).toEqual({ counted: true, gaps: [] });
   });
+
+  it("at first: a client that asks need not wait for the next reading", async () => {
+    const failure = new HostError("refused", "Cannot read flows: ENOMEM");
+    const dump = vi.fn(async () => {}).mockRejectedValueOnce(failure);
+    const { keeper, start, synced, clock } = setUp({ flows: { dump }, noFlows: null });
+    await start();
+    await synced();
+    await keeper.refreshAll();
+    expect(dump).toHaveBeenCalledOnce();
+    clock.advance(1_000);
+    await keeper.refreshAll();
+    expect(keeper.report().flows).toEqual({ counted: true, gaps: [] });
+  });
 });
 
 describe("metrics", () => {

@@ -43,6 +43,7 @@ export class TrafficKeeper {
   #readAt: number | null = null;
   #reading: Promise<void> | null = null;
   #dumping: Promise<void> | null = null;
+  /** When the last dump of conntrack ended, or failed. */
   #dumpedAt: number | null = null;
   #dumpMs = 0;
   #signal: AbortSignal = AbortSignal.abort();
@@ -173,9 +174,12 @@ export class TrafficKeeper {
     this.#dumping ??= this.#attempt("conntrack", async () => {
       const start = clock.steady();
       for (const current of this.#routes.values()) flows.setRoutes(current());
-      await flows.dump(signal);
-      this.#dumpedAt = clock.steady();
-      this.#dumpMs = this.#dumpedAt - start;
+      try {
+        await flows.dump(signal);
+      } finally {
+        this.#dumpedAt = clock.steady();
+        this.#dumpMs = this.#dumpedAt - start;
+      }
     }).finally(() => {
       this.#dumping = null;
     });
