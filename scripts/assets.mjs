@@ -155,7 +155,8 @@ function copySums(source, folder) {
 async function buildOne(module, { version }, name) {
   const started = Date.now();
   const partial = join(home, `.${name}.partial`);
-  const build = name.endsWith(".test") ? ["test", "-c"] : ["build"];
+  // `go test` would also run vet, on all of Kubernetes.
+  const build = name.endsWith(".test") ? ["test", "-c", "-vet=off"] : ["build"];
   const args = [...build, "-mod=mod", "-trimpath", "-v", `-ldflags=${versionFlags(version)}`, "-o", partial];
   let compiled = 0;
   const show = progress(() => `building ${name}: ${compiled} packages, ${seconds(started)} s`);
