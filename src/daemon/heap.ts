@@ -1,6 +1,7 @@
-// Collects garbage after large Syncs, while the daemon is idle, instead of during the next changes.
+// Collects garbage after large Syncs, while the daemon is idle, instead of during the next changes, and returns memory to the kernel.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { native } from "../host/netlink/native.ts";
 import type { Clock } from "../model/clock.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
@@ -11,10 +12,19 @@ const quietMs = 500;
 /** The first collection frees objects; only the next one compacts the pages and returns them. */
 const rounds = 2;
 
+type Heap = {
+  /** Collects V8's garbage. */
+  readonly collect: () => void;
+  /** Returns memory that malloc keeps, such as that of collected buffers. */
+  readonly trim: () => void;
+};
+
+const heap: Heap = { collect: collectGarbage, trim: () => void native().then((system) => system.trimHeap()) };
+
 /** Call it with every record. */
 export function collectAfterLargeSyncs(
   clock: Pick<Clock, "after">,
-  collect: () => void = collectGarbage,
+  { collect, trim }: Heap = heap,
 ): (record: Pick<SyncRecord, "changedPorts">) => void {
   let cancel = (): void => {};
   const after = (left: number): void => {
@@ -22,6 +32,7 @@ export function collectAfterLargeSyncs(
     cancel = clock.after(quietMs, () => {
       collect();
       if (left > 1) after(left - 1);
+      else trim();
     });
   };
   return ({ changedPorts }) => {

@@ -24,6 +24,8 @@ export type Native = {
   watch(fd: number, readable: () => void): Watch;
   /** A TCP socket that listens on 127.0.0.1, made before this returns: `net.Server` makes one for a host later, elsewhere. */
   listenOnLoopback(port: number): number;
+  /** Gives memory that malloc keeps for later back to the kernel, where the C library can. */
+  trimHeap(): void;
   /** Runs code in another network namespace. It must be synchronous: only this thread moves, and it moves back. */
   inside<T>(netns: string, action: () => T): T;
 };
@@ -86,6 +88,7 @@ async function load(): Promise<Native> {
   const recv = libc.func("intptr_t recv(int, void *, size_t, int)");
   const recvmmsg = libc.func("int recvmmsg(int, void *, uint32_t, int, void *)");
   const setns = libc.func("int setns(int, int)");
+  const mallocTrim = optional(() => libc.func("int malloc_trim(size_t)"));
 
   const fail = (what: string): never => {
     const errno = errnoName(koffi.errno());
@@ -164,6 +167,7 @@ async function load(): Promise<Native> {
       closeSync(fd);
       throw new HostError("unavailable", `Cannot listen on 127.0.0.1:${port}: ${errno}`, { errno });
     },
+    trimHeap: () => void mallocTrim?.(0),
     inside: inNamespace,
   };
 
@@ -189,6 +193,15 @@ async function load(): Promise<Native> {
 }
 
 function nothing(): void {}
+
+/** A function that not every C library has. */
+function optional<T>(load: () => T): T | null {
+  try {
+    return load();
+  } catch {
+    return null;
+  }
+}
 
 function openNamespace(netns: string): number {
   try {
