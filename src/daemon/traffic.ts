@@ -8,6 +8,7 @@ import { TrafficKeeper } from "../observe/traffic/keeper.ts";
 import { reportTraffic } from "../observe/traffic/metrics.ts";
 import type { TrafficReport } from "../observe/traffic/report.ts";
 import type { LoopObserver } from "../sync/loop.ts";
+import { openCpuMeter } from "./cpu-meter.ts";
 import type { DaemonOptions } from "./daemon.ts";
 import type { Part } from "./part.ts";
 import { accountingFile } from "./start/kernel-settings.ts";
@@ -44,6 +45,7 @@ export function openTraffic(
     noFlows,
     uncounted: mode.uncounted,
     clock: systemClock,
+    cpuMs: openCpuMeter(),
     log,
   });
   reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });

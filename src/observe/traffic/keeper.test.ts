@@ -47,7 +47,7 @@ describe("reading", () => {
     expect(reads()).toBe(2);
   });
 
-  it("takes a hundredth of the time at most", async () => {
+  it("uses a hundredth of one core at most", async () => {
     const { reads, synced, clock, start } = setUp({ costMs: 400 });
     await start();
     await synced();
@@ -57,6 +57,25 @@ describe("reading", () => {
     clock.advance(40_000 - readEveryMs);
     await settle();
     expect(reads()).toBe(2);
+  });
+
+  it("of conntrack on demand uses a tenth of one core at most, whatever time it takes", async () => {
+    let [dumps, cpuMs] = [0, 0];
+    const dump = async () => {
+      dumps++;
+      clock.advance(5_000);
+      cpuMs += 200;
+    };
+    const { keeper, synced, clock, start } = setUp({ flows: { dump }, cpuMs: () => cpuMs });
+    await start();
+    await synced();
+    expect(dumps).toBe(1);
+    clock.advance(1_999);
+    await keeper.refreshAll();
+    expect(dumps).toBe(1);
+    clock.advance(1);
+    await keeper.refreshAll();
+    expect(dumps).toBe(2);
   });
 
   it("continues after a failure, which is logged once, with the last known numbers", async () => {
@@ -230,6 +249,7 @@ type Options = {
   flows?: Partial<TrafficOptions["flows"]>;
   noFlows?: string | null;
   gaps?: Readonly<Partial<Record<Family, CountGap | undefined>>>;
+  cpuMs?: () => number;
 };
 
 function setUp({
@@ -241,6 +261,7 @@ function setUp({
   flows = {},
   noFlows: reason = "no accounting here",
   gaps = { ipv4: undefined },
+  cpuMs,
 }: Options = {}) {
   const clock = manualClock();
   const counted = new Map<string, number>([["shop/s1/tcp/", 5]]);
@@ -269,6 +290,7 @@ function setUp({
     noFlows: reason,
     uncounted: counts ? null : "not in this mode",
     clock,
+    cpuMs: cpuMs ?? clock.steady,
     log,
   });
   const routes = routed(all, { ...ipv4Settings, traffic: setting });

@@ -21,18 +21,20 @@ export type TrafficOptions = {
   /** Why the mode does not count connections; null: it does. */
   readonly uncounted: string | null;
   readonly clock: Clock;
+  /** CPU time of this process, in milliseconds: what reading costs, also on a busy machine where it takes longer. */
+  readonly cpuMs: () => number;
   readonly log: Log;
 };
 
 export const readEveryMs = 10_000;
-/** Reading takes at most this part of the time: a hundredth. */
+/** Reading uses at most this part of one core: a hundredth. */
 const share = 100;
 /** A scrape does not read again what was read a moment ago, and does not wait for long. */
 const freshMs = 1_000;
 const longestWaitMs = 1_000;
 /** Without counters, flows are read while a client waits, and reading is not interrupted. */
 const never = new AbortController().signal;
-/** On demand, reading conntrack takes at most a tenth of the time. */
+/** On demand, reading conntrack uses at most a tenth of one core. */
 const dumpShare = 10;
 
 export class TrafficKeeper {
@@ -43,9 +45,9 @@ export class TrafficKeeper {
   #readAt: number | null = null;
   #reading: Promise<void> | null = null;
   #dumping: Promise<void> | null = null;
-  /** When the last dump of conntrack ended, or failed. */
+  /** When the last dump of conntrack ended, or failed, and the CPU time that it used. */
   #dumpedAt: number | null = null;
-  #dumpMs = 0;
+  #dumpCostMs = 0;
   #signal: AbortSignal = AbortSignal.abort();
   /** What could not be read, and why, by what it is; each is logged when it begins. */
   readonly #failures = new Map<string, string>();
@@ -80,10 +82,10 @@ export class TrafficKeeper {
     await Promise.race([this.#firstSyncs, stopped]);
     this.#signal = signal;
     while (!signal.aborted) {
-      const start = this.#options.clock.steady();
+      const before = this.#options.cpuMs();
       await this.#readAll(signal);
-      const took = this.#options.clock.steady() - start;
-      await this.#pause(Math.max(readEveryMs, took * share), signal);
+      const cost = this.#options.cpuMs() - before;
+      await this.#pause(Math.max(readEveryMs, cost * share), signal);
     }
     return null;
   }
@@ -108,7 +110,7 @@ export class TrafficKeeper {
     // Where traffic is counted, the first dump follows the first Syncs.
     if (setting !== "off" && this.#dumpedAt === null) return;
     const age = clock.steady() - (this.#dumpedAt ?? Number.NEGATIVE_INFINITY);
-    if (age < Math.max(freshMs, this.#dumpMs * dumpShare)) return;
+    if (age < Math.max(freshMs, this.#dumpCostMs * dumpShare)) return;
     await this.#readFlows(setting === "off" ? never : this.#signal);
     this.#at = clock.wall();
   }
@@ -170,15 +172,15 @@ export class TrafficKeeper {
   }
 
   #readFlows(signal: AbortSignal): Promise<void> {
-    const { clock, flows } = this.#options;
+    const { clock, cpuMs, flows } = this.#options;
     this.#dumping ??= this.#attempt("conntrack", async () => {
-      const start = clock.steady();
+      const before = cpuMs();
       for (const current of this.#routes.values()) flows.setRoutes(current());
       try {
         await flows.dump(signal);
       } finally {
         this.#dumpedAt = clock.steady();
-        this.#dumpMs = this.#dumpedAt - start;
+        this.#dumpCostMs = cpuMs() - before;
       }
     }).finally(() => {
       this.#dumping = null;
