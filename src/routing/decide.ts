@@ -206,15 +206,15 @@ function withoutFrontend(routes: Routes, behavior: Behavior, { to }: Packet): Ve
   return { outcome: { kind: "pass" }, because };
 }
 
-function isClusterIP({ servicePorts, claims }: Routes, address: Address): boolean {
+function isClusterIP({ servicePorts }: Routes, address: Address): boolean {
   const known =
-    clusterIPs.get(claims) ?? new Set([...servicePorts.values()].map(({ clusterIP }) => clusterIP));
-  clusterIPs.set(claims, known);
+    clusterIPs.get(servicePorts) ?? new Set([...servicePorts.values()].map(({ clusterIP }) => clusterIP));
+  clusterIPs.set(servicePorts, known);
   return known.has(address);
 }
 
 /** Kept for callers that decide many packets. */
-const clusterIPs = new WeakMap<Routes["claims"], ReadonlySet<Address>>();
+const clusterIPs = new WeakMap<Routes["servicePorts"], ReadonlySet<Address>>();
 
 /** Rows 109 and 125: such a packet leaves the node unless the address is the node's own. */
 function leavesUnseen(

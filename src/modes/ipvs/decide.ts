@@ -101,8 +101,8 @@ function isOnLink(routes: Routes, { to }: Packet): boolean {
 type Link = { readonly addresses: ReadonlySet<Address>; readonly healthChecks: ReadonlySet<number> };
 
 /** What is on the link, and which ports answer there all the same. */
-function linkOf({ servicePorts, settings }: Routes): Link {
-  const known = links.get(servicePorts);
+function linkOf({ ports, servicePorts, settings }: Routes): Link {
+  const known = links.get(ports);
   if (known !== undefined) return known;
   const all = [...servicePorts.values()];
   const link: Link = {
@@ -115,12 +115,12 @@ function linkOf({ servicePorts, settings }: Routes): Link {
     ),
     healthChecks: new Set(all.map(({ healthCheckNodePort }) => healthCheckNodePort)),
   };
-  links.set(servicePorts, link);
+  links.set(ports, link);
   return link;
 }
 
 /** Kept for callers that decide many packets. */
-const links = new WeakMap<Routes["servicePorts"], Link>();
+const links = new WeakMap<Routes["ports"], Link>();
 
 function unserved(decision: Decision, routes: Routes, packet: Packet): Decision {
   const because = decision.because.slice(0, -1);
