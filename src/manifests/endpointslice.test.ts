@@ -31,6 +31,15 @@ describe("ports", () => {
     expect(parse(slice([], { ports })).value!.ports.map(({ portName }) => portName)).toEqual(["", "", ""]);
   });
 
+  it("are one list for slices with the same few ports; a long list is forgotten with its slice", () => {
+    const portsOf = (count: number) =>
+      parse(slice([], { ports: Array.from({ length: count }, (_, i) => ({ name: `p${i}`, port: 80 + i })) }))
+        .value!.ports;
+    expect(portsOf(8)).toBe(portsOf(8));
+    expect(portsOf(9)).toEqual(portsOf(9));
+    expect(portsOf(9)).not.toBe(portsOf(9));
+  });
+
   it("unknown protocols and illegal names are dropped", () => {
     const ports = [
       { name: "a", protocol: "ICMP", port: 80 },

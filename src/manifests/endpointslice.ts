@@ -170,7 +170,8 @@ function hintsOf(report: Report, value: unknown, at: string, field: string): rea
   if (items.length === 1) return onlyHint(report, items[0], at, field);
   const names = new Set(items.map((item, i) => hintOf(report, item, at, field, i)));
   names.delete("");
-  return sharedList([...names].sort().join(" "));
+  const sorted = [...names].sort();
+  return sorted.length > mostShared ? sorted : sharedList(sorted.join(" "));
 }
 
 /** A name that is known was legal when it came first: paths are only worth making for those that are new. */
@@ -186,8 +187,10 @@ function hintOf(report: Report, item: unknown, at: string, field: string, index:
   return nameOrNothing(report, raw.name, at, `${field}[${index}].name`);
 }
 
+/** Lists are kept after their slices are gone, so their number and length are limited. The API server allows eight hints. */
 const sharedLists = new Map<string, readonly string[]>();
 const sharedAtMost = 10_000;
+const mostShared = 8;
 
 /** The list of these names, which hold no blanks. */
 function sharedList(joined: string): readonly string[] {

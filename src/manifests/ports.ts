@@ -49,7 +49,7 @@ function lastOfEachName(report: Report, ports: readonly (Port | null)[]): readon
 /** One entry of `ports` of a slice. */
 export type SlicePort = Omit<Port, "nodePort">;
 
-/** Several entries may have the same name and protocol: all their numbers count. Slices with the same ports share one list. */
+/** Several entries may have the same name and protocol: all their numbers count. Slices with the same few ports share one list. */
 export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
   const ports = list(report, slice.ports, "", "ports").map((item, i) =>
     slicePortOf(report, fields(report, item, "", slicePlace(i)), slicePlace(i)),
@@ -58,6 +58,7 @@ export function slicePortsOf(report: Report, slice: Raw): readonly SlicePort[] {
 }
 
 function shared(ports: readonly SlicePort[]): readonly SlicePort[] {
+  if (ports.length > mostShared) return ports;
   const text = ports.map(({ portName, protocol, port }) => `${portName}/${protocol}/${port}`).join(" ");
   const known = sharedLists.get(text);
   if (known !== undefined) return known;
@@ -66,8 +67,10 @@ function shared(ports: readonly SlicePort[]): readonly SlicePort[] {
   return ports;
 }
 
+/** Lists are kept after their slices are gone, so their number and length are limited. */
 const sharedLists = new Map<string, readonly SlicePort[]>();
 const sharedAtMost = 10_000;
+const mostShared = 8;
 
 function isPort<P extends SlicePort>(port: P | null): port is P {
   return port !== null;
