@@ -20,8 +20,12 @@ export const ownChains: readonly { readonly table: TableName; readonly name: str
   { table: "filter", name: chains.firewall },
 ];
 
-/** Created before every jump of the mode, and deleted after all of them: without it no other chain is in use. */
-export const firstChain = { table: "nat", name: chains.portals.pods } as const;
+/** Without any of these nothing is left of the mode. Each table is committed alone, and kube-proxy 1.25 removes all but the last. */
+export const tracesOfUserspace = [
+  { table: "nat", name: chains.portals.pods },
+  { table: "filter", name: chains.letIn },
+  { table: "filter", name: chains.firewall },
+] as const;
 
 const portalNote = comment("handle ClusterIPs; NOTE: this must be before the NodePort rules");
 const nodePortNote = comment("handle service NodePorts; NOTE: this must be the last rule in the chain");

@@ -75,8 +75,8 @@ export async function cleanUpIptables({ keep, ...place }: CleanupOptions): Promi
 }
 
 export type RemovalOptions = Place & {
-  /** Without this chain there is nothing to remove, and the tables are not read; absent: they are always read. */
-  readonly onlyWith?: ChainPlace;
+  /** Without any of these chains there is nothing to remove, and the tables are not read; absent: they are always read. */
+  readonly onlyWith?: readonly ChainPlace[];
   /** How programs are started; on this machine by default. */
   readonly start?: Start;
 };
@@ -89,10 +89,15 @@ export async function removeRules(
   const start = await detectBackEnd(given ?? starter(place));
   const parts: Removed[] = [];
   for (const family of families) {
-    if (onlyWith !== undefined && (await chainState(onlyWith, family, start)) === "gone") continue;
+    if (onlyWith !== undefined && (await areGone(onlyWith, family, start))) continue;
     parts.push(await removeFromFamily(family, start, removalOf));
   }
   return sumRemoved(parts);
+}
+
+async function areGone(chains: readonly ChainPlace[], family: Family, start: Start): Promise<boolean> {
+  for (const chain of chains) if ((await chainState(chain, family, start)) !== "gone") return false;
+  return true;
 }
 
 async function removeFromFamily(

@@ -3,7 +3,7 @@ import { HostError } from "../../../host/error.ts";
 import { type Address, isLoopback } from "../../../model/address.ts";
 import { type RemovalOptions, removeRules } from "../../iptables/host/setup.ts";
 import type { Removed } from "../../removed.ts";
-import { firstChain } from "../foundation.ts";
+import { tracesOfUserspace } from "../foundation.ts";
 import { removal } from "../removal.ts";
 
 /** Redirected packets cannot reach relays on loopback. The message is that of kube-proxy v1.25. */
@@ -22,5 +22,8 @@ export function releaseUserspace({
   start,
 }: Pick<RemovalOptions, "netns" | "start">): Promise<Removed> {
   const place = netns === undefined ? {} : { netns };
-  return removeRules({ ...place, ...(start === undefined ? {} : { start }), onlyWith: firstChain }, removal);
+  return removeRules(
+    { ...place, ...(start === undefined ? {} : { start }), onlyWith: tracesOfUserspace },
+    removal,
+  );
 }
