@@ -117,13 +117,17 @@ function sourceAddress(from: Sender, family: Family, { settings }: Routes, to: A
 }
 
 /** A pod of another node comes in from elsewhere. */
-function originOf(from: Sender, address: Address, { settings, ports }: Routes): Packet["from"]["origin"] {
+function originOf(
+  from: Sender,
+  address: Address,
+  { settings, servicePorts }: Routes,
+): Packet["from"]["origin"] {
   if (from.kind === "node") return "node";
   if (from.kind === "outside") return "elsewhere";
   const { detector, nodeName } = settings;
   if (detector.kind === "cidr") return contains(detector.cidr, address) ? "pod" : "elsewhere";
   const nodes = new Set<string>();
-  for (const { port } of ports.values())
-    for (const endpoint of port.endpoints) if (endpoint.address === address) nodes.add(endpoint.nodeName);
+  for (const { endpoints } of servicePorts.values())
+    for (const endpoint of endpoints) if (endpoint.address === address) nodes.add(endpoint.nodeName);
   return nodes.size === 0 || nodes.has(nodeName) ? "pod" : "elsewhere";
 }

@@ -80,7 +80,7 @@ function candidateOf(
 function masqueradeReason(
   endpoint: Endpoint,
   { hit, sender }: Pick<Decision, "hit" | "sender">,
-  { settings, ports }: Routes,
+  { settings, servicePorts }: Routes,
   packet: Packet,
 ): string {
   const target = hit!.route.from[sender];
@@ -90,7 +90,7 @@ function masqueradeReason(
       : "the proxy itself calls, for its client";
   }
   if (settings.masqueradeAll) return "masqueradeAll is on";
-  const { externalPolicy } = ports.get(hit!.key)!.port;
+  const { externalPolicy } = servicePorts.get(hit!.key)!;
   if (hit!.route.frontend.kind === "clusterIP")
     return "the sender is not a pod of this node, and answers must come back here";
   if (externalPolicy === "cluster") return "externalTrafficPolicy Cluster, and answers must come back here";

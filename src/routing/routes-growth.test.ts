@@ -1,8 +1,8 @@
 // The work of routing grows with the size of the cluster, not with its square.
 import { describe, expect, it, vi } from "vitest";
-import { ipv4Settings, servicePort } from "../../test/support/routed.ts";
+import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { keyed } from "../model/keyed.ts";
-import type { ServicePort } from "../model/snapshot.ts";
+import type { PortKey, ServicePort } from "../model/snapshot.ts";
 import { route } from "./routes.ts";
 
 describe("routing", () => {
@@ -31,11 +31,40 @@ describe("routing", () => {
     expect(claims.get("198.51.100.1/tcp/80")).toHaveLength(count);
     expect(sorted).toBe(count);
   });
+
+  it("two Services that share their addresses cost twice as much with twice as many, at first and at each update", () => {
+    const [few, many] = [500, 1000].map(idsMadeForShared);
+    for (const [i, made] of many!.entries()) expect(made).toBeLessThan(few![i]! * 2.2);
+  });
 });
+
+/** How many ids of Frontends are made for two Services with the same addresses, and for an update of one of them. */
+function idsMadeForShared(count: number): number[] {
+  const externalIPs = Array.from({ length: count }, (_, i) => `198.51.${i >> 8}.${i & 255}`);
+  const [a, b] = [1, 2].map((n) => servicePort(`shop/s${n}`, { clusterIP: `172.30.0.${n}`, externalIPs }));
+  const join = vi.spyOn(Array.prototype, "join");
+  const before = routesOf([a!, b!]);
+  const first = join.mock.calls.length;
+  const now = { ...b!, endpoints: [endpoint("10.180.0.1:80")] };
+  const changed = new Set([now.key]);
+  const after = route(
+    before,
+    { ports: keyed([a!, now].map(keyedPort)), changed, serviceCIDRs: [] },
+    ipv4Settings,
+  );
+  const update = join.mock.calls.length - first;
+  join.mockRestore();
+  expect(after.ports.get(now.key)!.lost).toHaveLength(count);
+  return [first, update];
+}
+
+function keyedPort(port: ServicePort): readonly [PortKey, ServicePort] {
+  return [port.key, port];
+}
 
 function routesOf(ports: readonly ServicePort[]) {
   const snapshot = {
-    ports: keyed(ports.map((port) => [port.key, port] as const)),
+    ports: keyed(ports.map(keyedPort)),
     changed: new Set<string>(),
     serviceCIDRs: [],
   };

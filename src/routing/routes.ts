@@ -108,7 +108,8 @@ export function route(before: Routes | null, snapshot: FamilySnapshot, settings:
   const lost = (known?.lost ?? noneLost).with(
     lostChanges(known, dirty, contested, servicePorts, claims, settings),
   );
-  const ports = new ComputedRoutes(servicePorts, lost, settings);
+  const isSame = known?.servicePorts === servicePorts && known.lost === lost;
+  const ports = isSame ? known.ports : new ComputedRoutes(servicePorts, lost, settings);
   return { settings, serviceCIDRs, servicePorts, ports, lost, claims, changed: dirty };
 }
 
@@ -134,6 +135,8 @@ class ComputedRoutes implements PortRoutesByKey {
   readonly #ports: Keyed<ServicePort>;
   readonly #lost: Routes["lost"];
   readonly #settings: FamilySettings;
+  /** Callers often read those of one ServicePort many times: for each of its endpoints or addresses. */
+  #latest: PortRoutes | null = null;
 
   constructor(ports: Keyed<ServicePort>, lost: Routes["lost"], settings: FamilySettings) {
     this.#ports = ports;
@@ -146,8 +149,11 @@ class ComputedRoutes implements PortRoutesByKey {
   }
 
   get(key: PortKey): PortRoutes | undefined {
+    if (this.#latest?.port.key === key) return this.#latest;
     const port = this.#ports.get(key);
-    return port === undefined ? undefined : this.#routed(port);
+    if (port === undefined) return undefined;
+    this.#latest = this.#routed(port);
+    return this.#latest;
   }
 
   has(key: PortKey): boolean {
@@ -301,6 +307,7 @@ function stakeClaims(
   settings: FamilySettings,
 ): ReadonlyMap<FrontendId, Claims | undefined> {
   const touched = new Map<FrontendId, PortKey | Claim[] | undefined>();
+  const kindAt = kindsOf(snapshot.ports, settings);
   // Copied once for each Frontend, without those visited, whose claims follow: thousands may claim the same one.
   const claimsOf = (id: FrontendId) =>
     touched.has(id) ? touched.get(id) : unvisited(before?.claims.get(id), visited);
@@ -324,11 +331,23 @@ function stakeClaims(
   }
   for (const claims of touched.values()) if (typeof claims === "object") claims.sort(byRightToHold);
   return touched;
+}
 
-  function kindAt(key: PortKey, id: FrontendId): Frontend["kind"] {
-    const frontends = frontendsOf(snapshot.ports.get(key)!, settings);
-    return frontends.find((frontend) => frontendId(frontend) === id)!.kind;
-  }
+/** The kind of a Frontend, by the ServicePort that claims it: two may claim thousands of the same. */
+function kindsOf(
+  ports: Keyed<ServicePort>,
+  settings: FamilySettings,
+): (key: PortKey, id: FrontendId) => Frontend["kind"] {
+  const known = new Map<PortKey, ReadonlyMap<FrontendId, Frontend["kind"]>>();
+  return (key, id) => {
+    let kinds = known.get(key);
+    if (kinds === undefined) {
+      const frontends = frontendsOf(ports.get(key)!, settings);
+      kinds = new Map(frontends.map((frontend) => [frontendId(frontend), frontend.kind]));
+      known.set(key, kinds);
+    }
+    return kinds.get(id)!;
+  };
 }
 
 function unvisited(claims: Claims | undefined, visited: ReadonlySet<PortKey>): PortKey | Claim[] | undefined {

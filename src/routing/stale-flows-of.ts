@@ -86,12 +86,12 @@ class TcpEndpoints {
   readonly #ports = new Map<PortKey, ServicePort>();
 
   /** Returns whether an endpoint is in no ServicePort any more; also for the first ports, whose flows are from before. */
-  note({ ports }: Routes, changed: ReadonlySet<PortKey>): boolean {
+  note({ servicePorts }: Routes, changed: ReadonlySet<PortKey>): boolean {
     const left = new Set<string>();
     const isFirst = this.#ports.size === 0;
     for (const key of changed) {
       const before = this.#ports.get(key);
-      const port = ports.get(key)?.port;
+      const port = servicePorts.get(key);
       const now = port?.protocol === "tcp" ? port : undefined;
       if (before?.endpoints === now?.endpoints && now !== undefined) continue;
       for (const name of now === undefined ? none : keysOf(now))

@@ -44,6 +44,17 @@ it("computes the Routes of a Service once for flows to all of its addresses", ()
       /^shop/,
     );
   expect(get).toHaveBeenCalledOnce();
+  // The next Routes, in which another Service has changed.
+  const after = routed([web, dns], ipv4Settings, fresh);
+  const again = vi.spyOn(after.ports, "get");
+  const flow = "tcp 10.0.1.9:4000 > 172.30.0.10:80 > 10.0.2.1:8080";
+  expect(attributed(flow, {}, shared, after)).toMatch(/^shop/);
+  expect(again).not.toHaveBeenCalled();
+  const external = { ...ipv4Settings, externalIPsAllowed: false };
+  const refused = routed([web, dns], external);
+  expect(attributed("tcp 10.0.1.9:4000 > 198.51.100.7:80 > 10.0.2.1:8080", {}, shared, refused)).toMatch(
+    /^other/,
+  );
 });
 
 describe("a tracked flow belongs to", () => {

@@ -122,21 +122,25 @@ function routeAt(routes: Routes, id: FrontendId): Held | null {
 
 /** Computed once for all flows to a ServicePort, which may have thousands of Frontends. */
 function heldBy(routes: Routes, key: PortKey): ReadonlyMap<FrontendId, Held> {
-  let known = knownRoutes.get(routes);
-  if (known === undefined) {
-    known = new Map();
-    knownRoutes.set(routes, known);
-  }
-  let held = known.get(key);
-  if (held === undefined) {
-    const routed = routes.ports.get(key)!;
-    held = new Map(routed.routes.map((route) => [frontendId(route.frontend), { routed, route }]));
-    known.set(key, held);
-  }
+  const { settings, servicePorts } = routes;
+  const port = servicePorts.get(key)!;
+  const lost = routes.lost.get(key);
+  const known = knownRoutes.get(port);
+  if (known?.settings === settings && known.lost === lost) return known.held;
+  const routed = routes.ports.get(key)!;
+  const held = new Map(routed.routes.map((route) => [frontendId(route.frontend), { routed, route }]));
+  knownRoutes.set(port, { settings, lost, held });
   return held;
 }
 
-const knownRoutes = new WeakMap<Routes, Map<PortKey, ReadonlyMap<FrontendId, Held>>>();
+/** Of ServicePorts, with what else their Routes are computed from. */
+const knownRoutes = new WeakMap<
+  ServicePort,
+  Pick<Routes, "settings"> & {
+    readonly lost: PortRoutes["lost"] | undefined;
+    readonly held: ReadonlyMap<FrontendId, Held>;
+  }
+>();
 
 function destinationOf(flow: FlowView, { port }: PortRoutes): Destination {
   if (!isTranslated(flow)) return untranslated;
@@ -203,9 +207,9 @@ function removalTest(
   };
 }
 
-function clusterIPsOf({ ports }: Routes): ReadonlyMap<Address, ServicePort> {
+function clusterIPsOf({ servicePorts }: Routes): ReadonlyMap<Address, ServicePort> {
   const found = new Map<Address, ServicePort>();
-  for (const { port } of ports.values()) found.set(port.clusterIP, port);
+  for (const port of servicePorts.values()) found.set(port.clusterIP, port);
   return found;
 }
 

@@ -33,9 +33,14 @@ const plain = new WeakMap<readonly Cidr[], SourceCheck>();
 const counting = new WeakMap<readonly Cidr[], SourceCheck>();
 
 /** Lists of more than `most` sources among the Routes that changed, each once. */
-export function longSourceLists({ ports, changed }: Routes, most: number): Iterable<readonly Cidr[]> {
+export function longSourceLists(
+  { servicePorts, ports, changed }: Routes,
+  most: number,
+): Iterable<readonly Cidr[]> {
   const lists = new Set<readonly Cidr[]>();
   for (const key of changed) {
+    const port = servicePorts.get(key);
+    if (port === undefined || port.sourceRanges.length + port.loadBalancerIPs.length <= most) continue;
     const allowed = ports.get(key)?.routes.find((route) => route.allowed !== null)?.allowed ?? [];
     if (allowed.length > most) lists.add(allowed);
   }
