@@ -58,7 +58,7 @@ function sameInFnv(count: number): string[] {
   return found;
 }
 
-function countReads(buffer: Buffer): { readonly bytes: Uint8Array; reads(): number } {
+function countReads(buffer: Buffer): { readonly bytes: Uint8Array; readonly reads: () => number } {
   let count = 0;
   const bytes = new Proxy(buffer, {
     get(target, name) {

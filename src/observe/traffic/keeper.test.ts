@@ -290,7 +290,7 @@ function setUp({
     noFlows: reason,
     uncounted: counts ? null : "not in this mode",
     clock,
-    cpuMs: cpuMs ?? clock.steady,
+    cpuMs: cpuMs ?? (() => clock.steady()),
     log,
   });
   const routes = routed(all, { ...ipv4Settings, traffic: setting });
