@@ -9,11 +9,9 @@ import type { SyncRecord } from "../sync/record.ts";
 const largeSync = 500;
 /** A load takes several Syncs: collect after the last one. */
 const quietMs = 500;
-/** The first collection frees objects; only the next one compacts the pages and returns them. */
-const rounds = 2;
 
 type Heap = {
-  /** Collects V8's garbage. */
+  /** Collects V8's garbage, and returns the memory. */
   readonly collect: () => void;
   /** Returns memory that malloc keeps, such as that of collected buffers. */
   readonly trim: () => void;
@@ -27,16 +25,13 @@ export function collectAfterLargeSyncs(
   { collect, trim }: Heap = heap,
 ): (record: Pick<SyncRecord, "changedPorts">) => void {
   let cancel = (): void => {};
-  const after = (left: number): void => {
+  return ({ changedPorts }) => {
+    if (changedPorts < largeSync) return;
     cancel();
     cancel = clock.after(quietMs, () => {
       collect();
-      if (left > 1) after(left - 1);
-      else trim();
+      trim();
     });
-  };
-  return ({ changedPorts }) => {
-    if (changedPorts >= largeSync) after(rounds);
   };
 }
 
@@ -46,7 +41,8 @@ export function collectAfterLargeSyncs(
  */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
+  const collect = runInNewContext("gc") as (options: object) => void;
   setFlagsFromString("--no-expose-gc");
-  collect();
+  // Other collections compact few pages, and keep free ones for later.
+  collect({ type: "major", execution: "sync", flavor: "last-resort" });
 }
