@@ -98,12 +98,19 @@ describe("the page of a playground", () => {
     expect(await place.playground.settled()).toBe(true);
     await goTo(tab, "#/node");
     await poll(async () => tab.locator('[aria-label="Latest Syncs"] tbody tr').count()).toBeGreaterThan(2);
-    const printed = await read();
-    const authorization = `Bearer ${page.token}`;
-    const answer = await fetch(`http://127.0.0.1:${page.port}/api/node?node=node-a`, {
-      headers: { authorization },
-    });
-    const shown = ((await answer.json()) as NodeView).status!;
+    const readShown = async () => {
+      const headers = { authorization: `Bearer ${page.token}` };
+      const answer = await fetch(`http://127.0.0.1:${page.port}/api/node?node=node-a`, { headers });
+      return ((await answer.json()) as NodeView).status!;
+    };
+    let [printed, shown] = [await read(), await readShown()];
+    // Repeated while there is a Sync between the two.
+    for (
+      let after = await read();
+      printed.syncs[0]!.finishedAt !== after.syncs[0]!.finishedAt;
+      after = await read()
+    )
+      [printed, shown] = [after, await readShown()];
     for (const field of ["syncs", "events", "latency", "drift", "problems", "configuration"] as const)
       expect(shown[field]).toEqual(printed[field]);
     expect(shown.limits!.map(({ name, limit }) => [name, limit])).toEqual(
