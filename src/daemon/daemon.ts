@@ -19,7 +19,7 @@ import { type Source, SourceError } from "../sources/source.ts";
 import { type RequestFacts, realWorld, type World } from "../sources/world.ts";
 import { watchConfig } from "./config/config-changes.ts";
 import type { WatchedFile } from "./config/config-file.ts";
-import { collectAfterLargeSyncs } from "./heap.ts";
+import { collectAfterLoads } from "./heap.ts";
 import { type HistorySettings, openHistory } from "./history.ts";
 import { cleanUpAll, removeDeadRelays, removeOtherRules } from "./leftovers.ts";
 import { watchLocalAddresses } from "./local-addresses.ts";
@@ -172,7 +172,7 @@ async function run(
     answers.observer,
     page.observer,
     removeOtherRules(config, families, log.in("daemon/leftovers.ts"), signal),
-    { synced: collectAfterLargeSyncs(systemClock) },
+    { synced: collectAfterLoads(systemClock) },
     removeStaleFlows(options, node, telemetry, log.in("daemon/stale-flows.ts"), signal),
     localhost.observer,
     history.observer,

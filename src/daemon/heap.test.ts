@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
-import { collectAfterLargeSyncs } from "./heap.ts";
+import { collectAfterLoads } from "./heap.ts";
 
 it("garbage is collected half a second after the last of several large Syncs, and then memory is returned", () => {
   const clock = manualClock();
   let [collected, trimmed] = [0, 0];
-  const tidy = collectAfterLargeSyncs(clock, { collect: () => collected++, trim: () => trimmed++ });
+  const tidy = collectAfterLoads(clock, { collect: () => collected++, trim: () => trimmed++ });
   tidy({ changedPorts: 10_000 });
   clock.advance(400);
   tidy({ changedPorts: 10_000 });
@@ -19,17 +19,23 @@ it("garbage is collected half a second after the last of several large Syncs, an
   expect(clock.pending()).toBe(0);
 });
 
-it("small Syncs cause no collection", () => {
+it("small Syncs cause no collection, but the first one does", () => {
   const clock = manualClock();
-  const unreachable = () => expect.unreachable();
-  const tidy = collectAfterLargeSyncs(clock, { collect: unreachable, trim: unreachable });
+  let collected = 0;
+  const tidy = collectAfterLoads(clock, { collect: () => collected++, trim() {} });
+  tidy({ changedPorts: 1 });
+  clock.advance(400);
+  tidy({ changedPorts: 1 });
+  clock.advance(100);
+  expect(collected).toBe(1);
   tidy({ changedPorts: 1 });
   clock.advance(60_000);
+  expect(collected).toBe(1);
 });
 
 it("V8 collects objects that are not in use, though Node.js was started without --expose-gc", async () => {
   const clock = manualClock();
-  const tidy = collectAfterLargeSyncs(clock);
+  const tidy = collectAfterLoads(clock);
   const unused = new WeakRef({ name: "unused" });
   // In the turn that makes it, a WeakRef keeps its object.
   await nextTurn();
@@ -43,7 +49,7 @@ it("V8 collects objects that are not in use, though Node.js was started without 
 
 it("memory of buffers that are not in use is returned", async () => {
   const clock = manualClock();
-  const synced = collectAfterLargeSyncs(clock);
+  const synced = collectAfterLoads(clock);
   // One that is in use among a hundred: malloc cannot give back the end of its heap.
   let kept: (Buffer | null)[] = Array.from({ length: 50_000 }, () => Buffer.allocUnsafeSlow(1000).fill(1));
   kept = kept.map((buffer, i) => (i % 100 === 0 ? buffer : null));

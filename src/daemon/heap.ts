@@ -1,11 +1,11 @@
-// Collects garbage after large Syncs, while the daemon is idle, instead of during the next changes, and returns memory to the kernel.
+// Collects garbage after the start and after large Syncs, while the daemon is idle, instead of during the next changes, and returns memory to the kernel.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { native } from "../host/netlink/native.ts";
 import type { Clock } from "../model/clock.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
-/** Smaller Syncs leave little garbage. */
+/** Smaller Syncs leave little garbage, other than the first one: the start itself leaves some. */
 const largeSync = 500;
 /** A load takes several Syncs: collect after the last one. */
 const quietMs = 500;
@@ -20,13 +20,15 @@ type Heap = {
 const heap: Heap = { collect: collectGarbage, trim: () => void native().then((system) => system.trimHeap()) };
 
 /** Call it with every record. */
-export function collectAfterLargeSyncs(
+export function collectAfterLoads(
   clock: Pick<Clock, "after">,
   { collect, trim }: Heap = heap,
 ): (record: Pick<SyncRecord, "changedPorts">) => void {
   let cancel = (): void => {};
+  let isFirst = true;
   return ({ changedPorts }) => {
-    if (changedPorts < largeSync) return;
+    if (changedPorts < largeSync && !isFirst) return;
+    isFirst = false;
     cancel();
     cancel = clock.after(quietMs, () => {
       collect();
