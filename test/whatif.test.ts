@@ -89,7 +89,7 @@ it("on generated clusters, the shares are those that explain gives before and af
     ),
     { numRuns: 800 },
   );
-  expect(compared).toBeGreaterThan(100);
+  expect(compared).toBeGreaterThan(40);
 
   /** null: its cluster IP is not decided by policy Cluster, or another Service holds it. */
   function explainedShares(
