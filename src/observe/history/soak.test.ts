@@ -1,5 +1,6 @@
 // Thousands of generated changes with small limits: the history stays within them, in memory and on disk, and states what it dropped.
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
@@ -24,7 +25,7 @@ it("stays within 100 kB and ten minutes over 2,000 changes of very different siz
   const { log } = logLines(clock);
   const history = new HistoryLog(limits);
   const signal = new AbortController().signal;
-  const store = new HistoryDirectory({ directory, node: "node-a", clock, log, signal });
+  const store = new HistoryDirectory({ directory, node: "node-a", clock, log, signal, open: openUnsynced });
   const recorder = new HistoryRecorder({ log: history, node: "node-a", families: ["ipv4"], clock, store });
   const cluster = new Cluster("node-a");
   cluster.upsert("Service", service());
@@ -44,13 +45,13 @@ it("stays within 100 kB and ten minutes over 2,000 changes of very different siz
     recorder.head();
     most.bytes = Math.max(most.bytes, history.bytes);
     most.age = Math.max(most.age, clock.wall() - history.beginsAt!);
-    if (i % 20 !== 19) continue;
-    // The clock of the test is faster than the disk.
+    if (i % 5 !== 4) continue;
+    // The clock of the test is faster than the disk, and the old file grows as long as the new one is being written.
     const isDone = () => {
       clock.advance(500);
-      return isSaved(history.lastSeq);
+      return isSaved(history.lastSeq) && !existsSync(join(directory, `${fileName}.new`));
     };
-    await expect.poll(isDone, { interval: 5, timeout: 10_000 }).toBe(true);
+    await expect.poll(isDone, { interval: 1, timeout: 10_000 }).toBe(true);
     most.file = Math.max(most.file, sizeOf());
   }
   expect(most.bytes).toBeLessThanOrEqual(limits.bytes);
@@ -61,8 +62,12 @@ it("stays within 100 kB and ten minutes over 2,000 changes of very different siz
   expect(recorder.head().dropped).toMatchObject({ reason: expect.stringMatching(/^(size|age)$/) });
   expect(recorder.head().dropped!.entries + history.size).toBeGreaterThan(changes / 2);
   await recorder.close();
-  expect(Math.max(most.file, sizeOf())).toBeLessThanOrEqual(2 * (limits.bytes + checkpoint) + 65_536);
+  expect(Math.max(most.file, sizeOf())).toBeLessThanOrEqual(2 * (limits.bytes + checkpoint) + 32_768);
 }, 60_000);
+
+/** What is on the disk after a crash is the matter of another test; waiting for it takes seconds on a slow disk. */
+const openUnsynced: typeof open = async (...options) =>
+  Object.assign(await open(...options), { sync: async () => {}, datasync: async () => {} });
 
 function isSaved(seq: number): boolean {
   return readFileSync(join(directory, fileName), "utf8").includes(`"type":"change","seq":${seq},`);
