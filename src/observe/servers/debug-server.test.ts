@@ -237,13 +237,9 @@ describe("profiling", () => {
     for (const path of ["/debug/flags", "/debug/flags/", "/debug/flags/other"])
       expect((await sendRequest(path)).body).toContain("v<br>");
     expect((await sendRequest("/debug/pprof/goroutine")).status).toBe(404);
-    // On a busy machine the second one may arrive a while after the first.
-    const [profile, second] = await Promise.all([
-      sendRequest("/debug/pprof/profile?seconds=2"),
-      sendRequest("/debug/pprof/profile?seconds=2"),
-    ]);
-    expect([profile.status, second.status].sort((a, b) => a - b)).toEqual([200, 500]);
-    expect(JSON.parse((profile.status === 200 ? profile : second).body).nodes.length).toBeGreaterThan(0);
+    const profile = await sendRequest("/debug/pprof/profile?seconds=0.1");
+    expect([profile.status, profile.headers["content-type"]]).toEqual([200, "application/octet-stream"]);
+    expect(JSON.parse(profile.body).nodes.length).toBeGreaterThan(0);
   });
 
   it("security/5: there is no heap snapshot, which contains credentials, but a sentence where it is", async () => {

@@ -9,11 +9,14 @@ const mostSeconds = 300;
 /** What `/debug/flags/v` sets. */
 export type SetVerbosity = (verbosity: number) => void;
 
-export function profilingPages(setVerbosity: SetVerbosity): Pages {
+/** A CPU profile of this process, in the format of Chrome's developer tools. */
+export type TakeProfile = (seconds: number) => Promise<string>;
+
+export function profilingPages(setVerbosity: SetVerbosity, take: TakeProfile = cpuProfile): Pages {
   return new Map<string, Page>([
     ["/debug/pprof", () => redirect("/debug/pprof/")],
     ["/debug/pprof/", pprofIndex],
-    ["/debug/pprof/profile", oneAtATime(cpuProfile)],
+    ["/debug/pprof/profile", oneAtATime((request) => profilePage(request, take))],
     ["/debug/pprof/heap", heapElsewhere],
     ["/debug/flags", flagsIndex],
     ["/debug/flags/", flagsIndex],
@@ -73,9 +76,13 @@ function oneAtATime(page: (request: IncomingMessage) => Promise<Answer>) {
   };
 }
 
-async function cpuProfile(request: IncomingMessage): Promise<Answer> {
+async function profilePage(request: IncomingMessage, take: TakeProfile): Promise<Answer> {
   const requested = Number(queryOf(request).get("seconds") ?? defaultSeconds);
   const seconds = requested > 0 ? Math.min(requested, mostSeconds) : defaultSeconds;
+  return attachment("profile.cpuprofile", await take(seconds));
+}
+
+async function cpuProfile(seconds: number): Promise<string> {
   // Loaded only here: the inspector costs memory on every node.
   const { Session } = await import("node:inspector/promises");
   const session = new Session();
@@ -85,7 +92,7 @@ async function cpuProfile(request: IncomingMessage): Promise<Answer> {
     await session.post("Profiler.start");
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     const { profile } = await session.post("Profiler.stop");
-    return attachment("profile.cpuprofile", JSON.stringify(profile));
+    return JSON.stringify(profile);
   } finally {
     session.disconnect();
   }
