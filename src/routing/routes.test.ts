@@ -34,6 +34,22 @@ describe("claims", () => {
     }
   });
 
+  it("of many Frontends that others hold, twenty are listed and the others counted", () => {
+    const externalIPs = Array.from({ length: 25 }, (_, i) => `198.51.100.${i}`);
+    const [first, second] = [1, 2].map((n) => port(`s${n}`, { clusterIP: `172.30.0.${n}`, externalIPs }));
+    const routes = route(null, snapshotOf([first!, second!], "ipv4"), allowing);
+    const found = conflicts(routes, routes.ports.get(second!.key)!);
+    expect(found.slice(0, 20).every(({ message }) => message.includes("is held by shop/s1"))).toBe(true);
+    expect(found.slice(20)).toEqual([
+      {
+        kind: "conflict",
+        object: "Service shop/s2",
+        field: "",
+        message: "shop/s2 is not served at 5 more addresses that other Services hold",
+      },
+    ]);
+  });
+
   it("a Frontend that its holder gives up goes to the next one, which is routed again", () => {
     const before = route(null, snapshotOf([web, thief], "ipv4"), allowing);
     const after = route(before, snapshotOf([thief], "ipv4", [web.key]), allowing);

@@ -1,6 +1,6 @@
 // What a family records on the way to the host, whether the host accepts it or not.
 import { expect, it } from "vitest";
-import { ipv4Settings, servicePort } from "../../test/support/routed.ts";
+import { endpoint, ipv4Settings, servicePort } from "../../test/support/routed.ts";
 import { HostError } from "../host/error.ts";
 import { keyed } from "../model/keyed.ts";
 import type { ServicePort } from "../model/snapshot.ts";
@@ -21,12 +21,18 @@ it("conflicts are listed after a Sync, whatever its outcome, until one of the tw
   expect(objects()).toEqual([]);
 });
 
-it("the list keeps its identity while other Services change", async () => {
+it("the list keeps its identity while other Services, or endpoints of these, change", async () => {
   const { turn, sync } = setUp();
   await turn([web, thief], [web, thief]);
   const before = sync.conflicts;
   await turn([web, thief, other], [other]);
   expect(sync.conflicts).toBe(before);
+  const moved = { ...thief, endpoints: [endpoint("10.180.0.1:80")] };
+  await turn([web, moved, other], [moved]);
+  expect(sync.conflicts).toBe(before);
+  const honest = { ...thief, externalIPs: [] };
+  await turn([web, honest, other], [honest]);
+  expect(sync.conflicts).toEqual([]);
 });
 
 it("a record counts the rules to write, also when the host refused them", async () => {

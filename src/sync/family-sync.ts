@@ -3,7 +3,7 @@
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import { HostError } from "../host/error.ts";
 import type { Family } from "../model/address.ts";
-import type { Problem } from "../model/problem.ts";
+import { type Problem, printProblem } from "../model/problem.ts";
 import type { FamilySnapshot, PortKey } from "../model/snapshot.ts";
 import {
   type Applied,
@@ -162,8 +162,10 @@ export class FamilySync {
       const routed = routes.ports.get(key);
       const unserved = routed === undefined ? [] : this.#driver.unserved(routed);
       const found = routed === undefined ? [] : [...conflicts(routes, routed), ...unserved];
-      isChanged = this.#contested.delete(key) || found.length > 0 || isChanged;
+      if (isSameList(found, this.#contested.get(key) ?? noProblems)) continue;
+      isChanged = true;
       if (found.length > 0) this.#contested.set(key, found);
+      else this.#contested.delete(key);
     }
     if (isChanged) this.#gatherConflicts();
   }
@@ -187,6 +189,13 @@ export class FamilySync {
     for (const key of now.changed) gained += count(now, key) - count(before, key);
     return gained;
   }
+}
+
+function isSameList(some: readonly Problem[], others: readonly Problem[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every((problem, i) => printProblem(problem) === printProblem(others[i]!))
+  );
 }
 
 type Begun = Pick<SyncRecord, "startedAt" | "changedPorts" | "operations" | "bytes">;
