@@ -118,7 +118,7 @@ function useEverything(telemetry: Telemetry): void {
   for (let i = 0; i < 2000; i++) telemetry.events.record("Starting", { kind: "Node", name: `node-${i}` }, "");
   const driver = { report: () => ({ cleanupFailures: 1 }) } as never;
   reportDrivers(telemetry.metrics, { families: ["ipv4"], drivers: new Map([["ipv4", driver]]), owned: true });
-  reportTraffic(telemetry.metrics, { refresh: async () => {}, report: () => traffic });
+  reportTraffic(telemetry.metrics, { setting: "endpoints", refresh: async () => {}, report: () => traffic });
 }
 
 const flows = { active: 1, packetsIn: 1, bytesIn: 1, packetsOut: 1, bytesOut: 1 };
@@ -127,6 +127,7 @@ const traffic: TrafficReport = {
   setting: "endpoints",
   mode: "nftables",
   at: 0,
+  flowsAt: 0,
   counters: { counted: true, gaps: [{ from: 0, to: 1000 }] },
   flows: { counted: true, gaps: [] },
   ports: [

@@ -48,7 +48,7 @@ export function openTraffic(
     cpuMs: openCpuMeter(),
     log,
   });
-  reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+  reportTraffic(metrics, { setting, refresh: () => keeper.refresh(), report: () => keeper.report() });
   return {
     run: (signal) => keeper.run(signal),
     observer: keeper.observer,

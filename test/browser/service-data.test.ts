@@ -39,6 +39,7 @@ function counted(setting: "services" | "endpoints" = "endpoints") {
       setting,
       mode: "nftables",
       at: Date.now(),
+      flowsAt: Date.now(),
       counters: { counted: true, gaps: [{ from: 0, to: 1000 }] },
       flows: { counted: true, gaps: [] },
       ports: [

@@ -9,7 +9,7 @@ import type { Answering } from "../../observe/status/socket.ts";
 import { serveStatus } from "../../observe/status/socket.ts";
 import type { Status } from "../../observe/status/status.ts";
 import type { PortTraffic, TrafficReport } from "../../observe/traffic/report.ts";
-import { topRows } from "../../observe/traffic/top-rows.ts";
+import { nothingEarlier, topRows } from "../../observe/traffic/top-rows.ts";
 import { printTop } from "../top/print.ts";
 import { top } from "./top.ts";
 
@@ -40,6 +40,7 @@ const report: TrafficReport = {
   setting: "endpoints",
   mode: "nftables",
   at: noon,
+  flowsAt: noon,
   counters: { counted: true, gaps: [] },
   flows: { counted: true, gaps: [] },
   ports: [
@@ -58,12 +59,15 @@ const report: TrafficReport = {
 const later: TrafficReport = {
   ...report,
   at: noon + 10_000,
+  flowsAt: noon + 10_000,
   ports: report.ports.map((each) => ({
     ...each,
     counts: { ...each.counts!, connections: each.counts!.connections + each.name.length },
     flows: { ...each.flows!, bytesOut: each.flows!.bytesOut + 20_480 },
   })),
 };
+
+const since = (report: TrafficReport) => ({ counters: report, flows: report });
 
 const screen = { width: 110, lines: null, endpoints: false, now: noon };
 const all = { sort: null, filter: null };
@@ -73,27 +77,27 @@ it("prints 200,000 Services, and a Service with 200,000 endpoints", () => {
   const screen = { width: 120, lines: null, endpoints: false, now: noon };
   const ports = many.map((i) => port(`s${i}`, i));
   const all = { ...report, ports };
-  expect(printTop(topRows(all, null, { filter: null, sort: "name" }), all, screen).split("\n")).toHaveLength(
-    200_002,
-  );
+  expect(
+    printTop(topRows(all, nothingEarlier, { filter: null, sort: "name" }), all, screen).split("\n"),
+  ).toHaveLength(200_002);
   const endpoints = many.map((i) => ({ endpoint: `e${i}`, connections: i === 0 ? 2 : 0, flows: null }));
   const one = { ...report, ports: [port("huge", 2, { endpoints })] };
-  expect(topRows(one, null, { filter: null, sort: "name" })[0]!.skew).toBe(200_000);
+  expect(topRows(one, nothingEarlier, { filter: null, sort: "name" })[0]!.skew).toBe(200_000);
 });
 
 describe("the table", () => {
   it("of one report", async () => {
-    await expectGolden("top", printTop(topRows(report, null, all), report, screen));
+    await expectGolden("top", printTop(topRows(report, nothingEarlier, all), report, screen));
   });
 
   it("with rates and endpoints", async () => {
-    const text = printTop(topRows(later, report, all), later, { ...screen, endpoints: true });
+    const text = printTop(topRows(later, since(report), all), later, { ...screen, endpoints: true });
     await expectGolden("top-live", text);
   });
 
   it("leaves out columns in narrow terminals, and never exceeds them", async () => {
     const texts = [72, 40, 16].map((width) => {
-      const text = printTop(topRows(later, report, all), later, { ...screen, width });
+      const text = printTop(topRows(later, since(report), all), later, { ...screen, width });
       for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(width);
       return text;
     });
@@ -118,14 +122,14 @@ describe("the table", () => {
       ports: [port("web", 0, { counts: null, flows: flows(12, 0, 0) })],
     };
     const texts = [lossy, off, { ...report, ports: [] }].map((each) =>
-      printTop(topRows(each, null, all), each, screen),
+      printTop(topRows(each, nothingEarlier, all), each, screen),
     );
     await expectGolden("top-notes", texts.join("\n"));
   });
 
   it("escapes names, and shows as many lines as fit", () => {
     const many = { ...report, ports: Array.from({ length: 9 }, (_, i) => port(`a\n\x1b[2J${i}`, i)) };
-    const text = printTop(topRows(many, null, all), many, { ...screen, lines: 4 });
+    const text = printTop(topRows(many, nothingEarlier, all), many, { ...screen, lines: 4 });
     expect(text.split("\n")).toHaveLength(7);
     expect(text).toContain("and 5 more");
     expect(text).not.toContain("\x1b");
@@ -135,7 +139,7 @@ describe("the table", () => {
 
 describe("order and filter", () => {
   const names = (sort: Parameters<typeof topRows>[2]["sort"], filter: string | null = null) =>
-    topRows(later, report, { sort, filter }).map(({ service }) => service.slice(5));
+    topRows(later, since(report), { sort, filter }).map(({ service }) => service.slice(5));
 
   it("is by rate unless asked otherwise", () => {
     expect(names(null)).toEqual(["cart", "dns", "web"]);
@@ -148,15 +152,15 @@ describe("order and filter", () => {
   });
 
   it("has rates per second, none without an earlier report, and no negative ones after a restart", () => {
-    const [row] = topRows(later, report, { sort: null, filter: "web" });
+    const [row] = topRows(later, since(report), { sort: null, filter: "web" });
     expect(row).toMatchObject({ connectionRate: 0.3, bytesOutRate: 2048, skew: (45 * 2) / 52 });
-    expect(topRows(later, null, all)[0]).toMatchObject({ connectionRate: null });
+    expect(topRows(later, nothingEarlier, all)[0]).toMatchObject({ connectionRate: null });
     const restarted = {
       ...report,
       at: noon + 20_000,
       ports: report.ports.map((each) => ({ ...each, counts: { ...each.counts!, connections: 1 } })),
     };
-    for (const each of topRows(restarted, later, all)) expect(each.connectionRate).toBe(0);
+    for (const each of topRows(restarted, since(later), all)) expect(each.connectionRate).toBe(0);
   });
 });
 

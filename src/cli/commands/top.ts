@@ -4,7 +4,7 @@ import { daemonStatus } from "../../inspect/target.ts";
 import { UsageError } from "../../inspect/usage-error.ts";
 import { queryDaemon } from "../../observe/status/client.ts";
 import type { TrafficReport } from "../../observe/traffic/report.ts";
-import { sortOrders, topRows } from "../../observe/traffic/top-rows.ts";
+import { earlierThan, nothingEarlier, sortOrders, topRows } from "../../observe/traffic/top-rows.ts";
 import { command } from "../command.ts";
 import type { CommandSpec } from "../flags.ts";
 import { daemonNodeFlag, daemonSourceFlag, outputFlag } from "../target-flags.ts";
@@ -53,16 +53,18 @@ export const top = command(topSpec, async ({ flags, args: [filter = null] }, wor
     socket,
     "start one with turnout run, or select another, for example --source=daemon:SOCKET or --source=playground",
   );
-  let before: TrafficReport | null = null;
+  let last: TrafficReport | null = null;
+  let earlier = nothingEarlier;
   for (;;) {
     const report = await read(socket);
+    if (last !== null) earlier = earlierThan(report, last, earlier);
     if (output === "json") world.stdout(`${JSON.stringify(report)}\n`);
     else {
-      const rows = topRows(report, before, { sort, filter });
+      const rows = topRows(report, earlier, { sort, filter });
       show(printTop(rows, report, screenOf(world, once, flags.endpoints ?? false)), once, world);
     }
     if (once) return 0;
-    before = report;
+    last = report;
     if (!(await passes(intervalMs, world, signal))) return 0;
   }
 });

@@ -1,4 +1,5 @@
 // Reading at an interval: what is read, when, and what is reported where nothing is counted or reading fails.
+import { getEventListeners } from "node:events";
 import { describe, expect, it, vi } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
 import { endpoint, ipv4Settings, routed, servicePort } from "../../../test/support/routed.ts";
@@ -76,6 +77,34 @@ describe("reading", () => {
     clock.advance(1);
     await keeper.refreshAll();
     expect(dumps).toBe(2);
+  });
+
+  it("is not charged for programs that end meanwhile, beyond the time that passed", async () => {
+    let [dumps, cpuMs] = [0, 0];
+    const dump = async () => {
+      dumps++;
+      clock.advance(50);
+      cpuMs += 3_000;
+    };
+    const { synced, clock, start } = setUp({ flows: { dump }, cpuMs: () => cpuMs });
+    await start();
+    await synced();
+    clock.advance(readEveryMs);
+    await settle();
+    expect(dumps).toBe(2);
+  });
+
+  it("leaves nothing at the signal that ends it", async () => {
+    const { synced, clock, start, signal } = setUp();
+    await start();
+    await synced();
+    const listeners = () => getEventListeners(signal, "abort").length;
+    const first = listeners();
+    for (let i = 0; i < 5; i++) {
+      clock.advance(readEveryMs);
+      await settle();
+    }
+    expect(listeners()).toBe(first);
   });
 
   it("continues after a failure, which is logged once, with the last known numbers", async () => {
@@ -169,7 +198,10 @@ describe("a kernel that refuses conntrack", () => {
     const { keeper, start, synced, clock } = setUp({ flows: { dump }, noFlows: null });
     await start();
     await synced();
-    expect(keeper.report().flows).toEqual({ counted: false, because: "Cannot read flows: ENOMEM" });
+    expect(keeper.report()).toMatchObject({
+      flowsAt: null,
+      flows: { counted: false, because: "Cannot read flows: ENOMEM" },
+    });
     failing = false;
     clock.advance(readEveryMs);
     await settle();
@@ -197,7 +229,7 @@ describe("metrics", () => {
     for (const { key } of many) count(key, 2);
     const { metrics, print } = openMetricsForTest();
     const report = vi.fn(() => keeper.report());
-    reportTraffic(metrics, { refresh: () => keeper.refresh(), report });
+    reportTraffic(metrics, { setting: "services", refresh: () => keeper.refresh(), report });
     await start();
     await synced();
     const first = await print();
@@ -213,7 +245,11 @@ describe("metrics", () => {
     const of = () => ({ active: 1, packetsIn: 0, bytesIn: 0, packetsOut: 0, bytesOut: 0 });
     const { keeper, start, synced } = setUp({ flows: { of } });
     const { metrics, print } = openMetricsForTest();
-    reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+    reportTraffic(metrics, {
+      setting: "services",
+      refresh: () => keeper.refresh(),
+      report: () => keeper.report(),
+    });
     await start();
     await synced();
     const text = await print();
@@ -221,11 +257,13 @@ describe("metrics", () => {
     expect(text).not.toMatch(/^turnout_service_(bytes|packets)_total\{/m);
   });
 
-  it("are absent when nothing is counted", async () => {
+  it("are absent when nothing is counted, and cost nothing", async () => {
     const { keeper } = setUp({ setting: "off" });
     const { metrics, print } = openMetricsForTest();
-    reportTraffic(metrics, { refresh: () => keeper.refresh(), report: () => keeper.report() });
+    const report = vi.fn(() => keeper.report());
+    reportTraffic(metrics, { setting: "off", refresh: () => keeper.refresh(), report });
     expect(await print()).not.toMatch(/^turnout_(service_(c|b|pac|a)|endpoint_|traffic_)/m);
+    expect(report).not.toHaveBeenCalled();
   });
 });
 
@@ -294,8 +332,10 @@ function setUp({
     log,
   });
   const routes = routed(all, { ...ipv4Settings, traffic: setting });
+  const { signal } = new AbortController();
   return {
     clock,
+    signal,
     keeper,
     reads: () => reads,
     count: (key: string, connections: number) => counted.set(key, connections),
@@ -303,7 +343,7 @@ function setUp({
       failure = message;
     },
     start: async () => {
-      void keeper.run(new AbortController().signal);
+      void keeper.run(signal);
       await settle();
     },
     synced: async (family: Family = "ipv4") => {

@@ -21,7 +21,7 @@ export type TrafficOptions = {
   /** Why the mode does not count connections; null: it does. */
   readonly uncounted: string | null;
   readonly clock: Clock;
-  /** CPU time of this process, in milliseconds: what reading costs, also on a busy machine where it takes longer. */
+  /** CPU time of this process and of programs it ran, in milliseconds: what reading costs, also on a busy machine where it takes longer. */
   readonly cpuMs: () => number;
   readonly log: Log;
 };
@@ -42,6 +42,7 @@ export class TrafficKeeper {
   readonly #counted = new Map<Family, Counted>();
   readonly #routes = new Map<Family, () => Routes>();
   #at: number | null = null;
+  #flowsAt: number | null = null;
   #readAt: number | null = null;
   #reading: Promise<void> | null = null;
   #dumping: Promise<void> | null = null;
@@ -82,10 +83,9 @@ export class TrafficKeeper {
     await Promise.race([this.#firstSyncs, stopped]);
     this.#signal = signal;
     while (!signal.aborted) {
-      const before = this.#options.cpuMs();
+      const cost = this.#costOf();
       await this.#readAll(signal);
-      const cost = this.#options.cpuMs() - before;
-      await this.#pause(Math.max(readEveryMs, cost * share), signal);
+      await this.#pause(Math.max(readEveryMs, cost() * share), signal);
     }
     return null;
   }
@@ -112,7 +112,7 @@ export class TrafficKeeper {
     const age = clock.steady() - (this.#dumpedAt ?? Number.NEGATIVE_INFINITY);
     if (age < Math.max(freshMs, this.#dumpCostMs * dumpShare)) return;
     await this.#readFlows(setting === "off" ? never : this.#signal);
-    this.#at = clock.wall();
+    if (setting === "off") this.#at = this.#flowsAt;
   }
 
   report(): TrafficReport {
@@ -121,6 +121,7 @@ export class TrafficKeeper {
       setting,
       mode,
       at: this.#at,
+      flowsAt: this.#flowsAt,
       counters: this.#coverage(),
       flows: this.#flowCoverage(),
       ports: this.#ports(),
@@ -172,15 +173,16 @@ export class TrafficKeeper {
   }
 
   #readFlows(signal: AbortSignal): Promise<void> {
-    const { clock, cpuMs, flows } = this.#options;
+    const { clock, flows } = this.#options;
     this.#dumping ??= this.#attempt("conntrack", async () => {
-      const before = cpuMs();
+      const cost = this.#costOf();
       for (const current of this.#routes.values()) flows.setRoutes(current());
       try {
         await flows.dump(signal);
+        this.#flowsAt = clock.wall();
       } finally {
         this.#dumpedAt = clock.steady();
-        this.#dumpCostMs = cpuMs() - before;
+        this.#dumpCostMs = cost();
       }
     }).finally(() => {
       this.#dumping = null;
@@ -216,17 +218,23 @@ export class TrafficKeeper {
     }
   }
 
+  /** Returns the CPU time from now on. Programs count when they end, with all that they used before: never more than the time that passed. */
+  #costOf(): () => number {
+    const { clock, cpuMs } = this.#options;
+    const [cpu, start] = [cpuMs(), clock.steady()];
+    return () => Math.min(cpuMs() - cpu, clock.steady() - start);
+  }
+
   #pause(ms: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(ms, resolve);
-      signal.addEventListener(
-        "abort",
-        () => {
-          cancel();
-          resolve();
-        },
-        { once: true },
-      );
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const cancel = this.#options.clock.after(ms, end);
+      signal.addEventListener("abort", end);
     });
   }
 }

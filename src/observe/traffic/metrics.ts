@@ -1,4 +1,5 @@
 // The metrics of each Service port, with a limit on the number of series.
+import type { TrafficSetting } from "../../config/resolve/settings.ts";
 import type { FlowNumbers } from "../../traffic/flow-totals.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Reading } from "../metrics/registry.ts";
@@ -10,6 +11,7 @@ export const mostPorts = 2000;
 export const mostEndpoints = 10_000;
 
 export type TrafficSource = {
+  readonly setting: TrafficSetting;
   /** Reads again, unless that was done a moment ago. */
   readonly refresh: () => Promise<void>;
   readonly report: () => TrafficReport;
@@ -22,6 +24,8 @@ type Labels = Readonly<Record<PortLabel, string>>;
 type Taken = Omit<TrafficReport, "ports"> & Split<PortTraffic>;
 
 export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
+  // Without counters there are active connections at most, from the last time that a client asked for them.
+  if (source.setting === "off") return;
   const take = takenTogether(source);
   const each =
     <L extends string>(readings: (port: PortTraffic, labels: Labels) => readonly Reading<L>[]) =>
@@ -51,13 +55,12 @@ export function reportTraffic(metrics: Metrics, source: TrafficSource): void {
 }
 
 /** Makes the report once for metrics that ask in the same turn, as those of one request do: it costs time for every ServicePort. */
-function takenTogether({ refresh, report }: TrafficSource): () => Promise<Taken> {
+function takenTogether({ refresh, report }: Pick<TrafficSource, "refresh" | "report">): () => Promise<Taken> {
   const shownPorts = new Shown<PortTraffic>(mostPorts, labelOf);
   const take = async (): Promise<Taken> => {
     await refresh();
     const { ports, ...rest } = report();
-    // Without counters there are active connections at most, from the last time that a client asked for them.
-    return { ...rest, ...shownPorts.among(rest.setting === "off" ? [] : ports) };
+    return { ...rest, ...shownPorts.among(ports) };
   };
   let taking: Promise<Taken> | null = null;
   return () => {
@@ -106,14 +109,10 @@ function reportEndpoints(metrics: Metrics, take: () => Promise<Taken>): void {
 
 /** What the limit hides, and what is not known. */
 function reportLimits(metrics: Metrics, take: () => Promise<Taken>): void {
-  metrics.hiddenPorts.from(async () => {
-    const { setting, hidden } = await take();
-    return setting === "off" ? [] : [one(hidden.length)];
-  });
+  metrics.hiddenPorts.from(async () => [one((await take()).hidden.length)]);
   metrics.hiddenConnections.from(async () => {
-    const { setting, hidden } = await take();
-    const sum = hidden.reduce((total, { counts }) => total + (counts?.connections ?? 0), 0);
-    return setting === "off" ? [] : [one(sum)];
+    const { hidden } = await take();
+    return [one(hidden.reduce((total, { counts }) => total + (counts?.connections ?? 0), 0))];
   });
   metrics.trafficUnknown.from(async () => {
     const taken = await take();

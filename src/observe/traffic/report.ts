@@ -10,6 +10,8 @@ export type TrafficReport = {
   readonly mode: string;
   /** When the numbers were read, in milliseconds since 1970; null: not yet. */
   readonly at: number | null;
+  /** When conntrack was read, which is less often if it takes long; null: not yet. */
+  readonly flowsAt: number | null;
   /** Connections and refused packets, which rules in the kernel count. */
   readonly counters: Coverage;
   /** Packets, bytes and active connections, which come from conntrack. */

@@ -29,33 +29,61 @@ export type EndpointRow = {
   readonly connectionRate: number | null;
 };
 
-/** `before`: an earlier report, for rates. */
+/** Earlier reports, for rates; null: there is none. */
+export type Earlier = {
+  readonly counters: TrafficReport | null;
+  /** Of another reading of conntrack. */
+  readonly flows: TrafficReport | null;
+};
+
+export const nothingEarlier: Earlier = { counters: null, flows: null };
+
+/** What the report after this one is compared with. */
+export function earlierThan(next: TrafficReport, last: TrafficReport, before: Earlier): Earlier {
+  return { counters: last, flows: next.flowsAt === last.flowsAt ? before.flows : last };
+}
+
 export function topRows(
   report: TrafficReport,
-  before: TrafficReport | null,
+  earlier: Earlier,
   { sort, filter }: { readonly sort: SortOrder | null; readonly filter: string | null },
 ): readonly TopRow[] {
-  const earlier = new Map(before?.ports.map((port) => [nameOf(port), port]));
-  const seconds = before?.at == null || report.at === null ? 0 : (report.at - before.at) / 1000;
+  const counters = since(earlier.counters, report, "at");
+  const flows = since(earlier.flows, report, "flowsAt");
   const rows = report.ports
     .filter((port) => filter === null || nameOf(port).includes(filter))
-    .map((port) =>
-      rowOf(port, report, before === null ? null : (earlier.get(nameOf(port)) ?? null), seconds),
-    );
+    .map((port) => rowOf(port, report, counters, flows));
   return rows.toSorted(comparing(sort ?? (rows.some((row) => row.connections !== null) ? "rate" : "active")));
 }
 
-function rowOf(
-  port: PortTraffic,
-  report: TrafficReport,
-  before: PortTraffic | null,
-  seconds: number,
-): TopRow {
+/** An earlier report by port, and how long it was before. */
+type Since = { readonly ports: ReadonlyMap<string, PortTraffic>; readonly seconds: number };
+
+function since(before: TrafficReport | null, report: TrafficReport, time: "at" | "flowsAt"): Since {
+  const [then, now] = [before?.[time] ?? null, report[time]];
+  return {
+    ports: new Map(before?.ports.map((port) => [nameOf(port), port])),
+    seconds: then === null || now === null ? 0 : (now - then) / 1000,
+  };
+}
+
+function rateOf(
+  now: number | null | undefined,
+  then: number | null | undefined,
+  { seconds }: Since,
+): number | null {
+  return now == null || then == null || seconds <= 0 ? null : Math.max(0, now - then) / seconds;
+}
+
+function rowOf(port: PortTraffic, report: TrafficReport, counters: Since, flows: Since): TopRow {
   const { counts } = port;
   // Without accounting the kernel reports flows, but no bytes of them.
   const bytes = report.flows.counted ? port.flows : null;
-  const rate = (now: number | null | undefined, then: number | null | undefined) =>
-    now == null || then == null || seconds <= 0 ? null : Math.max(0, now - then) / seconds;
+  const before = counters.ports.get(nameOf(port));
+  const bytesBefore = flows.ports.get(nameOf(port))?.flows;
+  const endpointsBefore = new Map(
+    before?.endpoints.map(({ endpoint, connections }) => [endpoint, connections]),
+  );
   return {
     service: `${port.namespace}/${port.name}`,
     port: portText(port),
@@ -64,19 +92,16 @@ function rowOf(
     bytesIn: bytes?.bytesIn ?? null,
     bytesOut: bytes?.bytesOut ?? null,
     refused: refusedOf(counts),
-    connectionRate: rate(counts?.connections, before?.counts?.connections),
-    bytesInRate: rate(bytes?.bytesIn, before?.flows?.bytesIn),
-    bytesOutRate: rate(bytes?.bytesOut, before?.flows?.bytesOut),
+    connectionRate: rateOf(counts?.connections, before?.counts?.connections, counters),
+    bytesInRate: rateOf(bytes?.bytesIn, bytesBefore?.bytesIn, flows),
+    bytesOutRate: rateOf(bytes?.bytesOut, bytesBefore?.bytesOut, flows),
     skew: skewOf(port.endpoints),
-    endpoints: port.endpoints.map((endpoint) => {
-      const then = before?.endpoints.find((each) => each.endpoint === endpoint.endpoint);
-      return {
-        endpoint: endpoint.endpoint,
-        connections: endpoint.connections,
-        active: endpoint.flows?.active ?? (report.flows.counted ? 0 : null),
-        connectionRate: rate(endpoint.connections, then?.connections),
-      };
-    }),
+    endpoints: port.endpoints.map((each) => ({
+      endpoint: each.endpoint,
+      connections: each.connections,
+      active: each.flows?.active ?? (report.flows.counted ? 0 : null),
+      connectionRate: rateOf(each.connections, endpointsBefore.get(each.endpoint), counters),
+    })),
   };
 }
 

@@ -25,6 +25,7 @@ const reportOf = (at: number, connections: number): TrafficReport => ({
   setting: "endpoints",
   mode: "nftables",
   at,
+  flowsAt: at,
   counters: { counted: true, gaps: [] },
   flows: { counted: true, gaps: [] },
   ports: [port("web", "admin", 10), port("web", "http", connections)],
@@ -86,10 +87,38 @@ describe("the sampler", () => {
     sampler.ask();
     await nextTurn();
     const { report, byService } = sampler.ask()!;
-    const rows = topRows(report, first, { sort: "name", filter: null });
+    const rows = topRows(report, { counters: first, flows: first }, { sort: "name", filter: null });
     expect(byService.get("shop/web")!.map(({ row }) => row)).toEqual(rows);
     expect(byService.get("shop/web")!.map(({ row: _row, ...traffic }) => traffic)).toEqual(report.ports);
     expect(rows[1]!.connectionRate).toBe(10);
+  });
+
+  it("has rates of bytes from one reading of conntrack to the next, also when counters are read more often", async () => {
+    const clock = manualClock();
+    let reads = 0;
+    const read = async () => {
+      const at = clock.wall();
+      // Conntrack is read every third time; a thousand bytes arrive each second.
+      const flowsAt = at - (reads++ % 3) * 2_000;
+      const flows = { active: 1, packetsIn: 1, bytesIn: flowsAt, packetsOut: 1, bytesOut: 2 * flowsAt };
+      return { ...reportOf(at, 100 + at), flowsAt, ports: [port("web", "http", 100 + at, { flows })] };
+    };
+    const sampler = new TrafficSampler({ setting: "services", read }, clock);
+    const rates: unknown[] = [];
+    await sampler.first();
+    for (let i = 0; i < 8; i++) {
+      const { connectionRate, bytesInRate, bytesOutRate } = sampler.ask()!.byService.get("shop/web")![0]!.row;
+      rates.push([connectionRate, bytesInRate, bytesOutRate]);
+      clock.advance(2_000);
+      sampler.ask();
+      await nextTurn();
+    }
+    expect(rates.slice(0, 3)).toEqual([
+      [null, null, null],
+      [1000, null, null],
+      [1000, null, null],
+    ]);
+    expect(rates.slice(3)).toEqual(rates.slice(3).map(() => [1000, 1000, 2000]));
   });
 
   it("has no rate over a time without requests", async () => {

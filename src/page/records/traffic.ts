@@ -4,7 +4,14 @@ import type { Clock } from "../../model/clock.ts";
 import type { ServiceName } from "../../model/snapshot.ts";
 import { readEveryMs } from "../../observe/traffic/keeper.ts";
 import type { TrafficReport } from "../../observe/traffic/report.ts";
-import { portText, type TopRow, topRows } from "../../observe/traffic/top-rows.ts";
+import {
+  type Earlier,
+  earlierThan,
+  nothingEarlier,
+  portText,
+  type TopRow,
+  topRows,
+} from "../../observe/traffic/top-rows.ts";
 import type { PortTrafficJson, RowTraffic, ServiceTraffic, TrafficState, TrafficView } from "../json.ts";
 
 export type TrafficRecords = {
@@ -53,8 +60,7 @@ export class TrafficSampler {
     const start = this.#clock.steady();
     try {
       const report = await this.#records.read();
-      const last = this.#sample?.report ?? null;
-      if (last === null || last.at !== report.at) this.#sample = sampleOf(report, last);
+      if (this.#sample?.report.at !== report.at) this.#sample = sampleOf(report, this.#sample);
     } finally {
       this.#readAt = this.#clock.steady();
       this.#tookMs = this.#readAt - start;
@@ -66,12 +72,15 @@ export class TrafficSampler {
 /** One report, by Service. */
 export type Sample = {
   readonly report: TrafficReport;
+  readonly earlier: Earlier;
   readonly byService: ReadonlyMap<ServiceName, readonly PortTrafficJson[]>;
 };
 
-function sampleOf(report: TrafficReport, last: TrafficReport | null): Sample {
-  const isRecent = last?.at != null && report.at !== null && report.at - last.at <= longestMs;
-  const rows = topRows(report, isRecent ? last : null, { sort: "name", filter: null });
+function sampleOf(report: TrafficReport, last: Sample | null): Sample {
+  const lastAt = last?.report.at ?? null;
+  const isRecent = lastAt !== null && report.at !== null && report.at - lastAt <= longestMs;
+  const earlier = isRecent ? earlierThan(report, last!.report, last!.earlier) : nothingEarlier;
+  const rows = topRows(report, earlier, { sort: "name", filter: null });
   const traffic = new Map(
     report.ports.map((port) => [`${port.namespace}/${port.name} ${portText(port)}`, port]),
   );
@@ -81,7 +90,7 @@ function sampleOf(report: TrafficReport, last: TrafficReport | null): Sample {
     ports.push({ ...traffic.get(`${row.service} ${row.port}`)!, row });
     byService.set(row.service, ports);
   }
-  return { report, byService };
+  return { report, earlier, byService };
 }
 
 export function stateOf(sampler: TrafficSampler | null, records: TrafficRecords | null): TrafficState {
