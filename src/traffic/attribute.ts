@@ -213,7 +213,8 @@ function clusterIPsOf({ servicePorts }: Routes): ReadonlyMap<Address, ServicePor
   return found;
 }
 
-function endpointsByKey(port: ServicePort): ReadonlyMap<string, Endpoint> {
+/** By `endpointKey`. */
+export function endpointsByKey(port: ServicePort): ReadonlyMap<string, Endpoint> {
   let known = knownEndpoints.get(port);
   if (known === undefined) {
     known = new Map(port.endpoints.map((endpoint) => [endpointKey(endpoint), endpoint]));

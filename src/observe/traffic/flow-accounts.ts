@@ -11,7 +11,12 @@ import type { FlowView } from "../../model/flow.ts";
 import { endpointKey } from "../../model/snapshot.ts";
 import type { Behavior } from "../../routing/behavior.ts";
 import type { Routes } from "../../routing/routes.ts";
-import { type Attribute, type AttributionOptions, attributor } from "../../traffic/attribute.ts";
+import {
+  type Attribute,
+  type AttributionOptions,
+  attributor,
+  endpointsByKey,
+} from "../../traffic/attribute.ts";
 import { type FlowNumbers, FlowTotals } from "../../traffic/flow-totals.ts";
 import { flowName } from "./report.ts";
 
@@ -150,6 +155,6 @@ class FamilyAccounts {
     const space = name.indexOf(" ");
     const port = this.#routes.servicePorts.get(space < 0 ? name : name.slice(0, space));
     if (port === undefined || space < 0) return port !== undefined;
-    return port.endpoints.some((endpoint) => endpointKey(endpoint) === name.slice(space + 1));
+    return endpointsByKey(port).has(name.slice(space + 1));
   }
 }
