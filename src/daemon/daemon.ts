@@ -172,7 +172,7 @@ async function run(
     answers.observer,
     page.observer,
     removeOtherRules(config, families, log.in("daemon/leftovers.ts"), signal),
-    { synced: collectAfterLoads(systemClock) },
+    collectAfterLoads(systemClock),
     removeStaleFlows(options, node, telemetry, log.in("daemon/stale-flows.ts"), signal),
     localhost.observer,
     history.observer,

@@ -2,6 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { native } from "../host/netlink/native.ts";
+import type { Family } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import type { SyncRecord } from "../sync/record.ts";
 
@@ -9,6 +10,9 @@ import type { SyncRecord } from "../sync/record.ts";
 const largeSync = 500;
 /** A load takes several Syncs: collect after the last one. */
 const quietMs = 500;
+
+/** A tenant can cause a large Sync every second: collections, for which all other work waits, take a twentieth of the time at most. */
+const share = 20;
 
 type Heap = {
   /** Collects V8's garbage, and returns the memory. */
@@ -19,21 +23,35 @@ type Heap = {
 
 const heap: Heap = { collect: collectGarbage, trim: () => void native().then((system) => system.trimHeap()) };
 
-/** Call it with every record. */
+type Finished = Pick<SyncRecord, "family" | "changedPorts">;
+
+/** To be notified of every Sync. */
 export function collectAfterLoads(
-  clock: Pick<Clock, "after">,
+  clock: Pick<Clock, "after" | "steady">,
   { collect, trim }: Heap = heap,
-): (record: Pick<SyncRecord, "changedPorts">) => void {
+): { readonly taken: (family: Family) => void; readonly synced: (record: Finished) => void } {
+  const syncing = new Set<Family>();
   let cancel = (): void => {};
   let isFirst = true;
-  return ({ changedPorts }) => {
-    if (changedPorts < largeSync && !isFirst) return;
-    isFirst = false;
+  let notBefore = Number.NEGATIVE_INFINITY;
+  const collectSoon = (): void => {
     cancel();
-    cancel = clock.after(quietMs, () => {
+    cancel = clock.after(Math.max(quietMs, notBefore - clock.steady()), () => {
+      if (syncing.size > 0) return collectSoon();
+      const start = clock.steady();
       collect();
       trim();
+      notBefore = clock.steady() + (clock.steady() - start) * share;
     });
+  };
+  return {
+    taken: (family) => void syncing.add(family),
+    synced({ family, changedPorts }) {
+      syncing.delete(family);
+      if (changedPorts < largeSync && !isFirst) return;
+      isFirst = false;
+      collectSoon();
+    },
   };
 }
 
