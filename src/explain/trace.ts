@@ -112,12 +112,12 @@ function leftOut(
     policy === "local" &&
     (target.kind === "forward" ? isSamePool(target.pool, pools.local) : !external || sender === "outside");
   const field = external ? "externalTrafficPolicy" : "internalTrafficPolicy";
+  const byNode = [...chosen].some((endpoint) => endpoint.nodeHints.includes(settings.nodeName));
   const reasonFor = (endpoint: Endpoint): string | null => {
     if (endpoint.state === "unready") return endpoint.serving ? "not ready" : "not ready, not serving";
     if (onlyHere && !isLocal(endpoint, settings)) return `not on this node, and ${field} is Local`;
     if (outcome.kind !== "forward") return null;
     if (endpoint.state === "draining") return "terminating, and others are ready";
-    const byNode = someHinted(chosen, (each) => each.nodeHints, settings.nodeName);
     if (byNode && !endpoint.nodeHints.includes(settings.nodeName) && endpoint.nodeHints.length > 0)
       return `hinted for node ${endpoint.nodeHints.join(", ")}`;
     return `hinted for zone ${endpoint.zoneHints.join(", ")}, and this node is in zone ${settings.zone}`;
@@ -126,14 +126,6 @@ function leftOut(
     const reason = chosen.has(endpoint) ? null : reasonFor(endpoint);
     return reason === null ? [] : [{ endpoint: endpointKey(endpoint), node: endpoint.nodeName, reason }];
   });
-}
-
-function someHinted(
-  chosen: ReadonlySet<Endpoint>,
-  hints: (endpoint: Endpoint) => readonly string[],
-  here: string,
-): boolean {
-  return [...chosen].some((endpoint) => hints(endpoint).includes(here));
 }
 
 /** Other senders get here only where cluster IPs are routed to the node. */
