@@ -116,16 +116,24 @@ function entryOf(
   const meant = ({ before, after }: PortStep) =>
     to === null || [before, after].some((port) => port !== undefined && isMeant(port, to, nodeIPs));
   const ports = step.ports.filter(meant);
+  // Several ServicePorts may claim an address, and one of them holds it: they are routed together, once.
+  const atAddress = new Map<Family, readonly FrontendChange[]>();
+  const frontendsAt = (port: PortStep, places: Places): readonly FrontendChange[] => {
+    if (to === null || to.kind === "service") return frontendsOf([port], [], port.family, places);
+    const known = atAddress.get(port.family);
+    if (known !== undefined) return known;
+    const found = frontendsOf(ports, others(), port.family, places).filter(({ frontend }) =>
+      isAt(frontend, to, nodeIPs),
+    );
+    atAddress.set(port.family, found);
+    return found;
+  };
   const changes = ports.flatMap((port): ServiceChange[] => {
     const places = placesIn(step, port.family, here);
     const words = portWords(port, names, places);
     if (words.length === 0 && port.before === port.after) return [];
     if (packets === "no") return [{ ...labelsOf(port), words }];
-    // Several ServicePorts may claim an address, and one of them holds it.
-    const together = to === null || to.kind === "service" ? [port] : ports;
-    const frontends = frontendsOf(together, others(), port.family, places).filter(({ frontend }) =>
-      isAt(frontend, to, nodeIPs),
-    );
+    const frontends = frontendsAt(port, places);
     if (packets === "only" && frontends.length === 0) return [];
     return [{ ...labelsOf(port), words, frontends }];
   });
@@ -135,8 +143,7 @@ function entryOf(
 }
 
 /** Whether packets to that destination arrive at this Frontend. */
-function isAt(frontend: string, to: To | null, nodeIPs: readonly Address[]): boolean {
-  if (to === null || to.kind === "service") return true;
+function isAt(frontend: string, to: Exclude<To, { kind: "service" }>, nodeIPs: readonly Address[]): boolean {
   const end = `:${to.port}/${to.protocol}`;
   if (frontend === `nodePort *${end}`) return to.kind === "nodePort" || nodeIPs.includes(to.address);
   return to.kind === "address" && frontend.endsWith(` ${joinHostPort(to.address, to.port)}/${to.protocol}`);
