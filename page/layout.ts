@@ -18,6 +18,8 @@ export type Layout = {
   /** Empty where there is no room: the senders are then a list above the picture. */
   readonly senders: readonly Box[];
   readonly frontends: readonly Box[];
+  /** The box that stands for Frontends that are not listed. */
+  readonly moreFrontends: Box | null;
   readonly endpoints: readonly Shown[];
 };
 
@@ -29,7 +31,8 @@ const mostLeftOut = 5;
 export function layoutOf(port: PortJson, path: Path, senders: number, width: number): Layout {
   const isCompact = width < 520;
   const shown = endpointsOf(port, path);
-  const rows = Math.max(isCompact ? 0 : senders, port.frontends.length, shown.length, 1);
+  const more = port.moreFrontends > 0 ? 1 : 0;
+  const rows = Math.max(isCompact ? 0 : senders, port.frontends.length + more, shown.length, 1);
   const height = rows * (boxHeight + gap) + gap;
   const column = (x: number, each: number, of: number): Box[] =>
     Array.from({ length: of }, (_, i) => ({ x, y: top(i, of, height), width: each, height: boxHeight }));
@@ -37,12 +40,14 @@ export function layoutOf(port: PortJson, path: Path, senders: number, width: num
     ? [0, Math.floor(width * 0.42), Math.floor(width * 0.46)]
     : [118, Math.min(220, Math.floor(width * 0.28)), Math.min(250, Math.floor(width * 0.33))];
   const middle = isCompact ? 1 : first + (width - 2 - first - second - third) / 2;
+  const frontends = column(middle, second, port.frontends.length + more);
   const boxes = column(width - third - 1, third, shown.length);
   return {
     width,
     height,
     senders: isCompact ? [] : column(1, first, senders),
-    frontends: column(middle, second, port.frontends.length),
+    frontends: frontends.slice(0, port.frontends.length),
+    moreFrontends: frontends[port.frontends.length] ?? null,
     endpoints: shown.map((each, i) => ({ ...each, box: boxes[i]! })),
   };
 }

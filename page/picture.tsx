@@ -73,6 +73,7 @@ export function Picture({
         <Edges {...common} />
         <Senders {...common} />
         <Frontends {...common} />
+        {layout.moreFrontends !== null && <More box={layout.moreFrontends} count={port.moreFrontends} />}
         {layout.endpoints.map((shown, i) => (
           <EndpointBox key={i} shown={shown} port={port} path={path} names={names} pinned={pinned} />
         ))}
@@ -217,15 +218,7 @@ function EndpointBox({
   readonly pinned: ReadonlyMap<string, number>;
 }) {
   const { box, reason, endpoint, hidden } = shown;
-  if (endpoint === null)
-    return (
-      <g>
-        <Frame box={box} tone="faint" />
-        <text class="dim" x={box.x + 12} y={box.y + 26}>
-          and {hidden.toLocaleString("en")} more
-        </text>
-      </g>
-    );
+  if (endpoint === null) return <More box={box} count={hidden} />;
   const { endpoint: place, node, state, here } = port.endpoints[endpoint]!;
   const name = names[place.slice(0, place.lastIndexOf(":")).replace(/^\[|\]$/g, "")];
   const where = [name, here ? `${node}, here` : node].filter(Boolean).join(" · ");
@@ -245,6 +238,18 @@ function EndpointBox({
         {fitted(text, box.width - 20, 6.2)}
       </text>
       <title>{`${place}${node === "" ? "" : ` on ${node}`}, ${state}${reason === null ? "" : `: ${reason}`}`}</title>
+    </g>
+  );
+}
+
+/** Stands for what is not drawn. */
+function More({ box, count: hidden }: { readonly box: Box; readonly count: number }) {
+  return (
+    <g>
+      <Frame box={box} tone="faint" />
+      <text class="dim" x={box.x + 12} y={box.y + 26}>
+        and {hidden.toLocaleString("en")} more
+      </text>
     </g>
   );
 }

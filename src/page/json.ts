@@ -116,8 +116,10 @@ export type PortJson = {
   readonly externalPolicy: TrafficPolicy;
   readonly affinitySeconds: number | null;
   readonly healthCheckNodePort: number;
+  /** The first few. */
   readonly frontends: readonly FrontendJson[];
-  /** Frontends that another ServicePort holds. */
+  readonly moreFrontends: number;
+  /** The first Frontends that another ServicePort holds. */
   readonly lost: readonly { readonly place: string; readonly holder: string }[];
   /** The first few. */
   readonly endpoints: readonly EndpointJson[];

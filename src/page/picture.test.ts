@@ -2,10 +2,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, servicePort, settings } from "../../test/clusters.ts";
+import { endpoint, ipv6Settings, routed, servicePort as smallPort } from "../../test/support/routed.ts";
 import { parseFrom, parseTo } from "../explain/question.ts";
 import { questionOf, type Sender } from "../explain/resolve.ts";
 import { trace } from "../explain/trace.ts";
 import { type Family, families } from "../model/address.ts";
+import { atOnce } from "../model/steps.ts";
 import { modes } from "../modes/index.ts";
 import { route } from "../routing/routes.ts";
 import { pictureOf } from "./picture.ts";
@@ -26,7 +28,7 @@ it.each(["nftables", "iptables", "ipvs", "userspace"] as const)("in %s mode", (m
         };
         for (const family of families)
           for (const routed of routes[family].ports.values()) {
-            const picture = pictureOf(modes[mode], routes, routed);
+            const picture = atOnce(pictureOf(modes[mode], routes, routed));
             for (const path of picture.paths) {
               // As a user would copy the command from the page.
               const [from, to] = [parseFrom(path.from), parseTo(path.to)];
@@ -58,4 +60,18 @@ it.each(["nftables", "iptables", "ipvs", "userspace"] as const)("in %s mode", (m
     ),
   );
   expect(compared).toBeGreaterThan(500);
+});
+
+it("has twenty of many Frontends, the number of the others, and pauses after each path", () => {
+  const externalIPs = Array.from({ length: 24 }, (_, i) => `198.51.100.${i}`);
+  const routes = routed([smallPort("shop/web", { externalIPs, endpoints: [endpoint("10.180.0.1:80")] })]);
+  const both = { ipv4: routes, ipv6: routed([], ipv6Settings) };
+  const steps = pictureOf(modes.nftables, both, routes.ports.get("shop/web/tcp/")!);
+  let pauses = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) pauses++;
+  const { frontends, moreFrontends, paths } = step.value;
+  expect([frontends.length, moreFrontends]).toEqual([20, 5]);
+  expect(new Set(paths.map(({ frontend }) => frontend)).size).toBe(20);
+  expect(pauses).toBe(paths.length);
 });

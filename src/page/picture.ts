@@ -11,6 +11,7 @@ import {
   networkAddress,
 } from "../model/address.ts";
 import { endpointKey, type ServicePort } from "../model/snapshot.ts";
+import type { Steps } from "../model/steps.ts";
 import type { Mode } from "../modes/mode.ts";
 import type { Packet } from "../routing/decide.ts";
 import { isLocal } from "../routing/pools.ts";
@@ -20,11 +21,18 @@ import { placeOf } from "./row.ts";
 
 /** More would neither fit into a picture nor be read. */
 export const mostEndpoints = 200;
+export const mostFrontends = 20;
 
-export function pictureOf(mode: Mode, both: BothRoutes, routed: PortRoutes): PortJson {
+/** Pauses after each path: a path costs time for every Endpoint. */
+export function* pictureOf(mode: Mode, both: BothRoutes, routed: PortRoutes): Steps<PortJson> {
+  const picture = pictureWithoutPaths(both, routed);
+  const indexes = new Map(picture.endpoints.map(({ endpoint }, i) => [endpoint, i]));
+  return { ...picture, paths: yield* pathsOf(mode, both, routed, indexes) };
+}
+
+export function pictureWithoutPaths(both: BothRoutes, routed: PortRoutes): Omit<PortJson, "paths"> {
   const { port, lost } = routed;
   const { settings } = both[port.family];
-  const indexes = new Map(port.endpoints.slice(0, mostEndpoints).map((each, i) => [endpointKey(each), i]));
   return {
     family: port.family,
     name: port.portName,
@@ -34,14 +42,14 @@ export function pictureOf(mode: Mode, both: BothRoutes, routed: PortRoutes): Por
     externalPolicy: port.externalPolicy,
     affinitySeconds: port.affinity?.seconds ?? null,
     healthCheckNodePort: port.healthCheckNodePort,
-    frontends: routed.routes.map(frontendJson),
-    lost: lost.map(({ frontend, holder }) => ({ place: placeOf(frontend), holder })),
+    frontends: routed.routes.slice(0, mostFrontends).map(frontendJson),
+    moreFrontends: Math.max(0, routed.routes.length - mostFrontends),
+    lost: lost.slice(0, mostFrontends).map(({ frontend, holder }) => ({ place: placeOf(frontend), holder })),
     endpoints: port.endpoints.slice(0, mostEndpoints).map((each): EndpointJson => {
       const here = isLocal(each, settings);
       return { endpoint: endpointKey(each), node: each.nodeName, state: each.state, here };
     }),
     moreEndpoints: Math.max(0, port.endpoints.length - mostEndpoints),
-    paths: pathsOf(mode, both, routed, indexes),
   };
 }
 
@@ -49,23 +57,26 @@ function frontendJson({ frontend, allowed }: Route): FrontendJson {
   return { kind: frontend.kind, place: placeOf(frontend), allowed };
 }
 
-function pathsOf(
+function* pathsOf(
   mode: Mode,
   both: BothRoutes,
   { port, routes: held }: PortRoutes,
   indexes: ReadonlyMap<string, number>,
-): Path[] {
+): Steps<Path[]> {
   const routes = both[port.family];
-  return held.flatMap(({ frontend }, i) =>
-    exampleSenders(routes, port).flatMap((sender): Path[] => {
+  const senders = exampleSenders(routes, port);
+  const paths: Path[] = [];
+  for (const [i, { frontend }] of held.slice(0, mostFrontends).entries())
+    for (const sender of senders) {
       const to = destinationOf(frontend, routes);
       const question = questionOf(sender, { kind: "address", ...to }, both);
-      if (!question.ok) return [];
+      if (!question.ok) continue;
       const found = trace(mode, routes, question.value.packet);
       const place = { frontend: i, sender: sender.kind, from: senderText(sender), to: toText(to) };
-      return [{ ...place, ...pathOf(found, indexes) }];
-    }),
-  );
+      paths.push({ ...place, ...pathOf(found, indexes) });
+      yield;
+    }
+  return paths;
 }
 
 type TracedPath = Omit<Trace, "leftOut"> & {

@@ -1,13 +1,13 @@
 // The views of one node: keeps the table of Services up to date while it is used, and answers requests about it.
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { writeConfig } from "../config/file/write.ts";
 import { type Family, families } from "../model/address.ts";
 import type { Clock } from "../model/clock.ts";
 import { type Problem, printProblem } from "../model/problem.ts";
 import type { PortKey } from "../model/snapshot.ts";
+import { inTurns, nextTurn } from "../model/steps.ts";
 import { type PageViews, type ViewAnswer, viewAnswer, viewError } from "../observe/status/page-views.ts";
 import { headOf } from "./head.ts";
-import type { Head, NodeView, ServicesView, ServiceView, ServiceWindow, Update } from "./json.ts";
+import type { Head, NodeView, PortJson, ServicesView, ServiceView, ServiceWindow, Update } from "./json.ts";
 import { LatestEvents } from "./latest-events.ts";
 import type { PageNode } from "./node.ts";
 import { tryPacket } from "./packet/try-packet.ts";
@@ -173,20 +173,18 @@ export class NodeViews implements PageViews {
     return ports.length === 0 ? noService(name) : this.#pins.answer(name, ports);
   }
 
-  #service(table: ServiceTable, name: string): ViewAnswer {
+  async #service(table: ServiceTable, name: string): Promise<ViewAnswer> {
     const row = table.row(name);
     const routes = this.#node.routes();
     if (row === undefined || routes === null) return noService(name);
     const ports = [...table.portsOf(name)].sort((a, b) =>
       compare(`${a.port.family} ${a.port.key}`, `${b.port.family} ${b.port.key}`),
     );
-    const view: ServiceView = {
-      revision: table.revision,
-      row,
-      ports: ports.map((routed) => pictureOf(this.#node.mode, routes, routed)),
-      problems: table.problemsOf(name).map(printProblem),
-    };
-    return viewAnswer(200, view);
+    const { revision } = table;
+    const problems = table.problemsOf(name).map(printProblem);
+    const pictures: PortJson[] = [];
+    for (const routed of ports) pictures.push(await inTurns(pictureOf(this.#node.mode, routes, routed)));
+    return viewAnswer(200, { revision, row, ports: pictures, problems } satisfies ServiceView);
   }
 
   #nodeView(live: Live): NodeView {

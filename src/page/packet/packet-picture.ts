@@ -3,7 +3,7 @@ import type { Trace } from "../../explain/trace.ts";
 import { type Endpoint, endpointKey } from "../../model/snapshot.ts";
 import type { Mode } from "../../modes/mode.ts";
 import type { PortJson } from "../json.ts";
-import { pathOf, pictureOf } from "../picture.ts";
+import { pathOf, pictureWithoutPaths } from "../picture.ts";
 import { placeOf } from "../row.ts";
 import type { Asked } from "./question.ts";
 
@@ -18,7 +18,7 @@ export function pictureOfPacket(
   if (hit === null) return null;
   const routed = routes[family].ports.get(hit.key)!;
   const { frontend, allowed } = hit.route;
-  const whole = pictureOf(mode, routes, routed);
+  const whole = pictureWithoutPaths(routes, routed);
   const indexes = new Map(whole.endpoints.map(({ endpoint }, i) => [endpoint, i]));
   const gone = routed.port.endpoints
     .filter((each) => missing?.has(each) === true)
@@ -26,6 +26,7 @@ export function pictureOfPacket(
   return {
     ...whole,
     lost: [],
+    moreFrontends: 0,
     frontends: [{ kind: frontend.kind, place: placeOf(frontend), allowed }],
     paths: [
       {
