@@ -107,6 +107,18 @@ describe("a big load", () => {
     expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
   });
 
+  it("later on that ends early for a newer change is continued by the next Sync", async () => {
+    const { sync, host, driver } = setUp();
+    await sync([api]);
+    const routes = routed([...big, api], ipv4Settings, routed([api]));
+    const first = await driver.sync(routes, signal, false, () => true);
+    expect(first.unfinished).toBe(true);
+    expect(diff(host.table, unfold(compile(null, routes)))).not.toEqual([]);
+    const second = await driver.sync({ ...routes, changed: new Set() }, signal);
+    expect(second.unfinished).not.toBe(true);
+    expect(diff(host.table, unfold(compile(null, routes)))).toEqual([]);
+  });
+
   it("security/3: after a change that is cut, it is known which slot holds which endpoint", async () => {
     const { sync, host, driver } = setUp();
     await sync([...big, api]);

@@ -302,7 +302,8 @@ export class NftablesDriver implements Driver {
     await finished();
     const done = parts.slice(0, count).flatMap((part) => part.keys);
     const left = parts.slice(count).flatMap((part) => part.keys);
-    this.#hold(this.#leadsTo(want, before, done) ? want : withFragmentsOf(before, want, done), done);
+    const isWhole = left.length === 0 && this.#leadsTo(want, before, done);
+    this.#hold(isWhole ? want : withFragmentsOf(before, want, done), done);
     return { ...sum, left };
   }
 
