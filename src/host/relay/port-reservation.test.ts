@@ -1,5 +1,6 @@
 // Ports reserved for Frontends, and errors that do not release them.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { readdirSync } from "node:fs";
 import type { Server } from "node:net";
 import { describe, expect, it } from "vitest";
 import { closeAfterTest, connected, host, unusedPort } from "../../../test/support/sockets.ts";
@@ -29,6 +30,8 @@ describe("a reserved TCP port", () => {
   });
 });
 
+const descriptors = () => readdirSync("/proc/self/fd").length;
+
 describe("a reserved UDP port", () => {
   it("is reserved until it is released, independent of TCP", async () => {
     const port = await unusedPort();
@@ -36,7 +39,12 @@ describe("a reserved UDP port", () => {
     closeAfterTest(() => tcp.release());
     const place = await reservePort("udp", host, port);
     expect(place.isLost(new Set())).toBe(false);
-    await expect(reservePort("udp", host, port)).rejects.toThrow(`Cannot listen on UDP ${host} port ${port}`);
+    const before = descriptors();
+    for (let i = 0; i < 5; i++)
+      await expect(reservePort("udp", host, port)).rejects.toThrow(
+        `Cannot listen on UDP ${host} port ${port}`,
+      );
+    await expect.poll(descriptors).toBe(before);
     await place.release();
     await (await reservePort("udp", host, port)).release();
   });

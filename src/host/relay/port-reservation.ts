@@ -35,14 +35,19 @@ function reserveUdp(host: string, port: number): Promise<PortReservation> {
   return new Promise((resolve, reject) => {
     const isIPv6 = host.includes(":");
     const socket = createSocket({ type: isIPv6 ? "udp6" : "udp4", ipv6Only: isIPv6 });
-    socket.once("error", (cause) => reject(cannotListen("UDP", { host, port }, cause)));
-    socket.on("error", () => {});
-    socket.bind({ address: host, port }, () =>
+    socket.once("error", (cause) => {
+      // Node.js keeps the descriptor of a socket that cannot bind.
+      socket.close();
+      reject(cannotListen("UDP", { host, port }, cause));
+    });
+    socket.bind({ address: host, port }, () => {
+      socket.removeAllListeners("error");
+      socket.on("error", () => {});
       resolve({
         // An aborted UDP socket keeps an explicitly bound port.
         isLost: () => false,
         release: () => new Promise((done) => socket.close(() => done())),
-      }),
-    );
+      });
+    });
   });
 }

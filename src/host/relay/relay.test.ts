@@ -1,5 +1,6 @@
 // Relays on real sockets of the loopback interface.
 import { createSocket } from "node:dgram";
+import { readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { tcpRelay, to, udpRelay } from "../../../test/support/relays.ts";
@@ -116,6 +117,15 @@ describe("UDP relay", () => {
     expect(answers.map(String)).toEqual(Array.from({ length: 100 }, (_, i) => `client ${i}`));
     expect(relay.open()).toBe(100);
     expect((await sendRequest(relay.port, Buffer.alloc(65_507, 1))).length).toBe(65_507);
+  });
+
+  it("that cannot be opened leaves no descriptor", async () => {
+    const relay = await udpRelay({ choose: () => null });
+    const descriptors = () => readdirSync("/proc/self/fd").length;
+    const before = descriptors();
+    for (let i = 0; i < 5; i++)
+      await expect(udpRelay({ choose: () => null, port: relay.port })).rejects.toThrow("another program");
+    await expect.poll(descriptors).toBe(before);
   });
 
   it("21/17 drops an idle client, and serves no more than the limit", async () => {

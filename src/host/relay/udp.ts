@@ -120,7 +120,11 @@ class Flows {
 
 function bound(server: Socket, options: UdpRelayOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", (cause) => reject(cannotListen("UDP", options, cause)));
+    server.once("error", (cause) => {
+      // Node.js keeps the descriptor of a socket that cannot bind.
+      server.close();
+      reject(cannotListen("UDP", options, cause));
+    });
     server.bind({ address: options.host, port: options.port }, () => {
       server.removeAllListeners("error");
       server.on("error", () => {});
