@@ -48,4 +48,7 @@ export async function followLocalAddresses(
     if (link !== known.services) reread();
   };
   await watchAddresses({ changed, lost: reread }, signal, place);
+  // What changed between the first reading and the subscription sent no event.
+  reread();
+  await reading;
 }

@@ -10,8 +10,9 @@ import { createNamespace, isRoot, type Namespace } from "./netns.ts";
 
 describe.runIf(isRoot)("addresses of the node", () => {
   let here: Namespace;
-  const life = new AbortController();
+  let life: AbortController;
   beforeEach(() => {
+    life = new AbortController();
     here = createNamespace();
     here.run("ip", "link", "add", "eth0", "type", "bridge");
     here.run("ip", "address", "add", "192.168.0.2/24", "dev", "eth0");
@@ -35,6 +36,15 @@ describe.runIf(isRoot)("addresses of the node", () => {
     expect(await readLocalAddresses(place)).toEqual({ ipv4: ["192.168.0.2"], ipv6: [] });
     here.run("ip", "address", "add", "192.168.1.2/24", "dev", "eth0");
     await expect.poll(() => reported.length).toBeGreaterThan(0);
+    expect(reported).toEqual([{ ipv4: ["192.168.0.2", "192.168.1.2"], ipv6: [] }]);
+  });
+
+  it("that appear between the first reading and the subscription are reported", async () => {
+    const place = { netns: here.path };
+    const first = await readLocalAddresses(place);
+    here.run("ip", "address", "add", "192.168.1.2/24", "dev", "eth0");
+    const reported: LocalAddresses[] = [];
+    await followLocalAddresses(place, first, (now) => reported.push(now), life.signal);
     expect(reported).toEqual([{ ipv4: ["192.168.0.2", "192.168.1.2"], ipv6: [] }]);
   });
 });
