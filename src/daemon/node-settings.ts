@@ -4,7 +4,7 @@ import type { ValidConfig } from "../config/config.ts";
 import { type NodeFacts, type Resolved, resolve } from "../config/resolve/resolve.ts";
 import type { FamilySettings } from "../config/resolve/settings.ts";
 import type { LocalAddresses } from "../host/local-addresses.ts";
-import { type Family, families } from "../model/address.ts";
+import { type Address, type Cidr, contains, type Family, families } from "../model/address.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
 /** `of` returns the same object as long as nothing in it changed; routing compares by identity. */
@@ -54,9 +54,24 @@ export class NodeSettings {
     const now = resolve(this.#config, facts);
     const settings = { ...now.settings };
     for (const family of families) {
-      if (JSON.stringify(settings[family]) === JSON.stringify(before[family]))
-        settings[family] = before[family];
+      if (routingText(settings[family]) === routingText(before[family])) settings[family] = before[family];
     }
     this.#resolved = { ...now, settings };
   }
 }
+
+/**
+ * What routing depends on. An interface of a pod brings a link-local address, and every change of the settings routes all Services
+ * again: those that `nodePortAddresses` does not list matter to none.
+ */
+function routingText(settings: FamilySettings): string {
+  const { nodePortAddresses: places } = settings;
+  const isListed = (address: Address) =>
+    places.kind !== "all" && places.cidrs.some((cidr) => contains(cidr, address));
+  const localAddresses = settings.localAddresses.filter(
+    (address) => !contains(linkLocal, address) || isListed(address),
+  );
+  return JSON.stringify({ ...settings, localAddresses });
+}
+
+const linkLocal: Cidr = "fe80::/10";
