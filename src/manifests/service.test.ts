@@ -3,7 +3,7 @@ import { service } from "../../test/objects.ts";
 import type { Family } from "../model/address.ts";
 import type { ServicePort } from "../model/snapshot.ts";
 import { identify } from "./identity.ts";
-import { mostSourceRanges, parseService } from "./service.ts";
+import { mostPlaces, mostSourceRanges, parseService } from "./service.ts";
 
 type Rest = Parameters<typeof service>[1];
 
@@ -121,6 +121,23 @@ describe("addresses from outside", () => {
         message: "has 100001 entries, more than 100000; the load-balancer addresses drop all traffic",
       }),
     ]);
+  });
+
+  it("security/3: ports × addresses, and ports × source ranges, are limited: the first addresses are served, no range is", () => {
+    const ports = Array.from({ length: 1000 }, (_, i) => ({ name: `p${i}`, port: i + 1 }));
+    const most = mostPlaces / ports.length;
+    const externalIPs = Array.from({ length: most + 1 }, (_, i) => `198.51.${i >> 8}.${i & 255}`);
+    const loadBalancerSourceRanges = externalIPs.map((address) => `${address}/32`);
+    const { value, problems } = parse({ ports, externalIPs, loadBalancerSourceRanges });
+    for (const port of value!.ipv4) {
+      expect(port.externalIPs).toEqual(externalIPs.slice(0, most));
+      expect(port.sourceRanges).toEqual(["0.0.0.0/32"]);
+    }
+    expect(problems.map(({ field, message }) => `${field} ${message}`)).toEqual([
+      `spec.externalIPs has more than ${most} addresses of a family, for 1000 ports; only the first ${most} are served`,
+      `spec.loadBalancerSourceRanges has ${most + 1} entries, more than ${most}; the load-balancer addresses drop all traffic`,
+    ]);
+    expect(parse({ ports, externalIPs: externalIPs.slice(1) }).problems).toEqual([]);
   });
 
   it("04/9 external IPs stay in the Snapshot; whether they may be used is decided in routing", () => {

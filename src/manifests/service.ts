@@ -46,8 +46,9 @@ export function parseService(who: Identity, object: unknown): Parsed<Service> {
   const type = text(report, spec.type, "spec", "type") || "ClusterIP";
   const clusterIP = text(report, spec.clusterIP, "spec", "clusterIP");
   if (!hasAddress(report, type, clusterIP)) return parsed<Service>(report, null);
-  const common = commonOf(report, type, clusterIP, spec, fields(report, raw.status, "", "status"));
   const ports = servicePortsOf(report, spec);
+  const status = fields(report, raw.status, "", "status");
+  const common = commonOf(report, type, clusterIP, spec, status, ports.length);
   return parsed(report, {
     ipv4: portsIn("ipv4", who, ports, common),
     ipv6: portsIn("ipv6", who, ports, common),
@@ -120,15 +121,32 @@ function hasAddress(report: Report, type: string, clusterIP: string): boolean {
   return clusterIP !== "";
 }
 
-function commonOf(report: Report, type: string, clusterIP: string, spec: Raw, status: Raw): Common {
+function commonOf(
+  report: Report,
+  type: string,
+  clusterIP: string,
+  spec: Raw,
+  status: Raw,
+  ports: number,
+): Common {
   const externalIPs = texts(report, spec.externalIPs, "spec", "externalIPs");
   const externalPolicy = externalPolicyOf(report, spec, type, externalIPs.length > 0);
   const internalPolicy = text(report, spec.internalTrafficPolicy, "spec", "internalTrafficPolicy");
   return {
     clusterIPs: clusterIPsOf(report, spec, clusterIP),
-    externalIPs: addressesOf(report, externalIPs, "spec.externalIPs"),
-    loadBalancerIPs: loadBalancerIPsOf(report, status),
-    sourceRanges: sourceRangesOf(report, spec),
+    externalIPs: servable(
+      report,
+      addressesOf(report, externalIPs, "spec.externalIPs"),
+      ports,
+      "spec.externalIPs",
+    ),
+    loadBalancerIPs: servable(
+      report,
+      loadBalancerIPsOf(report, status),
+      ports,
+      "status.loadBalancer.ingress",
+    ),
+    sourceRanges: sourceRangesOf(report, spec, ports),
     affinity: affinityOf(report, spec),
     internalPolicy: internalPolicy === "Local" ? "local" : "cluster",
     externalPolicy,
@@ -150,13 +168,31 @@ function loadBalancerIPsOf(report: Report, status: Raw): ByFamily<readonly Addre
   return addressesOf(report, addresses, "status.loadBalancer.ingress");
 }
 
+/** Every port has every address: an object of 100 kB could fill the memory. */
+export const mostPlaces = 200_000;
+
+/** As many addresses as can be served with so many ports. */
+function servable(
+  report: Report,
+  addresses: ByFamily<readonly Address[]>,
+  ports: number,
+  field: string,
+): ByFamily<readonly Address[]> {
+  const most = Math.floor(mostPlaces / Math.max(1, ports));
+  if (families.every((family) => addresses[family].length <= most)) return addresses;
+  const message = `has more than ${most} addresses of a family, for ${ports} ports; only the first ${most} are served`;
+  addProblem(report, "invalid-range", field, message);
+  return { ipv4: addresses.ipv4.slice(0, most), ipv6: addresses.ipv6.slice(0, most) };
+}
+
 /** Empty means every client: so does a range that covers its whole family, and so do ranges of the other family alone. */
-function sourceRangesOf(report: Report, spec: Raw): ByFamily<readonly Cidr[]> {
+function sourceRangesOf(report: Report, spec: Raw, ports: number): ByFamily<readonly Cidr[]> {
   const field = "loadBalancerSourceRanges";
   const written = texts(report, spec[field], "spec", field);
   if (written.length === 0) return emptyByFamily;
-  if (written.length > mostSourceRanges) {
-    const message = `has ${written.length} entries, more than ${mostSourceRanges}; the load-balancer addresses drop all traffic`;
+  const most = Math.min(mostSourceRanges, Math.floor(mostPlaces / Math.max(1, ports)));
+  if (written.length > most) {
+    const message = `has ${written.length} entries, more than ${most}; the load-balancer addresses drop all traffic`;
     addProblem(report, "invalid-range", `spec.${field}`, message);
     return noClient;
   }
