@@ -23,6 +23,23 @@ it("a Service takes at most 1,800 bytes of heap in nftables mode, and an endpoin
   expect((sum(many) - sum(one)) / 10).toBeLessThan(150);
 });
 
+it("text of an object that is replaced is not kept", () => {
+  const cluster = new Cluster("node-a");
+  const update = (i: number) => {
+    const kind = `${i}`.padEnd(50_000, "x");
+    const slice = {
+      ...sliceObject(0, 1),
+      endpoints: [{ addresses: ["10.0.0.1"], targetRef: { kind, name: "web" } }],
+    };
+    cluster.upsert("EndpointSlice", slim("EndpointSlice", received(slice)));
+    cluster.take();
+  };
+  update(0);
+  const start = heapAfterCollection();
+  for (let i = 1; i <= 200; i++) update(i);
+  expect(heapAfterCollection() - start).toBeLessThan(2_000_000);
+});
+
 type Bytes = { readonly objects: number; readonly routes: number; readonly plan: number };
 
 function sum({ objects, routes, plan }: Bytes): number {

@@ -214,6 +214,22 @@ describe("cost", () => {
     expect(followed.visits - joined).toBeLessThanOrEqual(500);
   });
 
+  it("Services with many endpoints are joined in smaller steps", () => {
+    const followed = new Cluster("node-a");
+    const addresses = Array.from({ length: 1000 }, (_, i) => endpoint(`10.0.${i >> 8}.${i & 255}`));
+    for (let i = 0; i < 60; i++) {
+      followed.upsert("Service", service({ clusterIP: `172.30.1.${i}` }, { metadata: { name: `s${i}` } }));
+      const metadata = { name: `s${i}-1`, labels: { "kubernetes.io/service-name": `s${i}` } };
+      followed.upsert("EndpointSlice", slice(addresses, { metadata }));
+    }
+    for (let isMore = true, before = 0; isMore; before = followed.visits) {
+      isMore = followed.joinSome();
+      expect(followed.visits - before).toBeLessThanOrEqual(10);
+    }
+    expect(followed.take().ipv4.changed.size).toBe(60);
+    expect(followed.visits).toBe(60);
+  });
+
   it("a list of 10,000 objects is taken over in steps", () => {
     const followed = new Cluster("node-a");
     const readings = Array.from({ length: 10_000 }, (_, i) => {

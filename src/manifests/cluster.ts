@@ -125,18 +125,18 @@ export class Cluster {
 
   /**
    * Joins some of the changed Services with their slices ahead of the next Snapshot, so that `take` does not hold up other work for long.
-   * Returns whether `take` would still join many.
+   * Returns whether some are left.
    */
   joinSome(): boolean {
     const { unjoined, services } = this.#known;
     let room = stepSize;
     for (const name of unjoined) {
-      if (room-- === 0) break;
-      this.#visit(name);
+      if (room <= 0) break;
+      room -= 1 + this.#visit(name) / endpointsPerObject;
       this.#joined.set(name, services.get(name));
       unjoined.delete(name);
     }
-    return unjoined.size > stepSize;
+    return unjoined.size > 0;
   }
 
   /** A file or a list may hold many Nodes; only this one is used. */
@@ -144,8 +144,8 @@ export class Cluster {
     return kind !== "Node" || name === this.#nodeName;
   }
 
-  /** Adds to the changes what is different now about one Service. */
-  #visit(name: ServiceName): void {
+  /** Adds to the changes what is different now about one Service. Returns how many Endpoints its ports have. */
+  #visit(name: ServiceName): number {
     this.#visits++;
     const { services } = this.#known;
     const slices = this.#known.slicesOf.of(name);
@@ -166,6 +166,7 @@ export class Cluster {
     }
     // The Snapshot and the known Service share their ports.
     if (now !== undefined) services.exchange(name, joined);
+    return [...joined.ipv4, ...joined.ipv6].reduce((sum, { endpoints }) => sum + endpoints.length, 0);
   }
 
   #familySnapshot(family: Family, changes: ReadonlyMap<PortKey, ServicePort | undefined>): FamilySnapshot {
@@ -186,6 +187,8 @@ export class Cluster {
 
 /** About as many objects as are taken over or joined in 5 ms. */
 const stepSize = 500;
+/** So many Endpoints take about the time of one object. */
+const endpointsPerObject = 20;
 
 const none: readonly ServicePort[] = [];
 

@@ -93,9 +93,12 @@ function isList(shape: Shape): shape is readonly [Shape] {
 
 const interned = new Map<string, string>();
 const internedAtMost = 50_000;
+/** Names have up to 253 characters; longer text would stay after its object is gone. */
+const longestInterned = 256;
 
 /** The first copy of equal text. Dropping an entry costs memory, never correctness. */
 export function intern(text: string): string {
+  if (text.length > longestInterned) return text;
   const known = interned.get(text);
   if (known !== undefined) return known;
   if (interned.size >= internedAtMost) interned.clear();
