@@ -48,7 +48,7 @@ export function openSyncObserver(
     },
     taken(family, { triggeredAt, [family]: { changed } }) {
       const one = of(family);
-      one.triggers.push(...triggeredAt[family].filter((at) => at > openedAt));
+      for (const at of triggeredAt[family]) if (at > openedAt) one.triggers.push(at);
       for (const key of changed) one.changed.add(key);
     },
     synced(record, snapshot) {

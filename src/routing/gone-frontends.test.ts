@@ -37,6 +37,22 @@ describe("suspects", () => {
     );
   });
 
+  it("of 150,000 external IPs that are served for the first time are anywhere", () => {
+    const externalIPs = Array.from(
+      { length: 150_000 },
+      (_, i) => `11.${i >> 16}.${(i >> 8) & 255}.${i & 255}`,
+    );
+    const idle = servicePort("shop/dns", { protocol: "udp", port: 53, externalIPs });
+    const served = { ...idle, endpoints: [endpoint("10.180.0.1:53")] };
+    const followed = new GoneFrontends();
+    const before = routed([idle]);
+    followed.note(before, before.changed);
+    followed.takeSuspects();
+    const now = routed([served], ipv4Settings, before);
+    expect(followed.note(now, now.changed)).toBe(true);
+    expect(followed.takeSuspects()).toBeNull();
+  });
+
   it("are few after a small change, and put back after a search that was not completed", () => {
     const followed = new GoneFrontends();
     const before = routed([dns("10.180.0.1:53", "10.180.0.2:53")]);

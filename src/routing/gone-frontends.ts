@@ -93,7 +93,8 @@ function suspectsAfter(before: Held | undefined, now: Held | null): readonly Sus
   const suspects = [...onlyIn(before, now), ...onlyIn(now, before)].map(sentTo);
   if (before === undefined || now === null || before.port.endpoints === now.port.endpoints) return suspects;
   const [served, serving] = [servingOf(before.port), servingOf(now.port)];
-  if (served.size === 0 && serving.size > 0) suspects.push(...[...now.frontends.values()].map(sentTo));
+  if (served.size === 0 && serving.size > 0)
+    for (const frontend of now.frontends.values()) suspects.push(sentTo(frontend));
   for (const endpoint of before.port.endpoints) {
     const { address, port } = endpoint;
     if (endpoint.serving && !serving.has(endpointKey(endpoint)))

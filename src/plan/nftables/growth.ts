@@ -72,7 +72,7 @@ class Pieces {
   }
 
   add({ shared, filled, chains, sets, elements, spreads, counters }: Fragment): void {
-    if (counters !== undefined) this.#counters.push(...counters);
+    for (const counter of counters ?? []) this.#counters.push(counter);
     for (const chain of shared) if (this.#isNew("chain", chain.name)) this.#chains.push(chain);
     for (const chain of chains) this.#chains.push(chain);
     for (const set of sets) this.#sets.set(set.name, set);

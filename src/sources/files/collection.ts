@@ -46,7 +46,7 @@ export class Collection {
     let firsts: ReadonlyMap<string, string> | undefined;
     for (const path of paths) {
       const content = this.#contents.get(path) ?? empty;
-      problems.push(...content.problems);
+      for (const problem of content.problems) problems.push(problem);
       for (const found of content.objects) {
         if (!objects.has(found.key)) {
           objects.set(found.key, found);
