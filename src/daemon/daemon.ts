@@ -191,7 +191,7 @@ async function run(
     watchConfig(options, node, loop.wake, log.in("daemon/config/config-changes.ts")),
     watchNode({ ...node, config, onNode: telemetry.health.setNode }, log.in("daemon/node-watch.ts")),
   ];
-  return runParts(parts, signal);
+  return runParts(parts, signal, (error) => log.error(error, "Cannot close a part of the daemon"));
 }
 
 function worldOf(onRequest: (facts: RequestFacts) => void, log: Log): World {

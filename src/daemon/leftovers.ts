@@ -71,8 +71,11 @@ async function removeLeftovers(
         continue;
       }
       log.v(2, "Waiting for connections through another mode to end", { mode: name });
-      const again = () => void removeLeftovers(config, log, ([each]) => each === name, signal);
-      signal.addEventListener("abort", systemClock.after(releaseEveryMs, again), { once: true });
+      const cancel = systemClock.after(releaseEveryMs, () => {
+        signal.removeEventListener("abort", cancel);
+        void removeLeftovers(config, log, ([each]) => each === name, signal);
+      });
+      signal.addEventListener("abort", cancel);
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
       log.v(2, "Cannot remove leftovers of another mode", { mode: name, reason: error.message });

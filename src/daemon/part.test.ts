@@ -4,6 +4,7 @@ import { type Part, runParts } from "./part.ts";
 
 describe("parts of the daemon", () => {
   const closed: string[] = [];
+  const failures: unknown[] = [];
   const part = (name: string, run: Part["run"]): Part => ({
     run,
     close: async () => {
@@ -14,7 +15,8 @@ describe("parts of the daemon", () => {
   const done = () => Promise.resolve(null);
   const run = (parts: readonly Part[], signal = new AbortController().signal) => {
     closed.length = 0;
-    return runParts(parts, signal);
+    failures.length = 0;
+    return runParts(parts, signal, (error) => failures.push(error));
   };
 
   it("the first exit code wins and parts are closed in reverse order", async () => {
@@ -38,5 +40,13 @@ describe("parts of the daemon", () => {
     const fails = () => Promise.reject(new Error("bug"));
     await expect(run([part("a", never), part("b", fails)])).rejects.toThrow("bug");
     expect(closed).toEqual(["b", "a"]);
+  });
+
+  it("a part that fails to close is reported, and the others are closed", async () => {
+    const failure = new Error("the socket is lost");
+    const failing: Part = { run: done, close: () => Promise.reject(failure) };
+    expect(await run([part("a", never), failing, part("c", () => Promise.resolve(3))])).toBe(3);
+    expect(closed).toEqual(["c", "a"]);
+    expect(failures).toEqual([failure]);
   });
 });

@@ -6,12 +6,16 @@ export type Part = {
   readonly close?: () => Promise<void>;
 };
 
-/** Resolves with the first exit code, or 0 on abort, after closing the parts in reverse order. */
-export async function runParts(parts: readonly Part[], signal: AbortSignal): Promise<number> {
+/** Resolves with the first exit code, or 0 on abort, after closing the parts in reverse order: all of them, whichever fails. */
+export async function runParts(
+  parts: readonly Part[],
+  signal: AbortSignal,
+  onCloseFailure: (error: unknown) => void,
+): Promise<number> {
   try {
     return await firstExitCode(parts, signal);
   } finally {
-    for (const { close } of parts.toReversed()) await close?.();
+    for (const { close } of parts.toReversed()) await close?.().catch(onCloseFailure);
   }
 }
 

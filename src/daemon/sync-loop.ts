@@ -40,7 +40,8 @@ export function openSyncLoop(
       return null;
     },
     async close() {
-      for (const driver of drivers.values()) await driver.close();
+      const closed = await Promise.allSettled([...drivers.values()].map((driver) => driver.close()));
+      for (const each of closed) if (each.status === "rejected") throw each.reason;
     },
   };
 }

@@ -64,6 +64,8 @@ async function applyInPlace(
     await prepare();
   } catch (error) {
     settings.setConfig(before);
+    // A Sync may have begun with the settings that are refused.
+    wake();
     throw error;
   }
   opened.setVerbosity(next.logging.verbosity);
