@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { snapshotOf as familySnapshot, packet, servicePort, settings } from "../../test/clusters.ts";
-import { servicePort as plainPort } from "../../test/support/routed.ts";
+import { endpoint, servicePort as plainPort } from "../../test/support/routed.ts";
 import type { ModeName } from "../config/modes.ts";
 import { type Family, families } from "../model/address.ts";
 import { noCauses, noTriggers, type ServicePort, type Snapshot } from "../model/snapshot.ts";
@@ -60,6 +60,14 @@ it.each(["svc/shop/web", "svc/shop/web:80", "172.30.0.1:80"])("%s concerns one S
   if (!to.ok) throw new Error(to.reason);
   const view = viewFor(snapshot({ ipv4: ports, ipv6: [] }), [], { kind: "node" }, to.value);
   expect(view.ipv4.ports.map(({ name }) => name)).toEqual(["web"]);
+});
+
+it("sends Services with many endpoints in smaller chunks", () => {
+  const endpoints = Array.from({ length: 1000 }, (_, i) => endpoint(`10.180.${i >> 8}.${i & 255}:80`));
+  const ports = Array.from({ length: 40 }, (_, i) => plainPort(`shop/s${i}`, { endpoints }));
+  const views = [...viewsOf(snapshot({ ipv4: ports, ipv6: [] }), 200)];
+  expect(Math.max(...views.map(({ ipv4 }) => ipv4.ports.length))).toBe(10);
+  expect(views.flatMap(({ ipv4 }) => ipv4.ports)).toHaveLength(40);
 });
 
 it("sends its whole state in chunks, none of them large", () => {

@@ -45,7 +45,10 @@ export function viewFor(snapshot: Snapshot, nodeIPs: readonly Address[], from: S
   return { ipv4: view(snapshot.ipv4), ipv6: view(snapshot.ipv6), node: snapshot.node, problems };
 }
 
-/** All of a Snapshot in Views of so many ServicePorts, the first of which may have none: together they are the whole. */
+/** So many Endpoints take about the time of one ServicePort. */
+const endpointsPerPort = 50;
+
+/** All of a Snapshot in Views of so many ServicePorts, fewer if they have many Endpoints, the first of which may have none: together they are the whole. */
 export function* viewsOf(snapshot: Snapshot, most: number): Generator<View> {
   const { ipv4, ipv6, node, problems } = snapshot;
   const nothing: View = {
@@ -57,10 +60,14 @@ export function* viewsOf(snapshot: Snapshot, most: number): Generator<View> {
   yield { ...nothing, problems };
   for (const family of families) {
     let ports: PortJson[] = [];
+    let room = most;
     for (const port of snapshot[family].ports.values()) {
-      if (ports.push(portToJson(port)) < most) continue;
+      ports.push(portToJson(port));
+      room -= 1 + port.endpoints.length / endpointsPerPort;
+      if (room > 0) continue;
       yield { ...nothing, [family]: { ...nothing[family], ports } };
       ports = [];
+      room = most;
     }
     if (ports.length > 0) yield { ...nothing, [family]: { ...nothing[family], ports } };
   }

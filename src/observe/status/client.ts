@@ -21,11 +21,16 @@ export async function* streamFromDaemon<Path extends keyof StreamedAnswers>(
   path: Path,
   query: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<StreamedAnswers[Path]> {
-  let begun = "";
+  // A line may arrive in many parts.
+  let begun: string[] = [];
   for await (const some of await answerTo(socketPath, `${path}?${new URLSearchParams(query).toString()}`)) {
-    const lines = `${begun}${some}`.split("\n");
-    begun = lines.pop()!;
-    for (const line of lines) yield JSON.parse(line) as StreamedAnswers[Path];
+    const end = some.lastIndexOf("\n");
+    begun.push(some.slice(0, Math.max(0, end)));
+    if (end < 0) begun[begun.length - 1] = some;
+    else {
+      for (const line of begun.join("").split("\n")) yield JSON.parse(line) as StreamedAnswers[Path];
+      begun = [some.slice(end + 1)];
+    }
   }
 }
 
