@@ -49,8 +49,10 @@ export function* placesOf(
       yield { set, key, slot, id: slotKey(key, slot), kind: "endpoint", endpoint: endpointKey(backend) };
     }
   }
-  for (const name of counters ?? []) {
-    const endpoint = endpointOf(chains.find((chain) => chain.name === name));
+  if (counters === undefined) return;
+  const byName = new Map(chains.map((chain) => [chain.name, chain]));
+  for (const name of counters) {
+    const endpoint = endpointOf(byName.get(name));
     if (endpoint !== null) yield { set: null, key: name, slot: null, id: name, kind: "endpoint", endpoint };
   }
 }
