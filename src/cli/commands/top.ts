@@ -94,15 +94,15 @@ async function read(socket: string): Promise<TrafficReport> {
 function passes(ms: number, { clock }: CommandWorld, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(false);
-    const cancel = clock.after(ms, () => resolve(true));
-    signal.addEventListener(
-      "abort",
-      () => {
-        cancel();
-        resolve(false);
-      },
-      { once: true },
-    );
+    const stop = () => {
+      cancel();
+      resolve(false);
+    };
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener("abort", stop);
+      resolve(true);
+    });
+    signal.addEventListener("abort", stop, { once: true });
   });
 }
 
