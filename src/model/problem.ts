@@ -29,9 +29,18 @@ export type ProblemKind =
   | "refused";
 
 /** `Service shop/web spec.externalIPs[2]: is no address` */
-export function printProblem({ object, field, message }: Problem): string {
-  return printableLine(`${object}${field === "" ? "" : ` ${field}`}: ${message}`);
+export function printProblem(problem: Problem): string {
+  let text = printed.get(problem);
+  if (text === undefined) {
+    const { object, field, message } = problem;
+    text = printableLine(`${object}${field === "" ? "" : ` ${field}`}: ${message}`);
+    printed.set(problem, text);
+  }
+  return text;
 }
+
+/** All Problems are compared whenever one of them changes, and there may be many. */
+const printed = new WeakMap<Problem, string>();
 
 /** Quotes cluster-supplied text so that it cannot break a log line or a terminal. */
 export function quoted(text: string): string {
