@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-// For each flag: what is skipped without these tools, and command → the Debian package that brings it.
+// For each flag: what is skipped without these tools, and command → the Debian packages that bring it.
 const groups = {
   "--host": {
     purpose: "tests in network namespaces",
@@ -29,6 +29,7 @@ const groups = {
       busybox: "busybox-static",
       ipvsadm: "ipvsadm",
       modprobe: "kmod",
+      ...(hasLargeRegisters() ? { cc: "gcc libc6-dev" } : {}),
     },
   },
   "--browser": { purpose: "tests of the page in a browser", tools: { chromium: "chromium" } },
@@ -91,7 +92,7 @@ function ensureNode() {
 function installDebianPackages({ purpose, tools }) {
   const missing = Object.entries(tools).filter(([command]) => !isOnPath(command));
   if (missing.length === 0) return;
-  const packages = missing.map(([, name]) => name);
+  const packages = missing.flatMap(([, names]) => names.split(" "));
   if (process.getuid() !== 0 || !isOnPath("apt-get")) {
     console.log(
       `setup: cannot install ${packages.join(" ")}: needs root and apt-get; skipped without: ${purpose}`,
@@ -109,6 +110,11 @@ function installDebianPackages({ purpose, tools }) {
     console.log(
       `setup: cannot install ${packages.join(" ")}: apt-get failed, see above; skipped without: ${purpose}`,
     );
+}
+
+/** Those of AMX, for which the user-mode kernel needs test/uml/registers.c. */
+function hasLargeRegisters() {
+  return existsSync("/proc/cpuinfo") && /\bamx_tile\b/.test(readFileSync("/proc/cpuinfo", "utf8"));
 }
 
 function isOnPath(command) {

@@ -1,9 +1,9 @@
 // Machines that lack what a mode needs: programs, a family, a part of the kernel. What the daemon reports, and its exit code.
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { kernelArgs } from "../uml/boot.ts";
+import { kernelArgs, reasonNotToBoot } from "../uml/boot.ts";
+import { kernelEnv } from "../uml/registers.ts";
 import { shop } from "./shop.ts";
 import { eventually, nodeIPs, nodeObject, reasonNotToRun } from "./site.ts";
 import { siteForEach } from "./site-each.ts";
@@ -73,19 +73,14 @@ describe("a machine without", () => {
 
 describe("a kernel without", () => {
   const root = join(import.meta.dirname, "..", "..");
-  const kernel = "/usr/bin/linux";
-  const missing = [kernel, "/usr/bin/busybox", "/usr/sbin/xtables-legacy-multi"].filter(
-    (file) => !existsSync(file),
-  );
-  const why =
-    reason ??
-    (missing.length > 0 ? `no ${missing.join(", ")}: install user-mode-linux, busybox-static` : null);
+  const why = reason ?? reasonNotToBoot();
   let printed: ReadonlyMap<string, string> = new Map();
 
   beforeAll(() => {
     if (why !== null) return;
     const args = ["mem=512M", ...kernelArgs("lacking.sh"), `ROOT=${root}`];
-    const output = execFileSync(kernel, args, {
+    const output = execFileSync("/usr/bin/linux", args, {
+      env: kernelEnv(),
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
       timeout: 230_000,

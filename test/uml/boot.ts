@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { build, type Plugin } from "esbuild";
+import { compiler, hasLargeRegisters, kernelEnv } from "./registers.ts";
 import { type Outcome, parseOutcome } from "./wire.ts";
 
 export type Guest = {
@@ -29,7 +30,8 @@ export function kernelArgs(script: string): string[] {
 /** null when a user-mode kernel can be booted here; else why not. */
 export function reasonNotToBoot(): string | null {
   if (process.getuid?.() !== 0) return "needs root on Linux";
-  const missing = Object.entries(needed).filter(([file]) => !existsSync(file));
+  const files = { ...needed, ...(hasLargeRegisters() ? { [compiler]: "gcc libc6-dev" } : {}) };
+  const missing = Object.entries(files).filter(([file]) => !existsSync(file));
   if (missing.length === 0) return null;
   return `needs the Debian packages ${missing.map(([, name]) => name).join(" ")}`;
 }
@@ -55,7 +57,7 @@ export async function bootGuest(file: string, tests: readonly string[], minutes:
       ...["linux", "mem=1024M", ...kernelArgs("init.sh")],
       ...[`NODE=${process.execPath}`, `BUNDLE=${bundle}`, `FOLDER=${root}`],
     ],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { stdio: ["ignore", "pipe", "inherit"], env: kernelEnv() },
   );
   return listenTo(kernel);
 }
