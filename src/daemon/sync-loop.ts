@@ -4,6 +4,7 @@ import type { ValidConfig } from "../config/config.ts";
 import { milliseconds } from "../config/units/duration.ts";
 import { resyncPeriodMs } from "../modes/mode.ts";
 import { systemClock } from "../observe/clock.ts";
+import { familyLabels } from "../observe/family.ts";
 import type { Log } from "../observe/log/log.ts";
 import { type LoopObserver, openLoop } from "../sync/loop.ts";
 import type { Gap } from "../sync/pace.ts";
@@ -40,8 +41,14 @@ export function openSyncLoop(
       return null;
     },
     async close() {
-      const closed = await Promise.allSettled([...drivers.values()].map((driver) => driver.close()));
-      for (const each of closed) if (each.status === "rejected") throw each.reason;
+      const closed = [...drivers].map(([family, driver]) =>
+        driver
+          .close()
+          .catch((error: unknown) =>
+            log.error(error, "Cannot close the driver", { family: familyLabels[family] }),
+          ),
+      );
+      await Promise.all(closed);
     },
   };
 }
