@@ -230,6 +230,25 @@ describe("cost", () => {
     expect(followed.visits).toBe(60);
   });
 
+  it("large Services that change again during the steps are joined in as many steps, then taken", () => {
+    const followed = new Cluster("node-a");
+    const names = ["a", "b", "c"];
+    const change = (name: string, index: number, count: number) => {
+      const ready = Array.from({ length: count }, (_, i) => endpoint(`10.${index}.${i >> 8}.${i & 255}`));
+      const metadata = { name: `${name}-${index}`, labels: { "kubernetes.io/service-name": name } };
+      followed.upsert("EndpointSlice", slice(ready, { metadata }));
+    };
+    for (const name of names) {
+      followed.upsert("Service", service({}, { metadata: { name } }));
+      for (let index = 0; index < 11; index++) change(name, index, 1000);
+    }
+    let steps = 1;
+    for (; steps < 10 && followed.joinSome(); steps++)
+      for (const name of names) change(name, 0, 1000 - steps);
+    expect(steps).toBe(3);
+    expect(followed.take().ipv4.changed.size).toBe(3);
+  });
+
   it("a list of 10,000 objects is taken over in steps", () => {
     const followed = new Cluster("node-a");
     const readings = Array.from({ length: 10_000 }, (_, i) => {

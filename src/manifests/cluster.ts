@@ -125,7 +125,7 @@ export class Cluster {
 
   /**
    * Joins some of the changed Services with their slices ahead of the next Snapshot, so that `take` does not hold up other work for long.
-   * Returns whether some are left.
+   * Returns whether some were not joined yet. One that changed again is left to `take`: waiting for it could take for ever.
    */
   joinSome(): boolean {
     const { unjoined, services } = this.#known;
@@ -136,7 +136,8 @@ export class Cluster {
       this.#joined.set(name, services.get(name));
       unjoined.delete(name);
     }
-    return unjoined.size > 0;
+    for (const name of unjoined) if (!this.#joined.has(name)) return true;
+    return false;
   }
 
   /** A file or a list may hold many Nodes; only this one is used. */
