@@ -66,7 +66,9 @@ async function readPages(from: ListRequest, options: Options, signal: AbortSigna
     for (const raw of page.items) {
       items.push(itemOf(resource.kind, raw, page.encoding.slim(resource.kind, raw)));
       // A list without pages may be all of the cluster.
-      if (items.length % itemsPerTurn === 0) await nextTurn();
+      if (items.length % itemsPerTurn !== 0) continue;
+      await nextTurn();
+      signal.throwIfAborted();
     }
     version = page.version;
     // Fewer items than the limit, even none, do not mean the end: only a missing continue token does.
