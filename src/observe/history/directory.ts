@@ -23,6 +23,8 @@ export const fileName = "history.log";
 const flushMs = 400;
 /** Until the next try after a failure. */
 const retryMs = 60_000;
+/** Times that changes which arrived meanwhile are appended to a new file before it replaces the old one. */
+const mostPasses = 3;
 /** How long to wait for another daemon to end. */
 const lockMs = 10_000;
 const lockPollMs = 200;
@@ -182,7 +184,9 @@ export class HistoryDirectory implements HistoryStore {
     const { node, open: openFile = open } = this.#options;
     const file = await writeSavedFile(temporary, linesOf(this.#history!, node), openFile);
     try {
-      while (missed.length > 0) await file.append(missed.splice(0).join(""));
+      // What arrives while the disk is written to: less each time, unless the disk is slow and changes never pause.
+      for (let pass = 0; pass < mostPasses && missed.length > 0; pass++)
+        await file.append(missed.splice(0).join(""));
       await rename(temporary, this.#path);
       await syncFolder(this.directory, openFile);
     } catch (error) {

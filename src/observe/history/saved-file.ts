@@ -14,7 +14,8 @@ export class SavedFile {
   /** Size of the checkpoint. */
   readonly #whole: number;
   #appended = 0;
-  #last: Promise<void> = Promise.resolve();
+  #written: Promise<void> = Promise.resolve();
+  #synced: Promise<void> = Promise.resolve();
 
   constructor(handle: FileHandle, whole: number) {
     this.#handle = handle;
@@ -24,11 +25,11 @@ export class SavedFile {
   /** Resolves when the text is on the disk. */
   append(text: string): Promise<void> {
     this.#appended += text.length;
-    this.#last = this.#last.then(async () => {
-      await this.#handle.appendFile(text);
-      await this.#handle.datasync();
-    });
-    return this.#last;
+    // A slow disk does not delay what is written next: it outlives this process once it is written.
+    const written = this.#written.then(() => this.#handle.appendFile(text));
+    this.#written = written;
+    this.#synced = Promise.all([written, this.#synced]).then(() => this.#handle.datasync());
+    return this.#synced;
   }
 
   /** Whether as much was appended as would be written again, so that writing costs at most twice as much as appending. */
@@ -37,7 +38,7 @@ export class SavedFile {
   }
 
   async close(): Promise<void> {
-    await this.#last.catch(() => {});
+    await this.#synced.catch(() => {});
     await this.#handle.close();
   }
 }
