@@ -3,14 +3,14 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { completeConfig } from "../../src/config/complete.ts";
 import { writeConfig } from "../../src/config/file/write.ts";
 import { readFlags } from "../../src/config/flags/read.ts";
 import { findAssets } from "../assets.ts";
 
 const assets = findAssets("kube-proxy");
-const reason = assets.found ? "" : ` (${assets.reason})`;
+const reason = assets.found ? null : assets.reason;
 const folder = mkdtempSync(join(tmpdir(), "turnout-config-reference-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -83,7 +83,9 @@ const cases = `
   .trim()
   .split("\n");
 
-describe.skipIf(!assets.found)(`configuration beside kube-proxy${reason}`, () => {
+describe("configuration beside kube-proxy", () => {
+  beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
+
   it.each(cases)("%s", async (line) => {
     const [flags, ...body] = line.split("|").map((part) => part.trim());
     const file = body.length === 0 ? null : `${header}${body.join("\n")}\n`;

@@ -1,5 +1,5 @@
 // Beside the real kube-proxy: the same tables for generated clusters, and a switch-over without interruption.
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { families } from "../../src/model/address.ts";
 import { openIptables } from "../../src/modes/iptables/host/driver.ts";
 import { type Routes, route } from "../../src/routing/routes.ts";
@@ -24,84 +24,83 @@ const firstSeed = 2001;
 const states = Number(process.env.TURNOUT_STATES ?? 10);
 const never = new AbortController().signal;
 
-describe.skipIf(reason !== null)(
-  `iptables mode beside the real kube-proxy${reason === null ? "" : `: ${reason}`}`,
-  () => {
-    it(`10/60 10/63 writes the same lines for ${states} generated clusters, dual-stack`, {
-      timeout: 20_000 * states,
-    }, async () => {
-      for (let seed = firstSeed; seed < firstSeed + states; seed++) {
-        const { configuration, objects } = generateCase(seed, "iptables");
-        const theirs = await recordRules(program, configuration, nodeName, objects);
-        const snapshot = snapshotOf(objects);
-        const here = createNamespace(`seed${seed}`);
-        try {
-          for (const family of families) {
-            const routes = route(null, snapshot[family], settingsFor(configuration, objects, family));
-            await syncOnce(here, family, routes);
-            const command = family === "ipv4" ? "iptables-save" : "ip6tables-save";
-            expect({ seed, lines: linesOf(here.run(command)) }).toEqual({
-              seed,
-              lines: linesOf(theirs[command]!),
-            });
-          }
-        } finally {
-          here.remove();
+describe("iptables mode beside the real kube-proxy", () => {
+  beforeEach(({ skip }) => skip(reason !== null, reason ?? ""));
+
+  it(`10/60 10/63 writes the same lines for ${states} generated clusters, dual-stack`, {
+    timeout: 20_000 * states,
+  }, async () => {
+    for (let seed = firstSeed; seed < firstSeed + states; seed++) {
+      const { configuration, objects } = generateCase(seed, "iptables");
+      const theirs = await recordRules(program, configuration, nodeName, objects);
+      const snapshot = snapshotOf(objects);
+      const here = createNamespace(`seed${seed}`);
+      try {
+        for (const family of families) {
+          const routes = route(null, snapshot[family], settingsFor(configuration, objects, family));
+          await syncOnce(here, family, routes);
+          const command = family === "ipv4" ? "iptables-save" : "ip6tables-save";
+          expect({ seed, lines: linesOf(here.run(command)) }).toEqual({
+            seed,
+            lines: linesOf(theirs[command]!),
+          });
         }
+      } finally {
+        here.remove();
       }
+    }
+  });
+
+  describe("taking over", () => {
+    let world: World;
+    beforeAll(async () => {
+      if (reason === null) world = await createWorld();
     });
+    afterAll(() => world?.close());
 
-    describe("taking over", () => {
-      let world: World;
-      beforeAll(async () => {
-        world = await createWorld();
-      });
-      afterAll(() => world.close());
+    it.each(["cluster-ip", "load-balancer", "affinity"])(
+      "changes nothing, there and back, and connections live on: %s",
+      async (name) => {
+        const { objects, settings } = readScenario(name);
+        const theirs = kubeProxyProgram(program, "iptables");
+        world.sweep();
+        await theirs.apply(world, objects, settings);
+        const frontend = [...snapshotOf(objects).ipv4.ports.values()].find(
+          ({ protocol, endpoints, clusterIP }) =>
+            protocol === "tcp" && endpoints.length > 0 && clusterIP !== "",
+        )!;
+        const talkers = (["L2", "X"] as const).map((place) =>
+          openConversation({ netns: world.at[place], poller: world.poller, source: null }, "tcp", {
+            address: frontend.clusterIP,
+            port: frontend.port,
+          }),
+        );
+        const talk = () => Promise.all(talkers.map((talker) => talker.talk()));
+        const partners = await talk();
+        expect(partners).not.toContain("silence");
+        const before = listing(world.node);
+        await theirs.clear(world);
 
-      it.each(["cluster-ip", "load-balancer", "affinity"])(
-        "changes nothing, there and back, and connections live on: %s",
-        async (name) => {
-          const { objects, settings } = readScenario(name);
-          const theirs = kubeProxyProgram(program, "iptables");
-          world.sweep();
-          await theirs.apply(world, objects, settings);
-          const frontend = [...snapshotOf(objects).ipv4.ports.values()].find(
-            ({ protocol, endpoints, clusterIP }) =>
-              protocol === "tcp" && endpoints.length > 0 && clusterIP !== "",
-          )!;
-          const talkers = (["L2", "X"] as const).map((place) =>
-            openConversation({ netns: world.at[place], poller: world.poller, source: null }, "tcp", {
-              address: frontend.clusterIP,
-              port: frontend.port,
-            }),
+        for (const family of families) {
+          const applied = await syncOnce(
+            world.node,
+            family,
+            routesFor(objects, settings, "iptables", family),
           );
-          const talk = () => Promise.all(talkers.map((talker) => talker.talk()));
-          const partners = await talk();
-          expect(partners).not.toContain("silence");
-          const before = listing(world.node);
-          await theirs.clear(world);
+          expect({ family, ...applied }).toMatchObject({ family, readBack: true, operations: 0, bytes: 0 });
+        }
+        expect(listing(world.node)).toEqual(before);
+        expect(await talk()).toEqual(partners);
 
-          for (const family of families) {
-            const applied = await syncOnce(
-              world.node,
-              family,
-              routesFor(objects, settings, "iptables", family),
-            );
-            expect({ family, ...applied }).toMatchObject({ family, readBack: true, operations: 0, bytes: 0 });
-          }
-          expect(listing(world.node)).toEqual(before);
-          expect(await talk()).toEqual(partners);
-
-          await theirs.apply(world, objects, settings);
-          expect(sorted(listing(world.node))).toEqual(sorted(before));
-          expect(await talk()).toEqual(partners);
-          await theirs.clear(world);
-          for (const talker of talkers) talker.close();
-        },
-      );
-    });
-  },
-);
+        await theirs.apply(world, objects, settings);
+        expect(sorted(listing(world.node))).toEqual(sorted(before));
+        expect(await talk()).toEqual(partners);
+        await theirs.clear(world);
+        for (const talker of talkers) talker.close();
+      },
+    );
+  });
+});
 
 async function syncOnce(here: Namespace, family: "ipv4" | "ipv6", routes: Routes) {
   const driver = await openIptables({
