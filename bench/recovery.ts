@@ -55,6 +55,7 @@ async function measure(stage: Stage, name: string, program: string): Promise<rea
         { what: `${title}: flush, longest gap`, value: gap, unit: "ms", limit: limits.gap },
       ];
     } finally {
+      await monitor.stop();
       await second.stop();
     }
   } finally {
@@ -79,13 +80,14 @@ async function cpuUntilReady(proxy: RunningProxy): Promise<number> {
 function watchRules(stage: Stage): { stop(): Promise<number> } {
   const child = stage.node.inside(() => spawn("nft", ["monitor"], { stdio: ["ignore", "pipe", "ignore"] }));
   let lines = 0;
+  const closed = once(child, "close");
   child.stdout.on("data", (chunk: Buffer) => {
     for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++;
   });
   return {
     async stop() {
       child.kill();
-      await once(child, "close");
+      await closed;
       return lines;
     },
   };
