@@ -15,6 +15,9 @@ const longest: readonly string[] = [
   "kernel/turnout-nftables",
   "kernel/turnout-userspace",
   "cluster/cluster",
+  "kernel/flow-classes",
+  "uml/ipvs-counts",
+  "uml/traffic-limits",
   "kernel/missing-features",
   "kernel/kubectl",
   "kernel/inspect",
@@ -32,6 +35,8 @@ const longest: readonly string[] = [
   "kernel/many-flows",
   "kernel/daemon-soak",
   "browser/page",
+  "uml/ipvs-host",
+  "kernel/daemon-config",
   "kernel/iptables-reference",
   "kernel/plans",
 ];
