@@ -56,6 +56,17 @@ function environment(): NodeJS.ProcessEnv {
   return { PATH: `${join(folder, "bin")}:${process.env.PATH}`, FAKE: folder, TMPDIR: folder };
 }
 
+/** A time-out of one second begins when these files are there: a busy machine starts programs late. */
+function secondsBeginAfter(...files: readonly string[]): void {
+  const areThere = files.map((file) => `[ -e "$FAKE/${file}" ]`).join(" && ");
+  const sleep = join(folder, "bin", "sleep");
+  writeFileSync(
+    sleep,
+    `#!/bin/sh\n[ "$1" != 1 ] || until ${areThere}; do /bin/sleep 0.05; done\nexec /bin/sleep "$1"\n`,
+  );
+  chmodSync(sleep, 0o755);
+}
+
 function run(...argv: readonly string[]): { code: number | null; out: string; err: string } {
   const { status, stdout, stderr } = spawnSync("dash", [plugin, ...argv], {
     encoding: "utf8",
@@ -119,15 +130,21 @@ describe("status", () => {
   });
 
   it("a node that does not answer is a row with the reason, and the exit code is 3", () => {
+    const ending = (node: string, script: string) => ({
+      node,
+      script: `${script}; : >"$FAKE/ended-${node}"`,
+    });
     turnoutOn([
-      { node: "a-sick", script: row("a-sick", "unhealthy: late: queued") },
+      ending("a-sick", row("a-sick", "unhealthy: late: queued")),
       { node: "b-pending", phase: "Pending" },
       { node: "c-slow", script: "exec sleep 60" },
-      { node: "d-mute", script: "echo 'turnout status: no daemon is running' >&2; exit 1" },
-      { node: "e-odd", script: "echo hello" },
-      { node: "f-well", script: row("f-well") },
+      ending("d-mute", "trap 'exit 1' EXIT; echo 'turnout status: no daemon is running' >&2"),
+      ending("e-odd", "echo hello"),
+      ending("f-well", row("f-well")),
     ]);
-    turnoutOn([{ node: "g-other", pod: "kube-proxy-g", script: "exit 126" }], "k8s-app=kube-proxy");
+    const other = { ...ending("g-other", "trap 'exit 126' EXIT"), pod: "kube-proxy-g" };
+    turnoutOn([other], "k8s-app=kube-proxy");
+    secondsBeginAfter("ended-a-sick", "ended-d-mute", "ended-e-odd", "ended-f-well", "ended-g-other");
     const { code, out } = run("status", "--timeout=1");
     const rows = out.trimEnd().split("\n").slice(1);
     expect(rows.map((each) => each.split(/ {3,}/)).map((each) => [each[0], each[2]])).toEqual([
@@ -222,10 +239,12 @@ describe("status", () => {
   });
 
   it("ends its processes when it is interrupted", async () => {
-    turnoutOn([{ node: "a", script: `echo $$ >"${join(folder, "pid")}"; exec sleep 60` }]);
+    turnoutOn([{ node: "a", script: 'echo $$ >"$FAKE/new"; mv "$FAKE/new" "$FAKE/pid"; exec sleep 60' }]);
+    secondsBeginAfter("interrupted");
     const child = spawn("dash", [plugin, "status", "--timeout=1"], { env: environment() });
     await expect.poll(() => existsSync(join(folder, "pid"))).toBe(true);
     child.kill("SIGTERM");
+    writeFileSync(join(folder, "interrupted"), "");
     const pid = () => readFileSync(join(folder, "pid"), "utf8").trim();
     await expect.poll(() => existsSync(`/proc/${pid()}`)).toBe(false);
     await expect.poll(() => readdirSync(folder).filter((name) => name.startsWith("tmp."))).toEqual([]);

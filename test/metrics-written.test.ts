@@ -20,6 +20,7 @@ import { route } from "../src/routing/routes.ts";
 import { initialStatus } from "../src/sources/source.ts";
 import type { SyncRecord } from "../src/sync/record.ts";
 import { endpoint, ipv4Settings, servicePort } from "./support/routed.ts";
+import { unusedPort } from "./support/sockets.ts";
 import { plainRecord } from "./support/sync-record.ts";
 import { telemetrySettings } from "./support/telemetry-settings.ts";
 
@@ -51,7 +52,7 @@ it("every documented metric is written", async () => {
 });
 
 async function open(mode: "nftables" | "iptables") {
-  const [healthz, metrics] = [await freePort(), await freePort()];
+  const [healthz, metrics] = [await unusedPort(), await unusedPort()];
   const telemetry = openTelemetry(
     telemetrySettings(
       { healthz, metrics },
@@ -147,7 +148,7 @@ const traffic: TrafficReport = {
 /** One listener that forwards a connection and one whose port is taken. */
 async function useLocalhost({ metrics }: Telemetry): Promise<void> {
   const backend = await listening();
-  const [free, taken] = [await freePort(), portOf(await listening())];
+  const [free, taken] = [await unusedPort(), portOf(await listening())];
   const settings: FamilySettings = { ...ipv4Settings, nftLocalhost: "serve" };
   const node = {
     families: ["ipv4"],
@@ -189,14 +190,6 @@ async function listening(): Promise<Server> {
 
 function portOf(server: Server): number {
   return (server.address() as { port: number }).port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const port = portOf(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Resolves when the server has closed a connection; listeners open a moment after the Sync. */

@@ -18,6 +18,8 @@ export type Story = {
 /** Addresses and endpoints are written for IPv4; every step runs in both families in parallel. */
 export type Step =
   | { readonly send: Send }
+  /** Is sent again until it goes as written. */
+  | { readonly eventually: Send }
   | { readonly sleep: number }
   | { readonly change: Change }
   | { readonly restart: true }
@@ -93,6 +95,7 @@ export function changedObjects({ name }: Pick<Scenario, "name">, changes: readon
 
 const stepKinds = [
   "send",
+  "eventually",
   "sleep",
   "change",
   "restart",

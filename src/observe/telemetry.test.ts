@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { logLines } from "../../test/support/log-lines.ts";
 import { parsePrometheus } from "../../test/support/prometheus.ts";
+import { unusedPort } from "../../test/support/sockets.ts";
 import { plainRecord } from "../../test/support/sync-record.ts";
 import { telemetrySettings } from "../../test/support/telemetry-settings.ts";
 import { Cluster } from "../manifests/cluster.ts";
@@ -25,14 +26,8 @@ async function occupied(): Promise<{ port: number; free: () => Promise<unknown> 
   return { port, free: () => new Promise((resolve) => server.close(resolve)) };
 }
 
-async function freePort(): Promise<number> {
-  const { port, free } = await occupied();
-  await free();
-  return port;
-}
-
 async function open(given: Partial<TelemetrySettings> = {}) {
-  const [healthz, metrics] = [await freePort(), await freePort()];
+  const [healthz, metrics] = [await unusedPort(), await unusedPort()];
   const failures: Error[] = [];
   const { log, lines } = logLines(systemClock);
   const telemetry = openTelemetry(
@@ -102,7 +97,7 @@ describe("a proxy that is observed", () => {
   it("answers probes and scrapers from the Syncs it observes", async () => {
     const { telemetry, healthz, metrics } = await open();
     const cluster = new Cluster("node-a");
-    const port = await freePort();
+    const port = await unusedPort();
     cluster.upsert("Node", { metadata: { name: "node-a" } });
     cluster.upsert("Service", loadBalancer(port));
     const snapshot = cluster.take();

@@ -1,7 +1,7 @@
 // The views of a node: current while they are used, nothing is kept otherwise, and long work yields.
 import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { manualClock } from "../../test/support/manual-clock.ts";
 import { endpoint, ipv6Settings, routed, servicePort } from "../../test/support/routed.ts";
 import { defaultConfig } from "../explain/node-routes.ts";
@@ -125,7 +125,7 @@ it("sends the latest state after a change, at most five times a second", async (
     const text = some.toString();
     if (text.startsWith("data: ")) received.push(JSON.parse(text.slice(6)) as Update);
   });
-  await vi.waitFor(() => expect(received).toHaveLength(1));
+  await expect.poll(() => received).toHaveLength(1);
   let routes = node.routes()!.ipv4;
   for (let i = 2; i <= 20; i++) {
     routes = routed([web(i)], routes.settings, routes);
@@ -135,7 +135,7 @@ it("sends the latest state after a change, at most five times a second", async (
   await nextTurn();
   expect(received).toHaveLength(1);
   clock.advance(1);
-  await vi.waitFor(() => expect(received).toHaveLength(2));
+  await expect.poll(() => received).toHaveLength(2);
   expect(received[1]!.revision).toBe(received[0]!.revision + 1);
   expect(received[1]!.head.endpoints).toBe(20);
   expect((await get<ServicesView>("services")).value.revision).toBe(received[1]!.revision);

@@ -9,7 +9,7 @@ import { SourceError } from "./source.ts";
 import { realWorld } from "./world.ts";
 
 const read = (source: string) =>
-  firstSnapshot(parseSourceSpec(source, "test"), "node-a", fastClock(100), new AbortController().signal);
+  firstSnapshot(parseSourceSpec(source, "test"), "node-a", fastClock(10), new AbortController().signal);
 
 it("times out with the cause", async () => {
   await expect(read("http://127.0.0.1:1")).rejects.toThrow(SourceError);

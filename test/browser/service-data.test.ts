@@ -22,6 +22,7 @@ import {
   openBrowser,
   openTab,
   type Tab,
+  type View,
 } from "./browser.ts";
 import { shop as objects, openTestPage, type TestPage } from "./cluster.ts";
 
@@ -115,14 +116,14 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     if (complaints.length > 0) throw new Error(complaints.join("\n"));
   });
 
-  const open = async (records: NodeRecords | null, hash: string, options = {}) => {
+  const open = async (records: NodeRecords | null, hash: string, view: View = {}) => {
     page = await openTestPage(files, objects, { records });
-    tab = await openTab(browser, page.url, options);
+    tab = await openTab(browser, page.url, view);
     await tab.waitForSelector("header.status .pill");
     await goTo(tab, hash);
   };
   const poll = <T>(read: () => Promise<T>) => {
-    return expect.poll(read, { timeout: 10_000, interval: 50 });
+    return expect.poll(read, { interval: 50 });
   };
   const texts = (selector: string) => tab.locator(selector).allTextContents();
 
@@ -387,7 +388,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
   ] as const)("every tab is accessible and fits: %s px wide, %s", async (width, colorScheme) => {
     const shop = await shopDaemon();
     await shop.change("EndpointSlice", webSlice("1", "2-", "4"));
-    const viewport = { width, height: 800 };
+    const size = { width, height: 800 };
     const records = {
       history: shop.history.lines,
       traffic: counted(),
@@ -395,7 +396,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
       pinned: pins,
       walks,
     };
-    await open(records, "#/services", { viewport, colorScheme });
+    await open(records, "#/services", { size, colorScheme });
     for (const name of ["traffic", "flows", "history"]) {
       await goTo(tab, `#/services?service=shop/web&tab=${name}`);
       await tab.waitForSelector(`nav.tabs a[aria-current]:has-text("${name}")`);

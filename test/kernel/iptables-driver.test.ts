@@ -96,10 +96,10 @@ describe.runIf(isRoot)("the iptables driver", () => {
   });
 
   it.each(["legacy", "nft"])("works on the back end that the kubelet works on: %s", async (kubelet) => {
-    here.run(`iptables-${kubelet}`, "-t", "mangle", "-N", "KUBE-KUBELET-CANARY");
+    here.run(`iptables-${kubelet}`, "-w", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY");
     const other = kubelet === "legacy" ? "nft" : "legacy";
     // An earlier proxy on the other back end counts less.
-    here.run(`iptables-${other}`, "-t", "mangle", "-N", "KUBE-PROXY-CANARY");
+    here.run(`iptables-${other}`, "-w", "-t", "mangle", "-N", "KUBE-PROXY-CANARY");
     const driver = await opened();
     await driver.sync(routed([web]), never);
     expect(here.run(`iptables-${kubelet}-save`)).toContain("shop/web:http cluster IP");

@@ -65,7 +65,7 @@ describe("the guard of loopback addresses", () => {
 
   it("security/4: is checked every syncPeriod where the kernel sends no events", async ({ skip }) => {
     if (reasonWithoutLegacy !== null) return skip(reasonWithoutLegacy);
-    node.site.netns.run("iptables-legacy", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY");
+    node.site.netns.run("iptables-legacy", "-w", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY");
     await node.started(config);
     expect(await neighbour()).toBe("dropped");
     flush("iptables-legacy");

@@ -111,14 +111,14 @@ describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on 
     const host = await open();
     const tool = named(backEnd).replace("$1", "iptables");
     for (const command of [
-      `${tool} -t nat -N FOREIGN`,
-      `${tool} -t nat -A FOREIGN -p tcp --dport 1 -j DNAT --to-destination 10.9.9.9:1`,
-      `${tool} -t nat -A PREROUTING -j FOREIGN`,
-      `${tool} -A FORWARD -s 10.1.2.3 -j DROP`,
-      `${tool} -t nat -N KUBE-FOO`,
-      `${tool} -t nat -N KUBE-SVC-STALE`,
-      `${tool} -t mangle -N KUBE-KUBELET-CANARY`,
-      `${tool} -t mangle -N KUBE-IPTABLES-HINT`,
+      `${tool} -w -t nat -N FOREIGN`,
+      `${tool} -w -t nat -A FOREIGN -p tcp --dport 1 -j DNAT --to-destination 10.9.9.9:1`,
+      `${tool} -w -t nat -A PREROUTING -j FOREIGN`,
+      `${tool} -w -A FORWARD -s 10.1.2.3 -j DROP`,
+      `${tool} -w -t nat -N KUBE-FOO`,
+      `${tool} -w -t nat -N KUBE-SVC-STALE`,
+      `${tool} -w -t mangle -N KUBE-KUBELET-CANARY`,
+      `${tool} -w -t mangle -N KUBE-IPTABLES-HINT`,
     ]) {
       here.run("sh", "-c", command);
     }
@@ -141,7 +141,11 @@ describe.runIf(isRoot).each(["nf_tables", "legacy"] as const)("iptables mode on 
   it("10/53 clean-up leaves foreign rules, the kubelet's chains, and the firewall chain it shares", async () => {
     const host = await open();
     const tool = named(backEnd).replace("$1", "iptables");
-    here.run("sh", "-c", `${tool} -A FORWARD -s 10.1.2.3 -j DROP; ${tool} -t mangle -N KUBE-KUBELET-CANARY`);
+    here.run(
+      "sh",
+      "-c",
+      `${tool} -w -A FORWARD -s 10.1.2.3 -j DROP; ${tool} -w -t mangle -N KUBE-KUBELET-CANARY`,
+    );
     const foreign = listed();
     await bring(host, compile(null, routed([web, front, dns]), counters));
     await host.apply(removal(await host.read()));

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { NftablesHost } from "../../src/host/nftables/host.ts";
 import { parseCidr } from "../../src/model/address.ts";
 import { compile } from "../../src/modes/nftables/compile.ts";
@@ -125,15 +125,16 @@ describe("a Service that becomes large and small again", () => {
     const world = await createWorld();
     const folder = mkdtempSync(join(tmpdir(), "turnout-crossing-"));
     try {
-      const child = await startCrossing(folder, world.node.path);
-      await expect.poll(() => child.syncs(), { timeout: 30_000 }).toBeGreaterThan(1);
+      const { syncs, end, kill } = await startCrossing(folder, world.node.path);
+      onTestFinished(kill);
+      await expect.poll(syncs, { timeout: 30_000 }).toBeGreaterThan(1);
       const traffic = steadyTraffic(world, flows, 2);
-      const [before, sentBefore] = [child.syncs(), traffic.sent()];
+      const [before, sentBefore] = [syncs(), traffic.sent()];
       await expect
-        .poll(() => child.syncs() - before >= 60 && traffic.sent() - sentBefore >= 600, { timeout: 60_000 })
+        .poll(() => syncs() - before >= 60 && traffic.sent() - sentBefore >= 600, { timeout: 60_000 })
         .toBe(true);
       expect(await traffic.stop()).toEqual([]);
-      expect(await child.end()).toEqual({ code: 0, complaints: "" });
+      expect(await end()).toEqual({ code: 0, complaints: "" });
     } finally {
       await world.close();
       rmSync(folder, { recursive: true, force: true });
@@ -167,7 +168,8 @@ async function startCrossing(folder: string, netns: string) {
   const gone = once(child, "exit");
   return {
     syncs: () => lines,
-    async end() {
+    kill: () => void child.kill("SIGKILL"),
+    end: async () => {
       child.stdin.write("end\n");
       const [code] = (await gone) as [number];
       return { code, complaints };

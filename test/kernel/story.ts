@@ -13,6 +13,9 @@ import { resultOf, senderAt } from "./probe.ts";
 import { longTimeoutMs, resultText, usualTimeoutMs } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
+/** A busy machine repairs later, but not as late as the next comparison of everything. */
+const eventuallyMs = 60_000;
+
 /** A running proxy that follows its cluster. */
 export type ProgramUnderTest = ModeUnderTest & {
   /** Resolves when the node serves these objects instead. */
@@ -72,6 +75,7 @@ class Stage {
 
   async perform(step: Scene): Promise<string | null> {
     if ("send" in step) return this.#send(step.send);
+    if ("eventually" in step) return this.#sendAgain(step.eventually);
     if ("open" in step) return this.#open(step.open);
     if ("talk" in step) {
       const wanted = "reach" in step.talk ? this.#endpoint(step.talk.reach) : step.talk.meets;
@@ -83,6 +87,15 @@ class Stage {
 
   clear(): void {
     for (const conversation of this.#conversations.values()) conversation.close();
+  }
+
+  async #sendAgain(send: Send): Promise<string | null> {
+    const deadline = Date.now() + eventuallyMs;
+    for (;;) {
+      const problem = await this.#send(send);
+      if (problem === null || Date.now() > deadline) return problem;
+      await sleep(100);
+    }
   }
 
   async #send(send: Send): Promise<string | null> {

@@ -88,14 +88,15 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
   }, 60_000);
 
   it("counts what is refused, and not as a connection", async () => {
-    expect(rig.send({ to: "172.31.0.13", port: 80, count: 3, udp: true })).toBe(0);
+    expect(rig.send({ to: "172.31.0.13", port: 80, count: 3, udp: true, timeoutMs: 2000 })).toBe(0);
     await expect
       .poll(() => countsOf("empty"), { timeout: 15_000 })
       .toMatchObject({ connections: 0, refused: 3 });
-    expect(rig.send({ to: "203.0.113.7", port: 80, count: 1 })).toBe(0);
-    const { connections, outOfRange } = (await countsOf("ranged"))!;
-    expect(connections).toBe(0);
-    expect(outOfRange).toBeGreaterThanOrEqual(1);
+    expect(rig.send({ to: "203.0.113.7", port: 80, count: 1, timeoutMs: 2000 })).toBe(0);
+    await expect
+      .poll(async () => (await countsOf("ranged"))!.outOfRange, { timeout: 15_000 })
+      .toBeGreaterThanOrEqual(1);
+    expect((await countsOf("ranged"))!.connections).toBe(0);
   }, 60_000);
 
   it("loses nothing when endpoints come and go", async () => {
@@ -150,8 +151,9 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     await rig.stop();
     const since = Date.now();
     await rig.start("services");
-    const { at } = await rig.traffic();
-    expect((await countsOf("web"))!.connections).toBe(35);
+    // One answer: a second one may come from a later read.
+    const { at, ports } = await rig.traffic();
+    expect(ports.find(({ name }) => name === "web")!.counts!.connections).toBe(35);
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 3 })).toBe(3);
     const flushed = Date.now();
     rig.node.run("nft", "flush", "ruleset");
@@ -160,14 +162,14 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
         timeout: 10_000,
       })
       .toBe(2);
-    const repaired = Date.now();
     expect(rig.send({ to: "172.31.0.10", port: 80, count: 4 })).toBe(4);
     await expectConnections("web", 35 + 4);
     const gap = expectOneGap((await rig.traffic()).counters);
+    const reported = Date.now();
     expect(gap.from).toBeLessThanOrEqual(at!);
     expect(gap.from).toBeGreaterThanOrEqual(since);
     expect(gap.to).toBeGreaterThanOrEqual(flushed);
-    expect(gap.to).toBeLessThanOrEqual(repaired);
+    expect(gap.to).toBeLessThanOrEqual(reported);
     expect(rig.metrics()).toContain(
       `turnout_traffic_unknown_seconds{source="counters"} ${(gap.to - gap.from) / 1000}\n`,
     );
@@ -238,7 +240,7 @@ describe.skipIf(reasonNotToRun() !== null)("--traffic", { retry: 0 }, () => {
     expect(rig.send({ to: "fd00:99::10", port: 80, count: 2 })).toBe(2);
     expect(rig.send({ to: "192.168.7.1", port: 30010, count: 2 })).toBe(2);
     expect(rig.send({ to: "172.31.0.11", port: 80, count: 3, udp: true })).toBe(3);
-    expect(rig.send({ to: "172.31.0.13", port: 80, count: 2, udp: true })).toBe(0);
+    expect(rig.send({ to: "172.31.0.13", port: 80, count: 2, udp: true, timeoutMs: 2000 })).toBe(0);
     await expectConnections("web", 8);
     await expectConnections("dns", 3);
     const { endpoints } = (await rig.portNamed("web"))!;

@@ -43,6 +43,8 @@ export type Sending = {
   readonly count: number;
   readonly udp?: boolean;
   readonly from?: "client" | "node";
+  /** How long to wait for each answer; a minute unless some will not come. */
+  readonly timeoutMs?: number;
 };
 
 const server = `
@@ -55,11 +57,11 @@ console.log("ready");
 
 const client = `
 const net = require("node:net"), dgram = require("node:dgram");
-const { to, port, count, udp } = JSON.parse(process.argv[1]);
+const { to, port, count, udp, timeoutMs } = JSON.parse(process.argv[1]);
 const request = Buffer.alloc(${requestBytes});
 const tcp = () => new Promise((done) => {
   let n = 0;
-  const c = net.connect({ host: to, port, timeout: 2000 }, () => c.write(request));
+  const c = net.connect({ host: to, port, timeout: timeoutMs }, () => c.write(request));
   c.on("data", (d) => (n += d.length));
   c.on("timeout", () => c.destroy());
   c.on("error", () => {});
@@ -68,7 +70,7 @@ const tcp = () => new Promise((done) => {
 const datagram = () => new Promise((done) => {
   const s = dgram.createSocket(to.includes(":") ? "udp6" : "udp4");
   const end = (ok) => { clearTimeout(timer); s.close(); done(ok); };
-  const timer = setTimeout(() => end(false), 2000);
+  const timer = setTimeout(() => end(false), timeoutMs);
   s.on("message", () => end(true));
   s.on("error", () => end(false));
   s.send(request, port, to);
@@ -116,9 +118,9 @@ export async function openTrafficRig(startMs = 30_000): Promise<TrafficRig> {
       daemon = null;
     },
     signal: (name) => void process.kill(daemon!.pid(), name),
-    send({ from = "client", ...how }) {
+    send({ from = "client", timeoutMs = 60_000, ...how }) {
       const at = from === "client" ? outside! : node!;
-      return Number(at.run(process.execPath, "-e", client, JSON.stringify(how)));
+      return Number(at.run(process.execPath, "-e", client, JSON.stringify({ ...how, timeoutMs })));
     },
     traffic,
     portNamed: async (name) => (await traffic()).ports.find((port) => port.name === name),

@@ -102,7 +102,8 @@ function flushRules(node: Namespace): void {
   ] as const) {
     const tables = node.inside(() => textOf(`/proc/thread-self/net/${list}`)).split("\n");
     const flushed = tables.filter((table) => table !== "").map((table) => `*${table}\nCOMMIT\n`);
-    if (flushed.length > 0) node.feed(flushed.join(""), tool);
+    // All namespaces share the lock of the legacy tools.
+    if (flushed.length > 0) node.feed(flushed.join(""), tool, "-w", "60");
   }
 }
 

@@ -69,6 +69,12 @@ export const catchesUp = () =>
   }, patiently);
 export const watching = (count = 4) =>
   vi.waitFor(() => expect(rig.server.watches()).toHaveLength(count), patiently);
+/** Waits until the source has the response to so many watches; `watching` until the server has the requests. */
+export const opened = (count = 4) =>
+  vi.waitFor(() => {
+    const open = Object.values(rig.source.status().resources).filter(({ watchSince }) => watchSince !== null);
+    expect(open.length).toBeGreaterThanOrEqual(count);
+  }, patiently);
 export const requests = (resource: string): RecordedRequest[] =>
   rig.server.seen.filter((seen) => seen.resource === resource);
 export const status = () => rig.source.status().resources.Service!;

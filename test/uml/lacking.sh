@@ -23,7 +23,7 @@ ask() { # PORT PATH
   exec 3>&-
 }
 
-lacking() { # MODULE METRIC-TO-WAIT-FOR
+lacking() { # MODULE METRIC-TO-WAIT-FOR HEALTH-TO-WAIT-FOR
   echo "== iptables without $1"
   hide "$1"
   daemon iptables >/run/log 2>&1 &
@@ -32,8 +32,12 @@ lacking() { # MODULE METRIC-TO-WAIT-FOR
     sleep 0.5
   done
   # Health allows two periods for what waits.
-  sleep 5
-  ask 10256 /healthz
+  for _ in {1..120}; do
+    ask 10256 /healthz >/run/health
+    tr -d '\r\n' </run/health | grep -q "$3" && break
+    sleep 0.5
+  done
+  cat /run/health
   echo
   ask 10249 /metrics | grep -E '^(kubeproxy_sync_proxy_rules_iptables_restore_failures_total|turnout_refused_objects)'
   iptables-save -t nat | grep 172.30.
@@ -46,6 +50,6 @@ lacking() { # MODULE METRIC-TO-WAIT-FOR
 echo "== nftables"
 (daemon nftables) 2>&1
 echo "exit code $?"
-lacking xt_comment 'iptables_restore_failures_total.ip_family="IPv6". [2-9]'
-lacking xt_recent 'last_timestamp_seconds.ip_family="IPv4"'
+lacking xt_comment 'iptables_restore_failures_total.ip_family="IPv6". ([2-9]|[1-9][0-9])' '503.*"failing"'
+lacking xt_recent 'last_timestamp_seconds.ip_family="IPv6"' '200.*"refused"'
 echo "== end"

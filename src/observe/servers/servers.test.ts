@@ -4,6 +4,7 @@ import { get, request } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { manualClock } from "../../../test/support/manual-clock.ts";
+import { unusedPort } from "../../../test/support/sockets.ts";
 import { systemClock } from "../clock.ts";
 import { silentLog } from "../log/log.ts";
 import { counterVector } from "../metrics/instruments.ts";
@@ -45,12 +46,6 @@ async function healthServer(host = "127.0.0.1", connections = 512) {
   );
   closers.push(server.close);
   return { health, server, port: server.port, counts: { healthz, livez }, displaced: () => displaced };
-}
-
-async function freePort(): Promise<number> {
-  const blocker = await occupy(0);
-  await blocker.free();
-  return blocker.port;
 }
 
 async function occupy(port: number, host = "127.0.0.1") {
@@ -238,7 +233,7 @@ describe("health check node ports", () => {
 
   it("03/15 no local endpoint: 503, weight 0", async () => {
     const { service } = servers();
-    const port = await freePort();
+    const port = await unusedPort();
     await service.update([{ service: "shop/web", port, localEndpoints: 0 }]);
     const { status, headers, body } = await sendRequest("127.0.0.1", port, "/");
     expect([status, headers["x-load-balancing-endpoint-weight"]]).toEqual([503, "0"]);
@@ -252,7 +247,7 @@ describe("health check node ports", () => {
   it("03/16 03/24 the weight is the count; an unhealthy proxy fails all; any path answers the same", async () => {
     let healthy = true;
     const { service } = servers({ healthy: () => healthy });
-    const port = await freePort();
+    const port = await unusedPort();
     await service.update([{ service: "shop/web", port, localEndpoints: 18 }]);
     const { status, headers, body } = await sendRequest("127.0.0.1", port, "/x/y", "DELETE");
     expect([status, headers["x-load-balancing-endpoint-weight"]]).toEqual([200, "18"]);
@@ -267,14 +262,14 @@ describe("health check node ports", () => {
     const health = openHealth({ timeoutMs: () => 60_000, answers: "honest", silentMs: 900_000 }, systemClock);
     health.setNode(null);
     const { service } = servers({ healthy: () => health.verdict().healthy });
-    const port = await freePort();
+    const port = await unusedPort();
     await service.update([{ service: "shop/web", port, localEndpoints: 1 }]);
     expect((await sendRequest("127.0.0.1", port, "/")).status).toBe(200);
   });
 
   it("03/20 a changed port closes the old server and opens the new one; an unchanged one is left alone", async () => {
     const { service } = servers();
-    const [first, second, other] = [await freePort(), await freePort(), await freePort()];
+    const [first, second, other] = [await unusedPort(), await unusedPort(), await unusedPort()];
     await service.update([
       { service: "shop/web", port: first, localEndpoints: 2 },
       { service: "shop/api", port: other, localEndpoints: 1 },
@@ -300,7 +295,7 @@ describe("health check node ports", () => {
   it("move when the addresses that NodePorts answer on change", async () => {
     const addresses = ["127.0.0.1"];
     const { service } = servers({ addresses });
-    const port = await freePort();
+    const port = await unusedPort();
     const wanted = [{ service: "shop/web", port, localEndpoints: 1 }];
     await service.update(wanted);
     addresses[0] = "127.0.0.2";
@@ -312,7 +307,7 @@ describe("health check node ports", () => {
   it("03/21 an occupied port is reported at every update and opened once it is free; others are served", async () => {
     const { service, failures } = servers();
     const blocker = await occupy(0);
-    const port = await freePort();
+    const port = await unusedPort();
     const wanted = [
       { service: "shop/a", port: blocker.port, localEndpoints: 1 },
       { service: "shop/b", port, localEndpoints: 1 },
@@ -336,7 +331,7 @@ describe("health check node ports", () => {
   });
 
   it("03/14 the socket of one family does not serve the other", async () => {
-    const port = await freePort();
+    const port = await unusedPort();
     const { service: v4 } = servers({ addresses: healthCheckAddresses("ipv4", { kind: "all" }, []) });
     await v4.update([{ service: "shop/a", port, localEndpoints: 1 }]);
     await expect(sendRequest("::1", port, "/")).rejects.toThrow(/ECONNREFUSED/);
@@ -364,7 +359,7 @@ describe("health check node ports", () => {
       "127.0.0.1",
     ]);
     const { service, failures } = servers({ addresses });
-    const port = await freePort();
+    const port = await unusedPort();
     await service.update([{ service: "shop/a", port, localEndpoints: 1 }]);
     expect(failures).toEqual([]);
     await expect(sendRequest("127.0.0.1", port, "/")).rejects.toThrow(/ECONNREFUSED/);

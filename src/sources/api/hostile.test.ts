@@ -1,7 +1,7 @@
 // Servers and proxies that send invalid responses: each is a failure with a message, within a bounded time.
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterEach, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, expect, it, onTestFinished } from "vitest";
 import { type ManualClock, manualClock } from "../../../test/support/manual-clock.ts";
 import { realWorld } from "../world.ts";
 import { type ApiClient, apiClient } from "./client.ts";
@@ -108,15 +108,15 @@ it.each(["http", "socks5"])(
     const port = await behaving(() => {});
     const silent = await clientOf("http://192.0.2.1", { HTTP_PROXY: `${scheme}://127.0.0.1:${port}` });
     const late = silent.json({ ...request, headMs: 5000 }, signal).catch((error: Error) => error.message);
-    await vi.waitFor(() => expect(sockets.size).toBe(1));
+    await expect.poll(() => sockets.size).toBe(1);
     clock.advance(5000);
     expect(await late).toBe("Cannot reach 192.0.2.1: no response within 5 s");
     const life = new AbortController();
     const cut = silent.stream(request, life.signal).catch((error: Error) => error.message);
-    await vi.waitFor(() => expect(sockets.size).toBe(2));
+    await expect.poll(() => sockets.size).toBe(2);
     life.abort(new Error("the end"));
     expect(await cut).toBe("the end");
     clock.advance(30_000);
-    await vi.waitFor(() => expect(sockets.size).toBe(0));
+    await expect.poll(() => sockets.size).toBe(0);
   },
 );

@@ -9,6 +9,7 @@ import {
   emptyEvent,
   failed,
   inBothEncodings,
+  opened,
   patiently,
   requests,
   rig,
@@ -96,7 +97,7 @@ inBothEncodings(() => {
         server.put(service("web"));
       },
     });
-    await watching();
+    await opened();
     await settle();
     expect(rig.snapshots).toEqual([]);
     clock.advance(30_000);

@@ -2,6 +2,7 @@
 import { connect, createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endpoint as anEndpoint, ipv4Settings, servicePort } from "../../../../test/support/routed.ts";
+import { unusedPort } from "../../../../test/support/sockets.ts";
 import type { FamilySettings } from "../../../config/resolve/settings.ts";
 import type { Clock } from "../../../model/clock.ts";
 import { keyed } from "../../../model/keyed.ts";
@@ -140,15 +141,6 @@ function backendSaying(word: string, closers: (() => unknown)[], stays = false):
   return new Promise((resolve) => {
     server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
   });
-}
-
-async function unusedPort(): Promise<number> {
-  const server = createServer();
-  const port = await new Promise<number>((resolve) => {
-    server.listen(0, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
-  });
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function answer(port: number, host = "127.0.0.1"): Promise<string> {
