@@ -50,6 +50,6 @@ lacking() { # MODULE METRIC-TO-WAIT-FOR HEALTH-TO-WAIT-FOR
 echo "== nftables"
 (daemon nftables) 2>&1
 echo "exit code $?"
-lacking xt_comment 'iptables_restore_failures_total.ip_family="IPv6". ([2-9]|[1-9][0-9])' '503.*"failing"'
-lacking xt_recent 'last_timestamp_seconds.ip_family="IPv6"' '200.*"refused"'
+lacking xt_comment 'iptables_restore_failures_total.ip_family="IPv6". ([2-9]|[1-9][0-9])' '503.*"failing","family":"IPv4"'
+lacking xt_recent 'last_timestamp_seconds.ip_family="IPv6"' '200.*"refused","family":"IPv4"'
 echo "== end"
