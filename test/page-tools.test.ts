@@ -51,7 +51,7 @@ it("whatif: answers for the cluster and for one packet, before and after", async
         const sender = family === "ipv4" || !from.startsWith("pod") ? from : "pod:fd00:10::77";
         const query = [...without.map((text) => ["without", text]), ["from", sender], ["to", to]];
         const { value, status } = await page.ask<WhatIfView>("whatif", query);
-        const { signal } = new AbortController();
+        const signal = AbortSignal.timeout(5_000);
         expect([status, value.moreChanges]).toEqual([200, 0]);
         expect(value.answer).toEqual(plain(await answerWhatIf(cluster, page.snapshot, { without }, signal)));
         const { before, after } = value.packet!;
@@ -77,7 +77,7 @@ it("whatif: answers for the cluster and for one packet, before and after", async
   expect(seen.packets).toBeGreaterThan(40);
   expect(seen.differing).toBeGreaterThan(10);
   expect(seen.lost).toBeGreaterThan(10);
-});
+}, 60_000);
 
 it("is what the commands print, also where they refuse to answer", async () => {
   let refusals = 0;
@@ -100,7 +100,7 @@ it("is what the commands print, also where they refuse to answer", async () => {
     expect(said).toEqual(JSON.parse(tool.out));
   }
   expect(refusals).toBeGreaterThanOrEqual(12);
-});
+}, 60_000);
 
 const target = [`--source=files:${file}`, `--node=${thisNode}`];
 
@@ -233,7 +233,7 @@ it("node: is what turnout status prints of the daemon", async () => {
   } finally {
     close();
   }
-});
+}, 60_000);
 
 const text = fc.string({ unit: "grapheme", maxLength: 20 });
 const moment = fc.nat({ max: 2_000_000_000_000 });

@@ -49,7 +49,7 @@ describe.skipIf(missingBrowser !== null)(
       JSON.parse((await page.views.answer(view, new URLSearchParams(query))).body) as T;
     const names = () => tab.locator(".list tbody a").allTextContents();
     const poll = <T>(read: () => Promise<T>) => {
-      return expect.poll(read, { interval: 50 });
+      return expect.poll(read, { timeout: 10_000, interval: 50 });
     };
 
     it("exchanges the token for a session, and removes it from the address and the history", async () => {

@@ -123,7 +123,7 @@ describe.skipIf(missingBrowser !== null)("the data of a Service in a browser", (
     await goTo(tab, hash);
   };
   const poll = <T>(read: () => Promise<T>) => {
-    return expect.poll(read, { interval: 50 });
+    return expect.poll(read, { timeout: 10_000, interval: 50 });
   };
   const texts = (selector: string) => tab.locator(selector).allTextContents();
 

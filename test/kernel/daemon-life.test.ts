@@ -57,7 +57,7 @@ describe("the daemon", () => {
     const daemon = site.start();
     const refused = /^E.*"Cannot watch the API server; retrying" err=".*ECONNREFUSED/m;
     await eventually(() => refused.test(daemon.log()), "the reason");
-    await sleep(500);
+    await sleep(1500);
     expect(daemon.running()).toBe(true);
     expect(await daemon.health()).toBeNull();
     expect(await daemon.metrics()).toBe("");

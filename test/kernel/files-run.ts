@@ -37,7 +37,7 @@ export async function untilServed(netns: Namespace, daemon: FilesDaemon, address
     if (daemon.code() !== null) throw new Error(`the daemon ended: ${daemon.log()}`);
     return netns.run("nft", "list", "ruleset");
   };
-  await eventually(() => table().includes(address), `the table serves ${address}`);
+  await eventually(() => table().includes(address), `the table serves ${address}`, 20_000, 100);
 }
 
 async function stopped(child: ChildProcess): Promise<number | null> {

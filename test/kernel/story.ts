@@ -13,8 +13,8 @@ import { resultOf, senderAt } from "./probe.ts";
 import { longTimeoutMs, resultText, usualTimeoutMs } from "./send-packet.ts";
 import type { World } from "./world.ts";
 
-/** A busy machine repairs later, but not as late as the next comparison of everything. */
-const eventuallyMs = 60_000;
+/** A busy machine repairs later, but well before the next regular comparison with the kernel, 30 s after the last. */
+const eventuallyMs = 15_000;
 
 /** A running proxy that follows its cluster. */
 export type ProgramUnderTest = ModeUnderTest & {

@@ -61,7 +61,7 @@ it("stays within 100 kB and ten minutes over 2,000 changes of very different siz
   expect(isSaved(history.lastSeq)).toBe(true);
   await recorder.close();
   expect(Math.max(most.file, sizeOf())).toBeLessThanOrEqual(2 * limits.bytes + overhead);
-});
+}, 60_000);
 
 /**
  * `idle` resolves when nothing is being written: the clock of the test is faster than the disk, and the old file grows as long as a

@@ -280,7 +280,7 @@ describe("ipvs mode at work", () => {
     expect((await sync([crowd, other])).refused).toHaveLength(1);
     expect((await host.read()).servers.has("172.30.0.11:80/TCP")).toBe(true);
     expect((await sync([other])).refused).toEqual([]);
-  });
+  }, 60_000);
 
   it("without link or sets a Sync fails as a whole, and is tried again from what the host holds", async () => {
     host.breakDown("Cannot read IP sets: ipset exited with 1");
@@ -319,5 +319,5 @@ describe("ipvs mode at work", () => {
       { operations: 3, readBack: false, restores: 0 },
       { operations: 3, readBack: false, restores: 0 },
     ]);
-  });
+  }, 60_000);
 });
